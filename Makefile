@@ -40,7 +40,7 @@ test: say-test $(DEVELOP)
 	PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(BIN)/python -m pytest -x -q -n auto --dist worksteal $(PYTEST_ARGS)
 
 # The whole suite on each of the processors that tests/processors.py describes: 3 to 6 minutes each
-# on 2 cores. PROCESSORS=zen runs one; --turn the one that the hash of the commit chooses.
+# on 2 cores. PROCESSORS=zen runs one; --turn the two whose turn it is on the day of the commit.
 test-processors: $(DEVELOP)
 	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m tests.processors $(PROCESSORS)
 

@@ -1,7 +1,8 @@
 """The suite as it runs on other processors: python -m tests.processors [NAME ... | --turn].
 
-Without a name all of them, one after the other; --turn picks one by the hash of the commit. Sums
-are added in another order there, so a test that asks for equal bits fails on one of them.
+Without a name all of them, one after the other; --turn takes the two that follow those of the day
+before, by the date of the commit: all of them come round in three days. Sums are added in another
+order there, so a test that asks for equal bits fails on one of them.
 """
 
 from __future__ import annotations
@@ -10,18 +11,24 @@ import os
 import subprocess
 import sys
 
-from numpy._core._multiarray_umath import __cpu_dispatch__
+from numpy._core._multiarray_umath import __cpu_dispatch__, __cpu_features__
 
-#: What each sets. Every set of instructions and every number of threads comes up at least once.
+#: What NumPy can switch off here; the second only what needs AVX-512.
+NUMPY = [name for name in __cpu_dispatch__ if __cpu_features__[name]]
+WIDE = [name for name in NUMPY if "AVX512" in name or name == "X86_V4"]
+NARROW = {"ATOMLEARN_SIMD": "avx2", "NPY_DISABLE_CPU_FEATURES": " ".join(WIDE)}
+
+#: What each sets. Every set of instructions and every number of threads comes up at least once;
+#: haswell is this processor without AVX-512, in BLAS, NumPy and our kernels.
 PROCESSORS = {
     "skylake": {"OPENBLAS_CORETYPE": "SkylakeX"},
-    "haswell": {"OPENBLAS_CORETYPE": "Haswell", "ATOMLEARN_SIMD": "avx2"},
-    "zen": {"OPENBLAS_CORETYPE": "Zen", "ATOMLEARN_SIMD": "avx2", "OMP_NUM_THREADS": "2"},
+    "haswell": {"OPENBLAS_CORETYPE": "Haswell"} | NARROW,
+    "zen": {"OPENBLAS_CORETYPE": "Zen", "OMP_NUM_THREADS": "2"} | NARROW,
     "prescott": {"OPENBLAS_CORETYPE": "Prescott", "ATOMLEARN_SIMD": "baseline"},
     "oldest": {
         "OPENBLAS_CORETYPE": "Prescott",
         "ATOMLEARN_SIMD": "baseline",
-        "NPY_DISABLE_CPU_FEATURES": " ".join(__cpu_dispatch__),
+        "NPY_DISABLE_CPU_FEATURES": " ".join(NUMPY),
         "OMP_NUM_THREADS": "2",
     },
 }
@@ -36,8 +43,9 @@ def chosen(arguments: list[str]) -> list[str]:
         raise SystemExit("this processor has no AVX2: it cannot run what is made for others")
     names = [name for name in PROCESSORS if name != "skylake" or best == "avx512"]
     if arguments == ["--turn"]:
-        commit = subprocess.check_output(["git", "rev-parse", "HEAD"], text=True)
-        return [names[int(commit, 16) % len(names)]]
+        seconds = subprocess.check_output(["git", "log", "-1", "--format=%ct"], text=True)
+        first = 2 * (int(seconds) // 86_400)
+        return [names[(first + number) % len(names)] for number in range(2)]
     if unknown := set(arguments) - set(names):
         raise SystemExit(f"{sorted(unknown)} cannot be run here; there are {', '.join(names)}")
     return arguments or names

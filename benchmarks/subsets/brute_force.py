@@ -5,21 +5,28 @@ package. Problems are drawn with ties, weights (zeros among them), offsets, an i
 columns, groups, equal columns, targets without signal, ridges from 1e-3 to 10, and a price for each
 column.
 
-    python -m benchmarks.subsets.brute_force --problems 2000 --seed 0
+    python -m benchmarks.subsets.brute_force --problems 2000 --seed 0 --cut-short 300
+
+Of those that are cut short, the deadline passes after a drawn number of questions for it: no clock
+decides where.
 """
 
 from __future__ import annotations
 
 import argparse
 import itertools
+import math
 import time
 from collections import Counter
 from dataclasses import dataclass
 from typing import Any
+from unittest import mock
 
 import numpy as np
 
 from atomlearn import losses
+from atomlearn.core.interfaces import Deadline
+from atomlearn.core.interfaces.deadline import Work
 from atomlearn.subsets import SubsetStatus, solve_subset
 
 #: Relative: two objectives of Newton's method are the same up to this.
@@ -165,8 +172,22 @@ def fitted(task: Drawn, columns: list[int]) -> float:
     return best
 
 
-def faults(seed: int) -> list[str]:
-    """Return what is wrong with the result of a problem: nothing, one hopes."""
+def fault_of_status(result: Any) -> str:
+    """Return what is wrong between the status and the numbers that are reported with it."""
+    gap = (result.objective - result.lower_bound) / max(abs(result.objective), 1e-300)
+    proved = result.status is SubsetStatus.OPTIMAL
+    if proved != (gap <= result.fitted.tol):
+        return f"{result.status.name} with a gap of {gap} of {result.fitted.tol}"
+    if result.fitted.converged != result.status.is_proof or abs(result.gap - gap) > 1e-12:
+        return f"{result.status.name}: fit {result.fitted.status.name}, gap {result.gap} for {gap}"
+    return ""
+
+
+def faults(seed: int, steps: int | None = None) -> list[str]:
+    """Return what is wrong with the result of a problem: nothing, one hopes.
+
+    steps : questions after which the deadline passes; None: never.
+    """
     task = draw(seed)
     k, within, price = task.given["k"], task.given.get("within"), task.given.get("penalty")
     everything = {
@@ -181,13 +202,16 @@ def faults(seed: int) -> list[str]:
     loss: Any = losses.Huber(1.0) if task.loss == "huber" else task.loss
     if task.loss == "cox":
         y = np.array(list(zip(y[1], y[0], strict=True)), dtype=[("event", bool), ("time", float)])
-    result = solve_subset(task.X, y, loss=loss, **task.given)
-    wrong = []
-    if result.status is not SubsetStatus.OPTIMAL:
+    deadline = Deadline() if steps is None else Deadline(math.inf, Work(steps))
+    with mock.patch.object(Deadline, "limited", return_value=deadline):
+        result = solve_subset(task.X, y, loss=loss, **task.given)
+    wrong = [fault_of_status(result)] if fault_of_status(result) else []
+    if steps is None and not result.status.is_proof:
         wrong.append(f"status {result.status}")
     if result.lower_bound > best + SAME * scale:
         wrong.append(f"bound {result.lower_bound} above the best {best}")
-    if not best - SAME * scale <= result.objective <= best + (1e-4 + SAME) * scale:
+    most = best + (1e-4 + SAME) * scale if result.status.is_proof else math.inf
+    if not best - SAME * scale <= result.objective <= most:
         wrong.append(f"objective {result.objective}, the best is {best}")
     numbers = {tuple(unit): index for index, unit in enumerate(task.units)}
     of_unit = (lambda c: numbers[c,]) if "groups" not in task.given else (lambda g: int(g))
@@ -206,25 +230,38 @@ def faults(seed: int) -> list[str]:
         limit = best * (1.0 + within)
         must = {e for e, v in everything.items() if v <= limit - SAME * scale}
         may = {e for e, v in everything.items() if v <= limit + SAME * scale}
-        if not must <= found <= may:
+        if result.near_complete and not must <= found <= may:
             wrong.append(f"near: missing {must - found}, too many {found - may}")
-    return [f"seed {seed}, {task.loss}, {task.given.keys()}: {each}" for each in wrong]
+        if steps is None and not result.near_complete:
+            wrong.append("near is not complete")
+    return [f"seed {seed}, steps {steps}, {task.loss}, {task.given}: {each}" for each in wrong]
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--problems", type=int, default=200)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--cut-short", type=int, default=0, help="problems with a deadline")
     given = parser.parse_args()
     began, wrong, kinds = time.process_time(), 0, Counter[str]()
-    for seed in range(given.seed, given.seed + given.problems):
-        found = faults(seed)
+    rng = np.random.default_rng(given.seed)
+    tasks: list[tuple[int, int | None]] = [(seed, None) for seed in range(given.problems)]
+    tasks += [(seed, int(10 ** rng.uniform(0.0, 3.0))) for seed in range(given.cut_short)]
+    for number, steps in tasks:
+        seed = given.seed + number
+        try:
+            found = faults(seed, steps)
+        except Exception as error:
+            found = [f"seed {seed}, steps {steps}: {type(error).__name__}: {error}"]
         kinds[draw(seed).loss] += 1
         wrong += bool(found)
         for each in found:
             print(each, flush=True)
     seconds = time.process_time() - began
-    print(f"{given.problems} problems {dict(kinds)}, {wrong} with faults, {seconds:.0f} s")
+    print(
+        f"{given.problems} problems and {given.cut_short} cut short {dict(kinds)}, "
+        f"{wrong} with faults, {seconds:.0f} s"
+    )
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from dataclasses import replace
 from fractions import Fraction
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -281,3 +282,51 @@ def test_lengths_are_measured_once_and_anew_for_other_data():
     kept = np.linalg.norm(2.0 * np.delete(X, 1, axis=0), axis=0)
     assert_allclose(summed(left, [0, 4]), kept[[0, 4]])
     assert_allclose(summed(other, [0, 4]), 2.0 * lengths[[0, 4]])
+
+
+def best_constant(loss: Any, residuals: list[Fraction], weights: list[Fraction]) -> Fraction:
+    """Return min over b of f(b) exactly: between kinks f is a parabola or straight."""
+    delta, q = (Fraction(float(getattr(loss, name, 0.0))) for name in ("delta", "q"))
+
+    def value(b: Fraction) -> Fraction:
+        total = Fraction(0)
+        for s, e in zip(weights, residuals, strict=True):
+            r = e - b
+            if loss.name == "squared" or (loss.name == "huber" and abs(r) <= delta):
+                total += s * r * r / 2
+            elif loss.name == "huber":
+                total += s * delta * (abs(r) - delta / 2)
+            else:
+                total += s * (q * r if r > 0 else (q - 1) * r)
+        return total
+
+    shifts = (-delta, delta) if loss.name == "huber" else (Fraction(0),)
+    kinks = sorted(e + shift for e in residuals for shift in shifts)
+    found = [value(b) for b in kinks]
+    for low, high in pairwise(kinks):
+        left, middle, right = value(low), value((low + high) / 2), value(high)
+        bend = left - 2 * middle + right
+        if bend > 0:
+            share = Fraction(1, 2) + (left - right) / (4 * bend)
+            found.append(value(low + min(max(share, Fraction(0)), Fraction(1)) * (high - low)))
+    return min(found)
+
+
+@pytest.mark.parametrize("loss", [losses.Squared(), losses.Huber(0.07), losses.Quantile(0.3)])
+@pytest.mark.parametrize("size", [1e5, 1e10])
+def test_offsets_next_to_large_targets_raise_no_lower_bound(loss: Any, size: float) -> None:
+    """y - offset is off by a digit of y, which is more than all that residuals leave to prove."""
+    rng = np.random.default_rng(0)
+    for kind in range(15):
+        n = int(rng.integers(2, 12))
+        y = size + 0.1 * rng.standard_normal(n)
+        offset = rng.standard_normal(n) + (0.0, 0.3 * size, -size)[kind % 3]
+        s = np.ones(n) if kind % 2 else rng.uniform(0.5, 2.0, n)
+        made: dict[str, Any] = {"intercept": True, "sample_weight": s, "offset": offset}
+        result = solve(rng.standard_normal((n, 2)), y, loss=loss, level=1e12, gap=1e-6, **made)
+        exact = [Fraction(float(a)) - Fraction(float(b)) for a, b in zip(y, offset, strict=True)]
+        best = best_constant(loss, exact, [Fraction(float(one)) for one in s])
+        assert Fraction(result.objective) - Fraction(result.gap) <= best, kind
+        assert abs(Fraction(result.objective) - best) <= Fraction(result.gap), kind
+        # A kink tells of every digit that the intercept loses as it is given back.
+        assert loss.name == "quantile" or result.gap <= 1e-6 * result.objective, kind

@@ -259,7 +259,7 @@ def test_sparse_coefficients_are_told_as_dense_ones_are() -> None:
 
 def test_coefficients_of_more_columns_than_fit_are_sparse_and_in_place():
     parts = [(np.array([1, 5]), np.array([2.0, 3.0])), (np.array([7]), np.array([4.0]))]
-    rows = coefficient_rows(parts, 2**40, np.float64, implicit=True)
+    rows = coefficient_rows(parts, 2**40, implicit=True)
     assert rows.shape == (2, 2**40)
     assert rows[0, 1] == 2.0
     assert rows[0, 5] == 3.0

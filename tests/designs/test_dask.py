@@ -33,6 +33,9 @@ from atomlearn.designs import Dask, LostDataError, Standardized, as_design, feat
 from atomlearn.testing.designs import DesignChecks
 from tests.oracles.arrays import N_FEATURES, N_SAMPLES, normal
 
+#: Seconds within which a cluster notices a killed worker, whatever else keeps the cores busy.
+PATIENCE = 300.0
+
 dask = pytest.importorskip("dask")
 da = pytest.importorskip("dask.array")
 
@@ -338,13 +341,14 @@ def test_killed_workers_change_nothing(cluster: Any) -> None:
 
 def pids_of(cluster: Any) -> dict[str, int]:
     """Return the processes of both workers; the scheduler may still count one that was killed."""
-    for _ in range(100):
+    ends = time.monotonic() + PATIENCE
+    while time.monotonic() < ends:
         cluster.wait_for_workers(2)
         found = cluster.run(os.getpid, on_error="ignore")
         if len(found) == 2:
             return dict(found)
         time.sleep(0.1)
-    raise AssertionError("a killed worker was not started again within ten seconds")
+    raise AssertionError(f"a killed worker was not started again within {PATIENCE:.0f} seconds")
 
 
 @pytest.mark.filterwarnings("default")
@@ -373,7 +377,7 @@ def test_kills_at_random_moments_of_solves_over_sums(cluster: Any) -> None:
             continue  # what it says is tested below
         finally:
             killer.join()
-        assert time.monotonic() - began < 60.0
+        assert time.monotonic() - began < PATIENCE
 
 
 @pytest.mark.filterwarnings("default")
@@ -391,7 +395,8 @@ def test_data_that_cannot_be_made_again(cluster: Any) -> None:
     os.kill(pids[workers[0]], signal.SIGKILL)
 
     def until_noticed() -> None:
-        for _ in range(50):
+        ends = time.monotonic() + PATIENCE
+        while time.monotonic() < ends:
             design.scores(np.ones(90))
             time.sleep(0.1)
 

@@ -189,7 +189,7 @@ def test_estimators_take_tensors(library: str) -> None:
     tensor = OnDevice(LIBRARIES[library](X))
     model = AtomicRegressor("l1", alpha=0.1, tol=1e-9).fit(tensor, y)
     plain = AtomicRegressor("l1", alpha=0.1, tol=1e-9).fit(X, y)
-    assert model.coef_.dtype == np.float32
+    assert model.coef_.dtype == np.float64
     np.testing.assert_allclose(model.coef_, plain.coef_, atol=1e-5)
     np.testing.assert_allclose(model.predict(tensor), plain.predict(X), rtol=1e-5, atol=1e-5)
     labels = AtomicClassifier(alpha=0.02).fit(tensor, y > 0)

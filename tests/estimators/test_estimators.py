@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import warnings
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -223,17 +224,47 @@ def test_sparse_input_gives_the_same_fit(kind: Any, index: Any) -> None:
     np.testing.assert_allclose(model.decision_function(S), dense.decision_function(X), atol=1e-5)
 
 
-def test_float32_stays_float32() -> None:
+def test_float32_is_predicted_in_float32_by_coefficients_in_float64() -> None:
     X, y = regression()
     double = AtomicRegressor(alpha=0.1).fit(X, y)
     for single in (X.astype(np.float32), sparse.csr_array(X.astype(np.float32))):
         model = AtomicRegressor(alpha=0.1).fit(single, y)
-        assert model.coef_.dtype == np.float32
+        assert model.coef_.dtype == np.float64
         assert model.predict(single).dtype == np.float32
         assert model.status_ is Status.CONVERGED
         np.testing.assert_allclose(model.coef_, double.coef_, atol=1e-4)
     X, y = labels()
-    assert AtomicClassifier().fit(X.astype(np.float32), y).coef_.dtype == np.float32
+    classifier = AtomicClassifier().fit(X.astype(np.float32), y)
+    assert classifier.coef_.dtype == np.float64
+    assert classifier.predict_proba(X.astype(np.float32)).dtype == np.float32
+
+
+@pytest.mark.parametrize("free", [[], [0, 1]])
+@pytest.mark.parametrize("far", [0.0, 1e6])
+def test_the_gap_is_of_the_very_coefficients_that_are_returned(free: Any, far: float) -> None:
+    """Rounded to the type of X they were up to 10,000 gaps away from what was proved."""
+    rng = np.random.default_rng(11)
+    year, Z = rng.integers(1950, 2021, 60).astype(float), rng.normal(size=(60, 3))
+    y = 0.5 * (year - 1985) + 0.02 * (year - 1985) ** 2 + rng.normal(size=60) + Z[:, 0]
+    X = np.c_[year, year**2, far + Z].astype(np.float32)
+    penalized = np.setdiff1d(range(5), free)
+    model = AtomicRegressor(alpha=0.1, unpenalized=free or None).fit(X, y)
+    with warnings.catch_warnings(action="ignore"):  # as near as floats allow
+        best = AtomicRegressor(alpha=0.1, unpenalized=free or None, tol=1e-9).fit(X, y)
+
+    def exact(coef: Any, intercept: float) -> Fraction:
+        w, b = [Fraction(float(one)) for one in coef], Fraction(intercept)
+        total = Fraction(0)
+        for row, target in zip(X, y, strict=True):
+            linear = b + sum(Fraction(float(x)) * c for x, c in zip(row, w, strict=True))
+            total += (Fraction(float(target)) - linear) ** 2
+        return total / 120 + Fraction(0.1) * sum(abs(w[j]) for j in penalized)
+
+    found = exact(model.coef_, model.intercept_)
+    assert abs(found - Fraction(model.objective_)) <= Fraction(model.gap_)
+    assert found - exact(best.coef_, best.intercept_) <= Fraction(model.gap_)
+    assert model.status_ is Status.CONVERGED
+    assert model.gap_ <= 1e-6 * model.objective_
 
 
 @pytest.mark.parametrize("order", ["C", "F"])

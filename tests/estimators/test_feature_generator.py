@@ -145,7 +145,7 @@ def test_sparse_float32_and_names() -> None:
         reduced = found.transform(kind(X))
         np.testing.assert_allclose(reduced.toarray(), model.transform(X))
     single = FeatureGenerator(**settings).fit(X.astype(np.float32), y)
-    assert single.coef_.dtype == np.float32
+    assert single.coef_.dtype == np.float64
     assert single.transform(X.astype(np.float32)).dtype == np.float32
     np.testing.assert_array_equal(np.sort(single.selected_), np.sort(model.selected_))
     names = [f"gene{j}" for j in range(X.shape[1])]

@@ -10,6 +10,7 @@ import pandas as pd
 import polars as pl
 import pytest
 from scipy import sparse
+from sklearn import config_context
 
 from atomlearn import (
     AtomicClassifier,
@@ -165,3 +166,15 @@ def test_a_loss_whose_square_overflows_is_refused() -> None:
     for model, y in ((FeatureGenerator(2, C=1e300), LABELS), (AtomicRegressor(), NUMBERS * 1e150)):
         with pytest.raises(ValueError, match=r"too large for float64.*divide y, or the sample"):
             model.fit(X, y)
+
+
+@pytest.mark.parametrize("name", [name for name in MODELS if name != "survival"])
+def test_arrays_of_the_array_api(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They have no length, and scikit-learn leaves them as they are where it is told to."""
+    strict = pytest.importorskip("array_api_strict")
+    monkeypatch.setenv("SCIPY_ARRAY_API", "1")
+    target = MODELS[name][1]
+    expected = answer(name, X)
+    y = None if target is None else strict.asarray(target)
+    with config_context(array_api_dispatch=True):
+        np.testing.assert_allclose(np.asarray(answer(name, strict.asarray(X), y)), expected)

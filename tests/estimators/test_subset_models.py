@@ -13,7 +13,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from atomlearn import SubsetClassifier, SubsetRegressor
-from atomlearn.findings import held_out_verdict
+from atomlearn.findings import held_out_verdict, trials
 
 RNG = np.random.default_rng(3)
 X = RNG.standard_normal((150, 20)) * np.geomspace(1e-3, 1e3, 20) + 5.0
@@ -81,6 +81,7 @@ def test_a_value_that_is_missing_is_named() -> None:
 
 
 def test_refits_of_a_verdict_take_the_first_subset(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(trials, "FEW_ROWS", 50)
     noise = RNG.standard_normal((60, 80))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -27,6 +27,7 @@ from atomlearn.findings import (
     gaussian_knockoffs,
     knockoff_threshold,
     meinshausen_buhlmann,
+    p_values,
     unimodal,
 )
 from atomlearn.findings.gaussian import _ends, generator, knockoffs_of
@@ -100,8 +101,38 @@ def test_few_neighbors_that_do_not_explain_are_told_and_strong_correlation_warns
             assert len(selector.fit(X, y).coefficients_) == made
     assert len(KnockoffSelector(rng=0, n_alphas=5).fit(X[:, ::25], y).coefficients_) == 1
     duplicates = np.column_stack([X[:, ::25], X[:, :100:25] + 0.05])
-    with pytest.warns(UserWarning, match="8 columns are in 4 clusters"):
+    with (
+        pytest.warns(UserWarning, match="8 columns are in 4 clusters"),
+        pytest.warns(UserWarning, match="ten draws"),  # however many rows there are
+    ):
         KnockoffSelector(rng=0, n_alphas=5).fit(duplicates, y)
+
+
+def test_a_target_may_depend_on_factors_that_columns_share() -> None:
+    """They are in the model of column and knockoff without a penalty: no size changes by them."""
+    rng = np.random.default_rng(3)
+    X = 1.5 * rng.standard_normal((200, 3)) @ rng.standard_normal((3, 60))
+    X = standardized(X + rng.standard_normal(X.shape))[0]
+    y = X[:, :12].sum(axis=1) + rng.standard_normal(200)
+    shared = knockoffs_of(X).shared
+    assert shared.shape == (200, 3)
+    alone, driven = (
+        KnockoffSelector(fdr=0.2, rng=0).fit(X, target)
+        for target in (y, y + shared @ np.array([9.0, -5.0, 7.0]))
+    )
+    np.testing.assert_allclose(driven.coefficients_, alone.coefficients_, atol=1e-3)
+    assert alone.get_support()[:12].mean() > 0.9
+
+
+def test_folds_decide_where_a_row_has_a_high_leverage() -> None:
+    """Columns with heavy tails: the formula would end the path at its first level."""
+    for seed in range(3):
+        rng = np.random.default_rng([seed, 2])
+        X = rng.standard_t(2, (200, 60))
+        y = standardized(X)[0][:, :15].sum(axis=1) + rng.standard_normal(200)
+        formula, cut = (KnockoffSelector(rng=seed, cv=cv).fit(X, y) for cv in (None, 5))
+        np.testing.assert_array_equal(formula.statistics_, cut.statistics_)
+        assert formula.get_support()[:15].mean() > 0.9
 
 
 def test_the_threshold_is_the_least_with_the_bound() -> None:
@@ -115,6 +146,34 @@ def test_the_threshold_is_the_least_with_the_bound() -> None:
                 if (1 + (-t >= W).sum()) / max(1, (t <= W).sum()) <= q
             ]
             assert knockoff_threshold(W, q) == (min(allowed) if allowed else np.inf)
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (([1.0, np.nan], 0.1), "statistics must hold one finite number"),
+        (([1.0, np.inf], 0.1), "statistics must hold one finite number"),
+        (([[1.0], [2.0]], 0.1), r"statistics must hold .* shape \(2, 1\)"),
+        (([1.0, 2.0], -1.0), "fdr must lie between 0 and 1"),
+        (([1.0, 2.0], 1.0), "fdr must lie between 0 and 1"),
+        (([1.0, 2.0], 0.1, -1), "offset must be 0 or 1"),
+    ],
+)
+def test_a_threshold_of_what_is_none_is_refused(given: tuple[Any, ...], said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        knockoff_threshold(*given)
+
+
+def test_targets_of_one_value_and_columns_that_are_all_alike() -> None:
+    X = np.random.default_rng(0).standard_normal((6, 2))
+    for y in (np.full(6, 3.0), np.full(6, "a")):
+        for fit in (lambda y: KnockoffSelector(rng=0).fit(X, y), lambda y: p_values(X, y)):
+            with pytest.raises(ValueError, match="y holds one value only"):
+                fit(y)
+    # Of two rows all standardized columns are the same but for their sign.
+    assert set(near_duplicates(standardized(np.random.default_rng(1).normal(size=(2, 40)))[0])) == {
+        0
+    }
 
 
 def test_e_values_select_by_their_definition() -> None:
@@ -158,11 +217,11 @@ def test_true_features_are_found_and_exchanging_columns_changes_nothing_else() -
 def test_a_path_whose_last_level_is_the_best_goes_on() -> None:
     X = np.random.default_rng(0).standard_normal((80, 6))
     y = X.sum(axis=1)
-    levels, results, scores = path_with_scores(X, y, as_loss("squared"), norms.L1(), 5, 0.5)
+    path = path_with_scores(X, y, as_loss("squared"), norms.L1(), 5, 0.5)
     step = 0.5**0.25
-    np.testing.assert_allclose(levels / levels[0], step ** np.arange(10))
-    assert len(results) == scores.size == 10
-    assert np.argmin(scores) == 9
+    np.testing.assert_allclose(np.divide(path.levels, path.levels[0]), step ** np.arange(10))
+    assert len(path.results) == len(path.scores) == 10
+    assert np.argmin(path.scores) == 9
 
 
 @pytest.mark.parametrize("chosen", ["0.5", "factors"])
@@ -191,8 +250,8 @@ def test_the_formula_of_left_out_rows_is_that_of_leaving_them_out(name: str) -> 
         else np.sign(score + rng.normal(size=60))
     )
     loss = as_loss(name)
-    _, results, scores = path_with_scores(X, y, loss, norms.L1(), 6, 0.1)
-    for result, score_of_level in zip(results, scores, strict=True):
+    path = path_with_scores(X, y, loss, norms.L1(), 6, 0.1)
+    for result, score_of_level in zip(path.results, path.scores, strict=True):
         A = np.hstack([np.ones((60, 1)), X[:, result.columns]])
         w = np.concatenate([[result.intercept], result.weights])
         ones = np.ones(60)
@@ -478,3 +537,25 @@ def test_knockoffs_of_sparse_columns_are_those_of_dense_ones() -> None:
     y = X @ np.ones(20) + rng.standard_normal(150)
     sparse, dense = (KnockoffSelector(rng=0).fit(each, y) for each in (X, X.toarray()))
     assert_allclose(sparse.statistics_, dense.statistics_)
+
+
+def test_stability_without_an_estimator_does_not_depend_on_units():
+    """An alpha of 1 is in units of the target: it selects all of a large one, none of a small."""
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(60, 12))
+    base = X[:, :3] @ [3.0, -2.0, 1.0] + rng.normal(size=60)
+    plain = StabilitySelector(n_resamples=10, rng=0).fit(X, base)
+    assert plain.get_support(indices=True).tolist() == [0, 1]
+    assert plain.bounds_["meinshausen_buhlmann"] <= 1.0
+    for y in (1e6 * (base + 300.0), 1e-6 * (base - 1e5), 1e-9 * base):
+        other = StabilitySelector(n_resamples=10, rng=0).fit(X, y)
+        np.testing.assert_array_equal(
+            other.selection_probabilities_, plain.selection_probabilities_
+        )
+    labels = base > 0
+    named = StabilitySelector(AtomicClassifier(), 4, rng=0, alphas="auto").fit(X, labels)
+    assert set(named.get_support(indices=True)) <= {0, 1, 2}
+    with pytest.raises(ValueError, match="alphas must be an array, or 'auto' for AtomicRegressor"):
+        StabilitySelector(LogisticRegression(), alphas="auto").fit(X, labels)
+    with pytest.raises(ValueError, match="got alphas='all'"):
+        StabilitySelector(alphas="all").fit(X, base)

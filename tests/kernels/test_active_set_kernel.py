@@ -122,12 +122,38 @@ def test_interior_point(form: dict[str, Any], n: int, m: int) -> None:
     A = rng.standard_normal((n, m)) + 0.4
     y = A @ np.maximum(rng.standard_normal(m), 0.0) + rng.standard_normal(n)
     gram, linear = A.T @ A, A.T @ y - 1.0
+    best = program(A, linear, form)
     for batch in (1, 5):
-        c, outcome = active_set_qp(gram, linear, np.zeros(m), batch=batch, **form)
-        assert outcome.status is QPStatus.OPTIMAL
-        assert_feasible(c, form, np.ones(m))
-        reached = value(gram, linear, c, form, np.ones(m))
-        assert_allclose(reached, program(A, linear, form), rtol=1e-6)
+        for start in (np.zeros(m), rng.uniform(0.1, 1.0, m)):  # of the second all are in use
+            c, outcome = active_set_qp(gram, linear, start, batch=batch, **form)
+            assert outcome.status is QPStatus.OPTIMAL
+            assert_feasible(c, form, np.ones(m))
+            assert_allclose(value(gram, linear, c, form, np.ones(m)), best, rtol=1e-6)
+
+
+@pytest.mark.parametrize("form", FORMS, ids=str)
+def test_a_start_of_many_dependent_atoms_never_gets_worse(form: dict[str, Any]) -> None:
+    """Of 40 atoms of rank 10, all in use: signed, and after however many pivots."""
+    rng = np.random.default_rng(5)
+    A, p = rng.standard_normal((10, 40)), rng.uniform(0.5, 2.0, 40)
+    gram, linear = A.T @ A, A.T @ rng.standard_normal(10)
+    # On the plane where there is a bound, so that the start is not moved there first.
+    start = rng.standard_normal(40)
+    start *= form.get("radius", 1.0) / (p @ np.abs(start))
+
+    def total(c: Array) -> float:
+        signed = value(gram, linear, c, {"ridge": form.get("ridge", 0.0)}, p)
+        spent = float(p @ np.abs(c))
+        return signed + 0.1 * spent + 0.5 * form.get("coupling", 0.0) * spent**2
+
+    keep = {"price": p, "level": 0.1, "signed": True, **form}
+    best, outcome = active_set_qp(gram, linear, np.zeros(40), **keep)
+    assert outcome.status is QPStatus.OPTIMAL
+    for most in (0, 1, 3, 10, 30, 1000):
+        c, outcome = active_set_qp(gram, linear, start, max_pivots=most, **keep)
+        assert total(c) <= total(start) + 1e-12
+    assert outcome.status is QPStatus.OPTIMAL
+    assert_allclose(total(c), total(best), rtol=1e-10)
 
 
 @pytest.mark.parametrize("form", [{}, {"radius": 3.0}, {"coupling": 0.5}], ids=str)

@@ -22,6 +22,7 @@ from atomlearn.losses import (
     Gamma,
     Huber,
     Logistic,
+    Multinomial,
     NegativeBinomial,
     Poisson,
     Quantile,
@@ -138,33 +139,39 @@ def test_logistic_keeps_relative_accuracy_in_the_tail() -> None:
 
 
 @pytest.mark.parametrize(
-    ("loss", "edge", "outward"),
+    ("loss", "edge"),
     [
-        (Logistic(), 0.0, 1.0),
-        (Logistic(), -1.0, -1.0),
-        (SquaredHinge(), 0.0, 1.0),
-        (Huber(1e3), 1e3, 1e3),
-        (Huber(1e3), -1e3, -1e3),
-        (Quantile(0.2), 0.8, 0.5),
-        (Quantile(0.2), -0.2, -0.5),
-        (Quantile(0.2).smoothed(0.1), 0.8, 0.5),
-        (Poisson(), -1.0, -1.0),
-        (Gamma(), 1.0, 1.0),
-        (NegativeBinomial(3.0), 3.0, 3.0),
-        (NegativeBinomial(3.0), -1.0, -1.0),
+        (Logistic(), -1.0),
+        (Huber(1e3), 1e3),
+        (Huber(1e3), -1e3),
+        (Quantile(0.2), 0.8),
+        (Quantile(1e-6), -1e-6),
+        (Quantile(0.2).smoothed(0.1), 0.8),
+        (Poisson(), -1.0),
+        (Gamma(), 1.0),
+        (NegativeBinomial(3.0), 3.0),
+        (NegativeBinomial(3.0), -1.0),
     ],
 )
 @each("weight", [1.0, 0.3, 7.0])
-def test_conjugate_at_the_edges_of_its_domain(
-    loss: Loss, edge: float, outward: float, weight: float
-) -> None:
+def test_conjugate_at_the_edges_of_its_domain(loss: Loss, edge: float, weight: float) -> None:
     y, s = np.ones(1), np.array([weight])
     at_edge = loss.conjugate(y, np.array([weight * edge]), s)
-    within = loss.conjugate(y, np.array([weight * (edge + 0.5 * outward * EDGE_TOLERANCE)]), s)
-    beyond = loss.conjugate(y, np.array([weight * (edge + 2.0 * outward * EDGE_TOLERANCE)]), s)
+    within = loss.conjugate(y, np.array([weight * edge * (1.0 + 0.5 * EDGE_TOLERANCE)]), s)
+    beyond = loss.conjugate(y, np.array([weight * edge * (1.0 + 2.0 * EDGE_TOLERANCE)]), s)
     assert math.isfinite(at_edge)
     assert within == pytest.approx(at_edge, rel=1e-13, abs=1e-13)
     assert beyond == math.inf
+
+
+@pytest.mark.parametrize("loss", [Logistic(), SquaredHinge(), Multinomial(2)], ids=repr)
+def test_an_edge_at_zero_is_not_left_by_slopes_however_small(loss: Loss) -> None:
+    """Where all slopes are small, a share of the largest there can be is no rounding of them."""
+    y, s, wrong = np.ones(1), np.ones(1), np.array([1e-17])
+    if loss.coupled == 2:
+        y, s, wrong = np.array([1.0, 0.0]), np.ones(2), np.array([1e-17, -1e-17])
+    assert loss.conjugate(y, -wrong, s) <= 0.0
+    assert loss.conjugate(y, wrong, s) == math.inf
 
 
 @pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss.name)
@@ -329,3 +336,20 @@ def test_targets_that_are_constant_are_explained_when_none_is_missed():
     assert Huber(1e6).score(small, 0.9 * small, ones) == pytest.approx(
         Huber(1e6).score(1e3 * small, 900.0 * small, ones)
     )
+
+
+@pytest.mark.parametrize("loss", [Squared(), Huber(1.0), Quantile(0.3), PseudoHuber()])
+@pytest.mark.parametrize("far", [0.0, 1e5, 1e12])
+@pytest.mark.parametrize("unit", [1e-140, 1e-6, 1.0, 1e140])
+def test_the_best_shift_is_found_in_any_units(loss, far, unit):
+    """A step in the dark that is 1 long leads nowhere from 0 to targets around 1e12, or 1e140."""
+    y = unit * (far + np.array([-2.0, 0.1, 0.5, 3.0]))
+    if loss.name == "huber":
+        loss = Huber(unit)
+    if loss.name == "pseudo-huber":
+        y /= unit
+        unit = 1.0
+    b, s = optimal_shift(loss, y, np.ones(4), np.zeros(4)), np.ones(4)
+    step = 1e-9 * unit + 4.0 * np.spacing(abs(b))
+    assert loss.gradient(y, np.full(4, b - step), s).sum() <= 0.0
+    assert loss.gradient(y, np.full(4, b + step), s).sum() >= 0.0

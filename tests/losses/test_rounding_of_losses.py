@@ -41,3 +41,14 @@ def test_each_sample_is_off_by_what_the_certificate_allows(loss):
         assert abs(true - mp.mpf(value)) <= allowed, (i, y[i], z[i])
         # Fenchel's inequality, which is an equality at the slope itself.
         assert -allowed <= value + conjugate - float(u[0] * to[0]) <= 2 * allowed, (i, y[i], z[i])
+
+
+@pytest.mark.parametrize("loss", LOSSES[1:], ids=repr)
+def test_rounding_is_allowed_as_much_as_logarithms_of_targets_are_far_from_zero(loss):
+    """A target is met in its logarithm, which is as large for tiny targets as for huge ones."""
+    u, s = np.array([3.0]), np.ones(1)
+    for size in (0.0, 1.0, 30.0, 300.0):
+        allowed = 5.0 * EPS * 3.0 * (1.0 + size)
+        for y in (np.exp(size), np.exp(-size)):
+            found = loss.slack(np.array([y]), np.zeros(1), u, s)
+            assert found == pytest.approx(allowed, rel=1e-9, abs=0.0), y

@@ -89,13 +89,17 @@ def test_after_the_deadline_the_start_comes_back_with_its_gap(
 
 
 @pytest.mark.parametrize(("master", "norm", "loss"), CASES, ids=NAMES)
-def test_hard_problems_end_soon_after_the_deadline(master: Master, norm: Norm, loss: str) -> None:
+def test_hard_problems_end_soon_after_the_deadline(
+    master: Master, norm: Norm, loss: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Seconds of the processor: other work on the same cores does not make a master late.
+    monkeypatch.setattr(time, "monotonic", time.process_time)
     problem = hard(norm, loss)
     start = np.zeros(problem.design.shape[1])
-    began, limit = time.monotonic(), 0.2
+    began, limit = time.process_time(), 0.2
     refit = master.solve(replace(problem, deadline=Deadline.after(limit)), start, 0.0, 0.0)
-    # A matrix product and a factorization that were under way, on a machine that may be busy.
-    assert time.monotonic() - began <= 10 * limit
+    # A matrix product and a factorization that were under way.
+    assert time.process_time() - began <= 10 * limit
     assert 0.0 <= refit.gap < np.inf
 
 

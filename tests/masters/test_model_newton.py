@@ -80,7 +80,7 @@ def test_same_solution_as_first_order_steps(
     refit = ModelNewton(inner).solve(problem, np.zeros(SIZE), 0.0, 1e-9)
     slow = AcceleratedGradient().solve(problem, np.zeros(SIZE), 0.0, 1e-7)
     assert refit.gap <= 1e-9
-    assert slow.gap <= 1e-6  # where its steps no longer gain depends on the processor
+    assert slow.gap <= 1e-7
     assert refit.steps <= 15
     assert abs(refit.objective - slow.objective) <= slow.gap + refit.gap
     linear = problem.design.dot(refit.weights)

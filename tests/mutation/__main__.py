@@ -41,6 +41,46 @@ ROOMS = {
     "core/data": "tests/designs/test_explicit_designs.py tests/designs/test_wrappers.py "
                  "tests/designs/test_scores.py tests/designs/test_as_design.py "
                  "tests/designs/test_blocks.py tests/designs/test_standardized.py",
+    ".": "tests/estimators/test_exports.py tests/norms/test_names.py tests/architecture",
+    "_kernels": "tests/kernels",
+    "cli": "tests/cli",
+    "core": "tests/solvers/test_contracts_of_run.py tests/solvers/test_results.py",
+    "core/interfaces": "tests/solvers/test_contracts_of_run.py tests/designs/test_scores.py "
+                       "tests/estimators/test_other_names.py tests/masters/test_deadline.py "
+                       "tests/solvers/test_refusals.py",
+    "core/paths": "tests/paths",
+    "datasets": "tests/datasets/test_loaders.py tests/datasets/test_synthetic.py",
+    "estimators": "tests/estimators",
+    "estimators/matrices": "tests/estimators/test_matrix_estimators.py "
+                           "tests/estimators/test_matrix_completion.py",
+    "findings": "tests/findings",
+    "lifting": "tests/norms/test_lifted_oracles.py tests/norms/test_trees_and_hierarchies.py "
+               "tests/norms/test_membership.py tests/norms/test_lifted_norm_checks.py "
+               "tests/solvers/test_lifted_problems.py",
+    "maps": "tests/designs/test_additive.py tests/designs/test_anova.py "
+            "tests/designs/test_kernels.py tests/estimators/test_additive_models.py",
+    "maps/pairs": "tests/designs/test_polynomial.py tests/designs/test_pair_index.py "
+                  "tests/designs/test_cubic.py tests/designs/test_device_pairs.py",
+    "matrices": "tests/norms/test_matrix_norms.py tests/designs/test_task_block.py "
+                "tests/solvers/test_matrix_generation.py",
+    "matrices/designs": "tests/designs/test_matrix_designs.py "
+                        "tests/designs/test_sparse_tensors.py tests/designs/test_task_block.py",
+    "matrices/norms": "tests/norms/test_matrix_norms.py",
+    "matrices/solver": "tests/solvers/test_matrix_generation.py "
+                       "tests/estimators/test_matrix_completion.py",
+    "papers": "tests/solvers/test_fista_and_kfcfw.py tests/solvers/test_feature_generation.py "
+              "tests/solvers/test_atom_solvers.py tests/solvers/test_frank_wolfe_matrices.py",
+    "reports": "tests/reports",
+    "storage/conversion": "tests/datasets/test_conversion.py",
+    "storage/device": "tests/designs/test_on_device.py tests/designs/test_device_pairs.py",
+    "storage/formats": "tests/datasets",
+    "storage/intake": "tests/datasets",
+    "storage/spread": "tests/designs/test_dask.py tests/designs/test_sites.py",
+    "storage/store": "tests/designs/test_on_disk.py tests/datasets/test_conversion.py",
+    "subsets": "tests/subsets",
+    "survival": "tests/losses/test_cox.py tests/estimators/test_survival.py",
+    "testing": "tests/masters/test_master_suite.py tests/norms/test_norm_checks.py "
+               "tests/designs/test_explicit_designs.py tests/losses/test_loss_oracles.py",
 }  # fmt: skip
 #: What the tests import and is never changed: once here, instead of once a change.
 HEAVY = ("numpy", "scipy.sparse.linalg", "scipy.optimize", "scipy.special", "sklearn.linear_model",

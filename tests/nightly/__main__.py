@@ -76,6 +76,7 @@ KINDS: dict[str, Callable] = {
     "changing": inputs.changing,
     "no_files": inputs.no_files,
     "lines_in_names": inputs.lines_in_names,
+    "odd_data": inputs.odd_data,
     **{size.__name__: lambda count, seed, size=size: edges.tried(size) for size in edges.SIZES},
 }
 

@@ -63,6 +63,22 @@ def _change(source: Path, how: str, text: str) -> None:
         os.truncate(source, text.index("\n") + 1 + 60 * 10_000)
 
 
+def odd_data(count: int, seed: int) -> Row:
+    """Call every entry point with data that nobody should give: an answer, or one line."""
+    from tests.fuzz.odd_data import cases, judged, where
+    from tests.fuzz.rule import Impolite
+
+    row = Row("odd data given to estimators and functions")
+    for name, case, entry, odd_x, odd_y in cases():
+        try:
+            judged(entry, odd_x, odd_y)
+            row.count(None)
+        except Impolite as fault:
+            row.count(f"{name}, {case}: {fault} ({where(fault)})")
+    row.says = "(an answer, or one line that says what is expected)"
+    return row
+
+
 def no_files(count: int, seed: int) -> list[Row]:
     """Give pipes and devices where files are read: one line, without waiting."""
     rows = list[Row]()

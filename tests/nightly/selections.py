@@ -115,6 +115,9 @@ def killed(count: int, seed: int) -> Row:
             fault = fault or half(out, source, whole)
             if code or not all((out / file).is_file() for file in FILES):
                 fault = f"the same command again: {said}"
+            left = [entry.name for entry in (*out.iterdir(), *folder.glob("kept/*"))]
+            if any(name.endswith(".new") for name in left):
+                fault = fault or f"the killed process left something: {left}"
             row.count(fault)
     row.says = "(nothing: the process is gone; the same command gives the whole folder)"
     return row

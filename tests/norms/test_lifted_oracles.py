@@ -41,7 +41,6 @@ def test_best_columns_come_best_first_each_once() -> None:
     assert_array_equal(norm.best_columns(scores, 7), [1, 5, 0, 2, 3, 4])
 
 
-@pytest.mark.filterwarnings("ignore:Solution may be inaccurate")
 @pytest.mark.parametrize("kind", KINDS)
 def test_value(kind: str) -> None:
     for seed in range(8):
@@ -54,3 +53,13 @@ def test_value(kind: str) -> None:
         dense = np.zeros(case.n_features)
         dense[atom.columns] = atom.values
         assert_allclose(case.norm.value(dense), 1.0, rtol=1e-7)
+
+
+def test_values_are_found_however_far_the_sizes_of_entries_reach() -> None:
+    """min over t of |(a, t)| + |(b - t, c)| is |(|a| + |c|, b)|, as a ray is reflected."""
+    rng = np.random.default_rng(0)
+    norm = LatentGroups([[0, 1], [1, 2], [3]])
+    for reach in np.repeat([0.0, 4.0, 8.0, 16.0, 100.0], 12):
+        w = rng.standard_normal(4) * 10.0 ** rng.uniform(-reach, reach, 4)
+        right = np.hypot(abs(w[0]) + abs(w[2]), w[1]) + abs(w[3])
+        assert_allclose(norm.value(w), right, rtol=1.1e-8)

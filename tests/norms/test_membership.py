@@ -123,7 +123,7 @@ def test_unusable_groups(groups, error, match):
     [
         ([1.0], ValueError, "each of the 3 groups"),
         ([1.0, 0.0, 1.0], ValueError, r"weights\[1\] is 0.0"),
-        ([1.0, np.nan, 1.0], ValueError, "positive and"),
+        ([1.0, np.nan, 1.0], ValueError, r"weights\[1\] is nan.*>= 0"),
         ("size", ValueError, "sqrt_size"),
         ({"a": 1.0}, TypeError, "groups with names"),
     ],

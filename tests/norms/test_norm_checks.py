@@ -103,6 +103,16 @@ class TestGroups(NormChecks):
     changes = {"groups": [[0, 1], [2, 3], [5, 6], [8, 9]], "weights": [0.5, 1.0, 2.0, 3.0]}
 
 
+class TestGroupsLeftOut(NormChecks):
+    """Infinite weights: the second and the last listed group stay at 0."""
+
+    norm = Groups(LISTS, weights=[1.5, np.inf, 0.4, np.inf])
+    n_features = 10
+
+    def inside(self, w):
+        return np.where(np.isin(np.arange(10), LISTS[1] + LISTS[3]), 0.0, w)
+
+
 class TestWeightedGroups(NormChecks):
     norm = Groups(LABELS, weights=[1.5, 0.7, 1.0, 2.0])
     n_features = 10

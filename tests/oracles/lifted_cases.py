@@ -27,6 +27,7 @@ from atomlearn.lifting.latent import Chains, LatentGroups
 from atomlearn.lifting.operators import Operators
 from atomlearn.lifting.trees import Trees
 from atomlearn.lifting.union import Union
+from atomlearn.testing.tolerances import CLARABEL
 
 Array = NDArray[np.float64]
 #: A set of atoms { M'u : ||u||_2 <= 1 }, M dense with one column a feature.
@@ -62,7 +63,7 @@ class LiftedCase:
             total = total + self.points.T @ shares
             cost = cost + cp.sum(shares)
         problem = cp.Problem(cp.Minimize(cost), [total == w])
-        problem.solve(solver=cp.CLARABEL, tol_gap_abs=1e-9, tol_gap_rel=1e-9, tol_feas=1e-9)
+        problem.solve(solver=cp.CLARABEL, **CLARABEL)
         return float(problem.value)
 
 

@@ -12,7 +12,9 @@ from atomlearn import AtomicClassifierCV, AtomicRegressor, AtomicRegressorCV, no
 from atomlearn.core.interfaces import Array, Norm
 from atomlearn.core.paths.cross_validation import CrossValidation
 from atomlearn.core.paths.lattice import search_lattice
+from atomlearn.core.paths.path import PathResult
 from atomlearn.result import Status
+from atomlearn.testing.cases import each
 
 
 def drawn() -> tuple[Array, Array]:
@@ -56,8 +58,14 @@ class Made:
         scores = -((ks - self.top[0]) ** 2) - (levels - self.top[1]) ** 2
         each = np.repeat(scores[..., None], 2, axis=2)
         status = Status.TIME_LIMIT if len(self.asked) == self.cut else Status.CONVERGED
-        paths: Any = tuple((((),),) for _ in some)
+        paths = tuple(tuple((path_at(row, fold),) for fold in range(2)) for row in levels)
         return CrossValidation(tuple(some), levels, each, each, each, each, 1.0, 0.0, paths, status)
+
+
+def path_at(levels: Array, fold: int) -> PathResult:
+    """Return a path whose results say which level and fold they are of."""
+    results: Any = [(level, fold) for level in levels]
+    return PathResult(levels, results, 1, np.dtype(float), 1.0)
 
 
 @pytest.mark.parametrize("top", [(0, 0), (10, 19), (4, 7), (5, 12), (9, 3)])
@@ -70,6 +78,14 @@ def test_the_top_is_found_and_most_is_never_scored(top: tuple[int, int]) -> None
     assert abs(level - top[1]) <= 1
     assert len(set(scored.asked)) <= len(scored.asked) < 80
     assert np.isfinite(found.mean).sum() == len(set(scored.asked))
+    for scores, row, paths in zip(found.mean, found.levels, found.paths, strict=True):
+        known = row[np.isfinite(scores)].tolist()
+        assert len(paths) == (2 if known else 0)
+        for fold, (path,) in enumerate(paths):
+            assert path.levels.tolist() == known
+            assert [path.at(level) for level in row] == [
+                (level, fold) if level in known else None for level in row
+            ]
 
 
 def test_a_search_that_was_cut_short_chooses_among_what_it_has() -> None:
@@ -95,12 +111,35 @@ def test_estimators_choose_k(norm: Any) -> None:
     assert np.isfinite(model.cv_results_["param_alpha"][best])
 
 
+@pytest.mark.parametrize("n_alphas", [1, 2, 3, 4, 5])
+def test_grids_of_few_levels_are_searched(n_alphas: int) -> None:
+    X, y = drawn()
+    model = AtomicRegressorCV("ksupport", n_alphas=n_alphas, cv=2).fit(X, y)
+    assert model.alpha_ in model.alphas_
+
+
 def test_classes_and_refits_too() -> None:
     X, y = drawn()
     model = AtomicClassifierCV("ksupport", n_alphas=4, cv=2, tol=1e-3).fit(X, y > 0)
     assert model.norm_.k >= 1
     whole = AtomicRegressorCV("ksupport", n_alphas=3, cv=2, relax=(0.0, 1.0)).fit(X, y)
     assert np.isfinite(whole.cv_results_["mean_test_score"]).all()
+
+
+@pytest.mark.parametrize("norm", [norms.KSupport(), norms.ElasticNetNorm()])
+@pytest.mark.parametrize("signal", [0.0, 3.0])
+@each("seed", range(4))
+def test_intervals_are_those_of_the_fits_at_the_chosen_norm_and_level(
+    norm: Any, signal: float, seed: int
+) -> None:
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((45, 30))
+    y = signal * X[:, :3].sum(axis=1) + rng.standard_normal(45)
+    searched = AtomicRegressorCV(norm, n_alphas=10, tol=1e-9).fit(X, y)
+    alone = AtomicRegressorCV(searched.norm_, [searched.alpha_], tol=1e-9).fit(X, y)
+    ends = zip(searched.predict(X, interval=0.9), alone.predict(X, interval=0.9), strict=True)
+    for found, expected in ends:
+        np.testing.assert_allclose(found, expected, atol=1e-3)
 
 
 def test_an_open_k_is_refused_where_nothing_chooses_it() -> None:

@@ -175,12 +175,12 @@ def test_a_fit_eleven_digits_below_the_loss_at_zero_is_still_proved() -> None:
 
 
 def test_a_nearly_exact_fit_is_not_taken_for_a_perfect_one() -> None:
-    """Whether its gap can be proved depends on the last bits of the processor; its optimum not."""
+    """Its optimum is far above what rounding leaves of the loss at zero, whatever is proved."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(40, 5))
     y = X @ np.ones(5) + 1e-7 * rng.normal(size=40)
     result = solve(X, y, level=1e-13, gap=0.1, form="squared", norm="l2")
-    assert result.status in (Status.CONVERGED, Status.STALLED)
+    assert result.status is not Status.PERFECT_FIT
     stacked = np.vstack([X, np.sqrt(1e-13) * np.eye(5)])
     residual = np.append(y, np.zeros(5))
     residual -= stacked @ np.linalg.lstsq(stacked, residual, rcond=None)[0]

@@ -9,6 +9,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from atomlearn import losses, norms
+from atomlearn.core.interfaces.scores import ArrayScores
 from atomlearn.core.masters.newton import AcceleratedGradient
 from atomlearn.core.problem.objective import Pricing
 from atomlearn.core.solvers.atoms import AtomSet, refit_on_rays
@@ -89,3 +90,16 @@ def test_a_ridge_of_atoms_is_that_of_their_sum_whatever_the_master(master: Any) 
     slope = (X @ U).T @ (X @ U @ fit.weights - y) + 2.0 * U.T @ U @ fit.weights + 1.0
     assert (fit.weights > 0.1).all()
     assert_allclose(slope, 0.0, atol=1e-4)
+
+
+def test_errors_of_scores_count_on_both_sides_of_bounded_coefficients() -> None:
+    """Of a side without a bound the largest error, of one with a bound its range times that."""
+    norm = norms.L1(lower=[-3.0, -0.5, -1, -1], upper=[np.inf, 2.0, 1, 1])
+    X, y = data(p=4)
+    task = Problem.build(as_design(X), y, losses.Squared(), Regularizer(norm, "penalized", 1.0))
+    reach, ranges = task._reach(np.arange(2), ArrayScores(np.array([0.25, 7.0])))
+    assert reach == 0.25
+    assert ranges == 2.0 * 7.0 + 3.0 * 0.25 + 0.5 * 7.0
+    other = norms.L1(lower=[-np.inf, -0.5, -1, -1], upper=[3.0, 2.0, 1, 1])
+    task = Problem.build(as_design(X), y, losses.Squared(), Regularizer(other, "penalized", 1.0))
+    assert task._reach(np.arange(2), ArrayScores(np.array([0.25, 7.0]))) == (reach, ranges)

@@ -19,11 +19,20 @@ from atomlearn.result import Result, Status
 def result_of(**more: Any) -> Result:
     settings: dict[str, Any] = {
         "columns": np.array([1, 4]), "weights": np.array([2.0, -3.0]), "intercept": 0.5,
-        "objective": 12.5, "gap": 0.25, "relative_gap": 0.02, "status": Status.STALLED,
-        "passes": 7.0, "seconds": 1.5, "n_features": 6, "dtype": np.dtype(np.float64),
-        "iterations": 1234,
+        "objective": 12.5, "gap": 0.25, "status": Status.STALLED, "tol": 0.01,
+        "passes": 7.0, "seconds": 1.5, "n_features": 6, "iterations": 1234,
     }  # fmt: skip
     return Result(**(settings | more))
+
+
+def test_a_result_converges_only_where_its_own_gap_is_what_was_asked_for() -> None:
+    assert result_of().relative_gap == 0.02
+    assert result_of(status=Status.CONVERGED, tol=0.02).converged
+    for wrong in ({"tol": 0.019}, {"tol": 0.02, "gap": 0.26}, {"tol": 0.02, "gap": np.nan}):
+        with pytest.raises(AssertionError, match="only such converge"):
+            result_of(status=Status.CONVERGED, **wrong)
+    with pytest.raises(AssertionError, match="only such converge"):
+        replace(result_of(status=Status.CONVERGED, tol=0.02), objective=12.4)
 
 
 FACTORS = Factored(np.array([[1.0], [2.0]]), np.array([3.0]), np.array([[1.0], [0.0], [-1.0]]))

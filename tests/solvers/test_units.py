@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from atomlearn import losses, norms
-from atomlearn.designs import as_design
+from atomlearn import losses, norms, solve
+from atomlearn.designs import ArrayScores, as_design
 from atomlearn.interfaces import Norm, Solver
 from atomlearn.problem import Problem, Regularizer
 from atomlearn.result import Result
@@ -88,3 +90,87 @@ def test_other_units_take_the_same_passes_to_the_same_point(kind: int) -> None:
         assert getattr(other.state, "master_steps", 0) == steps
         assert_allclose(other.relative_gap, plain.relative_gap, rtol=0.05, atol=1e-9)
         assert_allclose(other.coef * longer / larger, plain.coef, rtol=1e-6, atol=1e-9)
+
+
+SIZES = [
+    10.0**e for e in (-300, -200, -160, -150, -130, -100, -30, 30, 70, 100, 153, 160, 200, 300)
+]
+
+
+def answered(solved: Callable[[], Result]) -> tuple[Result | None, str]:
+    """Return the result, or what was said instead."""
+    try:
+        return solved(), ""
+    except ValueError as error:
+        return None, str(error)
+
+
+@pytest.mark.parametrize("name", ["squared", "huber", "quantile"])
+@pytest.mark.parametrize("with_offset", [False, True])
+def test_targets_of_any_size_are_fitted_or_refused_in_one_line(
+    name: str, with_offset: bool
+) -> None:
+    """Squares that underflow once made a gap of 0 around a point that is no optimum."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(20, 4))
+    base = X @ np.array([2.0, -1.0, 0.0, 0.0]) + 0.3 * rng.normal(size=20)
+
+    def fitted(unit: float) -> Result:
+        loss = losses.Huber(unit) if name == "huber" else losses.as_loss(name)
+        level = 1.0 if name == "quantile" else 2.0 * unit
+        y, offset = (0.0 * base, -unit * base) if with_offset else (unit * base, None)
+        return solve(X, y, loss=loss, level=level, intercept=True, offset=offset, gap=1e-7)
+
+    plain, n_refused = fitted(1.0), 0
+    for unit in SIZES:
+        found, said = answered(lambda: fitted(unit))  # noqa: B023
+        if found is None:
+            assert re.fullmatch(f"y is too {'small' if unit < 1 else 'large'} for float64.*", said)
+            n_refused += 1
+            continue
+        assert found.converged
+        assert found.gap > 0.0
+        assert_allclose(found.coef / unit, plain.coef, rtol=1e-3, atol=1e-4)
+    assert n_refused <= 11
+
+
+@pytest.mark.parametrize("scaled", [[0], [0, 1, 2, 3]])
+def test_columns_of_any_size_are_fitted_or_refused_in_one_line(scaled: list[int]) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(20, 4))
+    y = X @ np.array([2.0, -1.0, 0.0, 0.0]) + 0.3 * rng.normal(size=20)
+    plain = solve(X, y, level=2.0, intercept=True)
+    for size in SIZES:
+        units = np.ones(4)
+        units[scaled] = size
+        norm = norms.L1(weights=units)
+        found, said = answered(lambda: solve(X * units, y, norm=norm, level=2.0, intercept=True))  # noqa: B023
+        if found is None:
+            assert size < 1e-154 or size > 1e153
+            expected = "X: column 0 holds numbers up to .*; divide it by its largest number"
+            assert re.fullmatch(expected, said)
+            continue
+        assert found.converged
+        assert_allclose(found.coef * units, plain.coef, rtol=1e-6, atol=1e-8)
+
+
+GAUGES: list[Norm] = [
+    norms.L1(), norms.L2(), norms.KSupport(2), norms.ElasticNetNorm(2), norms.LInf(),
+    norms.Groups([[0, 1], [2, 3, 4]]), norms.OWL(np.arange(5.0, 0.0, -1.0)),
+    norms.LatentGroups([[0, 1], [1, 2, 3], [3, 4]]), norms.Union([norms.L1(), norms.L2()]),
+    norms.Chains(2),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("norm", GAUGES, ids=lambda norm: type(norm).__name__)
+def test_gauges_and_polars_scale_with_what_they_are_of(norm: Norm) -> None:
+    v = np.array([1.0, -2.0, 0.0, 0.3, 0.5])
+    value, polar = norm.value(v), norm.polar(ArrayScores(v))
+    for size in SIZES:
+        assert_allclose(norm.value(size * v) / size, value, rtol=1e-8)
+        assert_allclose(norm.polar(ArrayScores(size * v)) / size, polar, rtol=1e-12)
+    # Groups of many sizes are each in units of their own.
+    apart = np.array([3e-200, -4e-200, 0.0, 3e200, 4e200])
+    assert norms.Groups([[0, 1], [2, 3, 4]]).value(apart) == pytest.approx(5e200)
+    sizes = ArrayScores(apart).group_norms(np.array([0, 0, 1, 1, 1]), 2)
+    assert_allclose(sizes, [5e-200, 5e200], rtol=1e-12)

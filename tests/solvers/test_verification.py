@@ -98,3 +98,17 @@ def test_an_observer_sees_the_obvious_names() -> None:
     )  # fmt: skip
     assert seen[-1][:3] == (result.objective, result.relative_gap, result.active.size)
     assert 0 <= seen[0][3] <= seen[-1][3]
+
+
+@pytest.mark.parametrize("tau", [0.0, 3.0])
+def test_the_dual_point_is_scaled_where_no_ridge_takes_up_the_rest(tau: float) -> None:
+    """Without a ridge gauge°(X'v) is at most the level; with one v is -f' itself."""
+    result = solve(X, Y, level=20.0, tau=tau)
+    result.weights = 0.9 * result.weights
+    slope, v = Y - X @ result.coef, result.dual
+    if tau:
+        np.testing.assert_allclose(v, slope, rtol=1e-10, atol=1e-10)
+        assert np.abs(X.T @ v).max() > 20.0 * (1 + 1e-6)
+    else:
+        assert np.abs(X.T @ v).max() <= 20.0 * (1 + 1e-12)
+        assert np.abs(X.T @ slope).max() > 20.0 * (1 + 1e-6)

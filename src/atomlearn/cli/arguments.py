@@ -139,14 +139,14 @@ class ModelOptions:
         ksupport:k=5,10, and among all where ksupport or elasticnet has none.
     fdr : share
         Instead of --n-features: select by knockoffs, with at most this share of false features on
-        average, such as 0.1.
+        average, such as 0.1, where rows are independent and columns jointly normal.
     power : bool
         With --fdr: also say how large an effect must be to be found, by targets made up on
         these data.
     p_values : bool
         Also test whether each selected feature has an effect given all other columns: p_value in
-        selected.csv, p_adjusted for the number of columns, and both on the page. Of columns like
-        genotypes somewhat too many are small.
+        selected.csv, p_adjusted for the number of columns, and both on the page, with their
+        condition.
     stability : bool
         Instead of --n-features: select the features that most random halves of the rows select.
     alpha : number

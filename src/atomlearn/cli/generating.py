@@ -32,9 +32,6 @@ from atomlearn.reports.view import in_words
 from atomlearn.subsets import SubsetRecord
 from atomlearn.subsets.hunt import GAP
 
-#: Levels of the path of each half of ``--stability``.
-N_LEVELS = 10
-
 
 def select_columns(data: Data, plan: Plan) -> Outcome:
     """Return the columns of standardized features that --fdr or --stability lets through.
@@ -98,8 +95,8 @@ def _knocked(X: Array, y: NDArray[Any], data: Data, plan: Plan) -> Outcome:
         curve = power(anew, X, n_true=true, classes=data.target.classes is not None, rng=plan.seed)
         notes.append("; ".join(str(curve).splitlines()))
     words = (
-        f"knockoffs: of the features selected, on average at most {100 * plan.fdr:g}% are false "
-        f"({selector.covariance_})"
+        f"knockoffs: of the features selected, on average at most {100 * plan.fdr:g}% are false, "
+        f"{selector.condition}"
     )
     return Outcome(
         [],
@@ -112,17 +109,11 @@ def _knocked(X: Array, y: NDArray[Any], data: Data, plan: Plan) -> Outcome:
 
 
 def _stable(X: Array, y: NDArray[Any], data: Data, plan: Plan) -> Outcome:
-    n_columns, target = X.shape[1], data.target
+    target = data.target
     kind = AtomicRegressor if target.classes is None else AtomicClassifier
     base = kind(tol=1e-3, loss=plan.loss_for(target.task))
-    outputs = np.atleast_2d(y if target.classes is None else [y == code for code in np.unique(y)])
-    centered = outputs - outputs.mean(axis=1, keepdims=True)
-    largest = float(np.abs(centered @ X).max()) / len(y) or 1.0
-    alphas = largest * np.geomspace(0.9, 0.1, N_LEVELS)
-    selector = StabilitySelector(base, rng=plan.seed, alphas=alphas)
-    # So many features a half that about one false one is expected, by the plainest bound.
-    most = int(max(2, np.sqrt((2 * selector.threshold - 1) * n_columns)))
-    selector.set_params(max_features=min(most, n_columns)).fit(X, y, **data.given.dependence)
+    selector = StabilitySelector(base, rng=plan.seed, alphas="auto")
+    selector.fit(X, y, **data.given.dependence)
     shares = selector.selection_probabilities_
     words = (
         f"stability: selected by at least {100 * selector.threshold:g}% of {selector.n_resamples} "

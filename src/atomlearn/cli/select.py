@@ -25,7 +25,7 @@ from atomlearn.cli.targets import Target
 from atomlearn.cli.watching import Watch
 from atomlearn.core.data.compressed import is_sparse
 from atomlearn.core.data.parts import dense_part, part_of
-from atomlearn.core.data.whole_files import write_text
+from atomlearn.core.data.whole_files import write_together
 from atomlearn.core.interfaces import Array, Deadline, Design, Rows, Task
 from atomlearn.core.losses.probabilities import log_probabilities
 from atomlearn.core.paths.folds import Fold
@@ -45,9 +45,15 @@ from atomlearn.reports.halves import Half, fitted_halves
 from atomlearn.reports.held_out import told_of_rows
 from atomlearn.reports.html import ReportUnavailable, report_html
 from atomlearn.reports.model import SavedModel
-from atomlearn.reports.model_file import write_model
+from atomlearn.reports.model_file import model_text
 from atomlearn.reports.suspects import drifting
-from atomlearn.reports.tables import groups_csv, selected_csv, summary_lines, summary_text
+from atomlearn.reports.tables import (
+    files_of_run,
+    groups_csv,
+    selected_csv,
+    summary_lines,
+    summary_text,
+)
 
 
 def select(options: argparse.Namespace) -> int:
@@ -105,15 +111,7 @@ def output_folder(out: str) -> Iterator[Path]:
     made = [place for place in (folder, *folder.parents) if not place.exists()]
     if folder.exists() and not folder.is_dir():
         raise CommandError(f"--out {out} is a file; give a folder, which is made where needed")
-    summary = folder / "summary.json"
-    ours = summary.is_file() and '"atomlearn-summary"' in summary.read_text(errors="replace")
-    names = [*_TEXTS, "model.json", "report.html"]
-    taken = [name for name in names if not ours and (folder / name).exists()]
-    if taken:
-        raise CommandError(
-            f"--out {out} has {', '.join(taken)}, not written by atomlearn; give another folder, "
-            "so that nothing of yours is lost"
-        )
+    files_of_run(folder)
     folder.mkdir(parents=True, exist_ok=True)
     try:
         yield folder
@@ -379,18 +377,13 @@ _TEXTS: dict[str, Callable[[Content, SavedModel], str]] = {
 
 
 def _write(folder: Path, model: SavedModel, content: Content) -> list[str]:
-    """Write the files, each as a whole; return the names of those written."""
-    written = list[str]()
-    for name, of in _TEXTS.items():
-        if text := of(content, model):
-            write_text(folder / name, text)
-            written.append(name)
-    write_model(folder / "model.json", model)
-    written.append("model.json")
+    """Write the files in place of those of an earlier run, all or none; return their names."""
+    files = {name: text for name, of in _TEXTS.items() if (text := of(content, model))}
+    files["model.json"] = model_text(model, str(folder / "model.json"))
     try:
-        page = report_html(replace(content, files=tuple(written)))
-        write_text(folder / "report.html", page)
-        written.append("report.html")
+        files["report.html"] = report_html(replace(content, files=tuple(files)))
     except ReportUnavailable as error:
         print(f"atomlearn: {error}; the other files are written", file=sys.stderr)
-    return written
+    files["summary.json"] = summary_text(replace(content, files=tuple(files)))
+    write_together(folder, files, files_of_run(folder))
+    return list(files)

@@ -104,8 +104,7 @@ def solve(
     -------
     Result
         ``coef, intercept, objective, gap, relative_gap, status, passes, seconds, history``. All of
-        it in float64, also where X is float32; estimators return the type of X. ``verify()``
-        computes both bounds again.
+        it in float64, also where X is float32. ``verify()`` computes both bounds again.
 
     Raises
     ------

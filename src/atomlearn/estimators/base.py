@@ -7,7 +7,6 @@ from typing import Any, ClassVar, NoReturn, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.metrics import accuracy_score
 from sklearn.utils.validation import check_is_fitted
 
 from atomlearn.core.data.coefficients import coefficient_rows, nonzero_coefficients, single_row
@@ -26,13 +25,16 @@ from atomlearn.estimators.checks import (
     input_names,
     loss_task,
     norm_for,
+    norm_on,
     unpenalized_columns,
 )
 from atomlearn.estimators.matrices.tasks import fit_tasks
 from atomlearn.estimators.parameters import FitParameters, entries_of, keeps_blas_single
 from atomlearn.estimators.targets import (
     Checked,
+    checked_labels,
     checked_targets,
+    is_text,
     joint_loss,
     offset_of,
     target_of,
@@ -139,10 +141,7 @@ class AtomicModel(FitParameters):
     def _problems(self, data: Checked, norm: str | Norm, amount: float) -> list[Problem]:
         """Return one checked problem an output; the parts are the same objects in all of them."""
         design = data.design
-        the_norm = norm_for(self, norm, design)
-        # W has one column, unless the design or the norm knows its shape.
-        shape: Any = design.matrix_shape or the_norm.matrix_shape or (design.shape[1], 1)
-        the_norm = the_norm.on(design.shape[1], shape)
+        the_norm = norm_on(norm_for(self, norm, design), design)
         penalty = Regularizer(the_norm, self._form_of(the_norm), amount)
         first = Problem.of_checked(
             design, data.targets[0], data.weight, data.loss, penalty, self.fit_intercept
@@ -176,7 +175,7 @@ class AtomicModel(FitParameters):
         """Set what was fitted: coefficients and intercepts, in the shapes of the task."""
         parts, first = [entries_of(result) for result in results], results[0]
         implicit = map_of(data.design).implicit
-        coef = coefficient_rows(parts, first.n_features, first.dtype, implicit)
+        coef = coefficient_rows(parts, first.n_features, implicit)
         intercept: Any = float(first.intercept)
         if data.classes is None:
             coef = single_row(coef)
@@ -234,10 +233,10 @@ class AtomicModel(FitParameters):
         the earlier), and what the link of another loss makes of it.
         """
         values, loss = self._linear(X, offset), as_loss(self.loss)
-        several = values.shape[1] > 1
         if loss.task != "classification":
             means = loss.mean(values)
-            return means if several else means[:, 0]
+            return means if np.ndim(self.intercept_) else means[:, 0]
+        several = values.shape[1] > 1
         codes = np.argmax(values, axis=1) if several else (values[:, 0] > 0).astype(np.int64)
         labels: NDArray[Any] = self.classes_[codes]
         return labels
@@ -267,7 +266,15 @@ class AtomicModel(FitParameters):
         """
         loss = as_loss(self.loss)
         if loss.task == "classification":
-            return float(accuracy_score(y, self.predict(X, offset), sample_weight=sample_weight))
+            labels = self.predict(X, offset)
+            given, known, _ = checked_labels(self, y, len(labels))
+            if is_text(known) != is_text(self.classes_):
+                raise ValueError(
+                    f"y holds labels such as {known[:1].tolist()}, and the classes of the model "
+                    f"are {self.classes_[:5].tolist()}; pass labels of one type"
+                )
+            weight = check_weight(sample_weight, len(labels))
+            return float(np.average(given == labels, weights=weight))
         decisions = self._linear(X, offset).astype(np.float64)
         weight = check_weight(sample_weight, len(decisions))
         targets = target_of(self, y, len(decisions), loss).reshape(decisions.shape)

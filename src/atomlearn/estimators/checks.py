@@ -9,6 +9,7 @@ from types import MethodType
 from typing import Any
 
 import numpy as np
+from sklearn import config_context
 from sklearn.utils.validation import _check_n_features, validate_data
 
 from atomlearn import solvers
@@ -78,29 +79,42 @@ def checked_design(estimator: Any, X: Any, *, reset: bool) -> Design:
         design = as_design(X)
         _take_shape(estimator, design, feature_names(X), reset)
         return design
+    checked = checked_array(estimator, X, reset=reset, accept_sparse=["csr", "csc"])
+    design = as_design(checked, check_finite=False)
+    refuse_not_finite(design, X)
+    return design
+
+
+def checked_array(estimator: Any, X: Any, **how: Any) -> Any:
+    """Return X as a matrix of float32 or float64 by scikit-learn's checks, each fault in one line.
+
+    Its entries may still be NaN or infinite. ``how`` : other arguments of ``validate_data``.
+    """
+    how = {"dtype": [np.float64, np.float32], "ensure_all_finite": False, **how}
     try:
-        checked = validate_data(
-            estimator,
+        # Arrays of other libraries become those of NumPy, whatever else scikit-learn may dispatch.
+        with config_context(array_api_dispatch=False):
             # SciPy would follow the indices of other sparse formats before anyone looks at them.
-            as_compressed(readable(X)),
-            reset=reset,
-            accept_sparse=["csr", "csc"],
-            accept_large_sparse=True,
-            dtype=[np.float64, np.float32],
-            ensure_all_finite=False,
-        )
-    except (ValueError, OverflowError) as error:
-        if not re.search("could not convert|too large", str(error)):
-            raise
+            return validate_data(estimator, as_compressed(readable(X)), **how)
+    except (ValueError, TypeError, OverflowError) as error:
+        if not re.search(r"could not convert|too large|inhomogeneous|float\(\)", str(error)):
+            kind = TypeError if type(error) is TypeError else ValueError
+            raise kind(_one_line(str(error))) from error
         if is_table(X):
             frame_to_array(X[:0])  # it names the columns that are none of numbers
         raise ValueError(
             f"X must hold numbers: {error}; encode categories with "
             "sklearn.preprocessing.OneHotEncoder, or leave such columns out"
         ) from error
-    design = as_design(checked, check_finite=False)
-    refuse_not_finite(design, X)
-    return design
+
+
+def _one_line(message: str) -> str:
+    """Return a message of scikit-learn in one line, without the array that it prints."""
+    message = re.sub(r":\narray=.*?\.\n", "; ", message, flags=re.DOTALL)
+    message = message.replace("Found array with", "X has").replace(
+        "at least one array or dtype is required", "X has no columns; give at least 1"
+    )
+    return " ".join(message.split())
 
 
 def _take_shape(estimator: Any, X: Any, names: list[str] | None, reset: bool) -> None:
@@ -165,6 +179,15 @@ def norm_for(estimator: Any, norm: str | Norm, design: Design) -> Norm:
             norm = Groups(map.column_groups(), weights)
     found, names = as_norm(norm), input_names(estimator)
     return found if names is None else found.with_names(names)
+
+
+def norm_on(norm: Norm, design: Design) -> Norm:
+    """Return the norm read for the columns of a design.
+
+    They are one column of a matrix, unless the design or the norm knows its shape.
+    """
+    shape: Any = design.matrix_shape or norm.matrix_shape or (design.shape[1], 1)
+    return norm.on(design.shape[1], shape)
 
 
 def unpenalized_columns(estimator: Any, design: Design) -> Columns | None:

@@ -65,7 +65,7 @@ class AtomicClassifier(SelectsColumns, OneLevel, LinearClassifier):
     Attributes
     ----------
     classes_ : (n_classes,) ndarray
-    coef_ : (1, n_features) or (n_classes, n_features) ndarray, in the dtype of X
+    coef_ : (1, n_features) or (n_classes, n_features) ndarray, float64
         With ``features`` beyond "linear" one column a main effect, square or product; a csr_array
         where these are more than 2^26.
     selected_, selected_names_ : ndarray of int, list of str

@@ -38,6 +38,8 @@ def unit_numbers(n_rows: int, groups: Any = None, order: Any = None) -> Rows:
     """
     if groups is not None and order is not None:
         raise ValueError("groups and order are both given; give one of them")
+    if n_rows < 1:
+        raise ValueError("there are no rows to divide; give at least 2")
     if groups is None and order is None:
         return np.arange(n_rows)
     name, given = ("groups", groups) if order is None else ("order", order)
@@ -46,7 +48,12 @@ def unit_numbers(n_rows: int, groups: Any = None, order: Any = None) -> Rows:
         raise ValueError(f"{name} must hold one value a row, shape ({n_rows},), got {values.shape}")
     if (values != values).any() or (values.dtype == object and None in values.tolist()):
         raise ValueError(f"{name} holds missing values; give each row one, or leave such rows out")
-    kinds, units = np.unique(values, return_inverse=True)
+    try:
+        kinds, units = np.unique(values, return_inverse=True)
+    except TypeError as error:
+        raise ValueError(
+            f"{name} holds values that cannot be compared ({error}); give them one type"
+        ) from error
     if kinds.size < 2:
         raise ValueError(f"{name} holds one value only ({kinds[:1]}); at least 2 are needed")
     return np.asarray(units, dtype=np.int64)
@@ -102,16 +109,21 @@ def folds(
     rows, n_units = np.arange(n_rows), int(units.max()) + 1
     labels = np.zeros(n_rows, dtype=np.int64) if codes is None else np.asarray(codes)
     if order is not None:
-        splitter: Any = TimeSeriesSplit(max(1, min(n_folds, n_units - 1)))
-        cuts = splitter.split(np.arange(n_units)) if n_units > 2 else [([0], [1])]
+        cuts: Any = [([0], [1])]
+        if n_units > 2:
+            cuts = TimeSeriesSplit(min(n_folds, n_units - 1)).split(np.arange(n_units))
         found: list[Any] = [[np.flatnonzero(np.isin(units, part)) for part in cut] for cut in cuts]
     elif groups is not None:
-        splitter = StratifiedGroupKFold(min(n_folds, n_units), shuffle=True, random_state=rng)
+        splitter: Any = StratifiedGroupKFold(min(n_folds, n_units), shuffle=True, random_state=rng)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # of classes of few rows: seen to below
             found = list(splitter.split(rows, labels, units))
     else:
         kind = KFold if codes is None else StratifiedKFold
+        rarest = np.unique(labels, return_counts=True)[1].min()
+        if rarest < n_folds:
+            of = "there are" if codes is None else "a class has"
+            raise ValueError(f"{of} {rarest} rows, and folds are {n_folds}; give more rows")
         found = list(kind(n_folds, shuffle=True, random_state=rng).split(rows, labels))
     n_classes = np.unique(labels).size
     kept = [

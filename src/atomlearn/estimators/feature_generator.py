@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
 from sklearn.utils import ClassifierTags, RegressorTags
 
 from atomlearn.core.data.coefficients import coefficient_rows, single_row
@@ -150,7 +149,7 @@ class FeatureGenerator(SelectsColumns, AtomicModel):
         optimum has fewer, of which a warning tells.
     scaling_ : (n_features_in_,) ndarray
         The scaling d of the features; zero where not selected.
-    coef_ : (1, n_features_in_) ndarray; (n_features_in_,) for regression; in the dtype of X
+    coef_ : (1, n_features_in_) ndarray; (n_features_in_,) for regression; float64
         (n_classes, n_features_in_) for more than two classes, as ``intercept_`` (n_classes,).
         With products, this and ``scaling_`` are of all columns of the map, and where these are
         more than 2^26 a csr_array of one row. Of additive models: of all columns of the design,
@@ -371,7 +370,7 @@ class FeatureGenerator(SelectsColumns, AtomicModel):
         if map.has_pairs:
             self.pairs_ = map.inputs_of(self.selected_)
         of_terms = [(selected.scaled, selected.scaling)]
-        rows = coefficient_rows(of_terms, map.n_terms, np.float64, map.implicit)
+        rows = coefficient_rows(of_terms, map.n_terms, map.implicit)
         self.scaling_ = single_row(rows)
 
     def _report_selection(self, result: Result, found: Result, wanted: int) -> None:

@@ -199,7 +199,7 @@ def take(
     estimator.moments_, estimator.scaled_by_ = (columns, means, scales), units.words
     weights = weights / scales
     entries, n_columns = [(columns, row) for row in weights], units.design.shape[1]
-    coef = coefficient_rows(entries, n_columns, result.dtype, estimator.feature_map_.implicit)
+    coef = coefficient_rows(entries, n_columns, estimator.feature_map_.implicit)
     estimator.coef_, estimator.intercept_ = coef, intercepts - weights @ means
     if classes is not None:
         estimator.classes_ = classes
@@ -322,6 +322,9 @@ class Trials:
     def _scores(self, tried: dict[str, Any], fold: Fold, how: tuple[Any, ...]) -> Iterator[float]:
         # A copy knows the names of the columns.
         model = copy(self.estimator).set_params(**tried, verbose=0, observers=None)
+        if self.settings is not None and not how:
+            left = self.settings.deadline.left
+            model.set_params(time_limit=max(left, 1e-3) if left < np.inf else None)
         rows = self.weight, self.offset
         (weight, offset), (tested, moved) = (
             [None if values is None else np.asarray(values)[part] for values in rows]

@@ -10,7 +10,7 @@ import numpy as np
 from atomlearn.core.data.limits import LIMITS
 from atomlearn.core.data.moments import from_moments
 from atomlearn.core.data.parts import part_of
-from atomlearn.core.interfaces import TINY, Array, Design
+from atomlearn.core.interfaces import Array, Design
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.regularizer import Regularizer
 from atomlearn.losses import as_loss
@@ -86,5 +86,4 @@ class Moments:
         intercept = 0.0
         if fit_intercept:
             intercept = float(self.means[-1] - result.weights @ self.means[result.columns])
-        relative = result.gap / max(objective, TINY)
-        return replace(result, objective=objective, relative_gap=relative, intercept=intercept)
+        return replace(result, objective=objective, intercept=intercept)

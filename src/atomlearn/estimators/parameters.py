@@ -98,10 +98,10 @@ class ProvedModel(OwnParameters, BaseEstimator):
         each = zip(*((r.gap, r.objective, r.passes) for r in results), strict=True)
         self.gap_, self.objective_, self.n_passes_ = map(math.fsum, each)
         self.n_iter_ = max(map(len, self.history_))
-        # The first reason of an output that is not converged; an interrupt before all others.
-        reasons = [result.status for result in results if not result.converged]
-        interrupted = Status.INTERRUPTED in reasons
-        self.status_ = Status.INTERRUPTED if interrupted else [*reasons, Status.CONVERGED][0]
+        # An interrupt before all others, then the first reason of an output without a proof.
+        reasons = [r.status for r in results if r.status is not Status.CONVERGED]
+        reasons.sort(key=lambda status: (status is not Status.INTERRUPTED, status.is_converged))
+        self.status_ = [*reasons, Status.CONVERGED][0]
         if len(results) == 1:
             [self.parts_], [self.history_] = self.parts_, self.history_
         if not (self.status_.is_converged if complete is None else complete):

@@ -52,7 +52,7 @@ class OutOfFold:
     @classmethod
     def of(
         cls, problems: Sequence[Problem], folds: Sequence[Fold],
-        paths: Sequence[Sequence[PathResult]], level: int, share: float,
+        paths: Sequence[Sequence[PathResult]], level: float, share: float,
     ) -> OutOfFold | None:  # fmt: skip
         """Return those of a level; None where the search was cut short, or fits have no columns.
 
@@ -68,10 +68,11 @@ class OutOfFold:
             return None
         for (train, _), outputs in zip(folds, paths, strict=True):
             for problem, path in zip(problems, outputs, strict=True):
-                if len(path.results) <= level or path.results[level].matrix_parts is not None:
+                result = path.at(level)
+                if result is None or result.matrix_parts is not None:
                     return None
                 part = training_part(problem, train) if share else problem
-                found.append(relaxed(part, path.results[level], share))
+                found.append(relaxed(part, result, share))
         shape = len(folds), len(problems)
         columns, weights = together(found)
         intercepts = np.array([result.intercept for result in found]).reshape(shape)

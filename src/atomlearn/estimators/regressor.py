@@ -10,7 +10,7 @@ from sklearn.base import RegressorMixin
 
 from atomlearn.core.interfaces import Loss
 from atomlearn.estimators.base import AtomicModel
-from atomlearn.estimators.checks import amount_of, available_if, checked_design, norm_for
+from atomlearn.estimators.checks import amount_of, available_if, checked_design, norm_for, norm_on
 from atomlearn.estimators.moments import Moments
 from atomlearn.estimators.parameters import OneLevel
 from atomlearn.estimators.targets import Checked, checked_target
@@ -104,10 +104,10 @@ class AtomicRegressor(OneLevel, LinearRegressor):
 
     Attributes
     ----------
-    coef_ : (n_features,) ndarray, in the dtype of X
+    coef_ : (n_features,) ndarray, float64
         With ``features`` beyond "linear" one entry a main effect, square or product; a
         csr_array of one row where these are more than 2^26. Several targets: W', (n_tasks,
-        n_features).
+        n_features), (1, n_features) for y (n_samples, 1) and a norm of matrices.
     selected_, selected_names_ : ndarray of int, list of str
         The columns with a coefficient, and their names: those of the table or x0, x1, ...,
         products as "age:dose".
@@ -193,9 +193,7 @@ class AtomicRegressor(OneLevel, LinearRegressor):
         weight = check_weight(sample_weight, design.shape[0])
         before = Moments.none(design.shape[1]) if known is None else known
         moments = before.joined(design, target, weight)
-        norm, n_columns = norm_for(self, self.norm, design), design.shape[1]
-        shape: Any = norm.matrix_shape or (n_columns, 1)
-        norm = norm.on(n_columns, shape)
+        norm = norm_on(norm_for(self, self.norm, design), design)
         penalty = Regularizer(norm, self._form_of(norm), amount_of(self))
         problem, rest = moments.problem(penalty, intercept)
         start = None if known is None else self.results_[0].warm_start()

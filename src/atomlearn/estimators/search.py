@@ -32,7 +32,7 @@ from atomlearn.core.paths.pool import Pool
 from atomlearn.core.paths.relax import checked_shares, relaxed
 from atomlearn.designs import Counted, is_opened
 from atomlearn.estimators.base import AtomicModel
-from atomlearn.estimators.checks import checked_design, norm_for
+from atomlearn.estimators.checks import checked_design, norm_for, norm_on
 from atomlearn.estimators.dependent_rows import splits
 from atomlearn.estimators.parameters import keeps_blas_single
 from atomlearn.estimators.prediction_sets import OutOfFold
@@ -271,6 +271,7 @@ class CrossValidatedModel(AtomicModel):
                 f"norms: {candidates[is_open.index(True)]!r} has no k, and is searched by itself; "
                 "pass it alone, or each candidate with its k"
             )
+        norms = [norm_on(norm, data.design) if norm.of_matrices else norm for norm in norms]
         counted = Counted(data.design)
         problems = [replace(p, design=counted) for p in self._problems(data, norms[0], 1.0)]
         for norm in norms[1:]:
@@ -316,11 +317,11 @@ class CrossValidatedModel(AtomicModel):
         near = is_open and len(shares) == 1
         scores = search_lattice(scored, norms, levels) if near else scored(norms, levels)
         chosen, position = scores.choose(self.selection)
+        self.relax_, self.alpha_ = scores.relax, float(levels[chosen, position])
         self._out_of_fold = None
         if scores.status.is_converged:
-            paths, share = scores.paths[chosen], scores.relax
-            self._out_of_fold = OutOfFold.of(problems, folds, paths, position, share)
-        self.relax_, self.alpha_ = scores.relax, float(levels[chosen, position])
+            of_fold = scores.paths[chosen], self.alpha_, self.relax_
+            self._out_of_fold = OutOfFold.of(problems, folds, *of_fold)
         self.alphas_ = levels[0] if len(norms) == 1 else levels
         self.cv_results_, self._searched = scores.table(), scores.status
         if not scores.status.is_converged:

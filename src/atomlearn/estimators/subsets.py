@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin, clone
 from sklearn.exceptions import ConvergenceWarning
 
-from atomlearn.core.interfaces import Form, Loss
+from atomlearn.core.interfaces import Deadline, Form, Loss
 from atomlearn.core.solvers.solver import Solver
 from atomlearn.core.solvers.stopping import StoppingRule
 from atomlearn.designs import map_of
@@ -24,8 +24,9 @@ from atomlearn.estimators.selects_columns import SelectsColumns
 from atomlearn.estimators.targets import Checked
 from atomlearn.estimators.units import units_of
 from atomlearn.norms import KSupport
+from atomlearn.paths import Settings
 from atomlearn.problem import Problem
-from atomlearn.subsets import SubsetRecord, SubsetResult, SubsetStatus
+from atomlearn.subsets import SubsetRecord, SubsetResult
 from atomlearn.subsets.hunt import GAP
 from atomlearn.subsets.solve import MOST_SETS, best_subset, checked_ridge, usual_ridge, wanted_of
 
@@ -92,11 +93,9 @@ class SubsetModel(SelectsColumns, AtomicModel):
         if len(choices) > 1:
             design = checked_design(self, X, reset=False)
             rows = (y, sample_weight, offset, groups, order)
-            # Within the folds subsets are improved by exchanges, and not proved.
-            trials = Trials(clone(self).skip_proof(), design, rows, self.cv)
-            scores = [trials.score({"n_features": k, "ridge": r}) for k, r in choices]
-            self.cv_scores_ = dict(zip(choices, np.array(scores), strict=True))
-            k, level = choices[int(np.mean(scores, axis=1).argmax())]
+            self.cv_scores_ = self._scored(choices, design, rows, wanted.deadline)
+            means = {choice: np.mean(scores) for choice, scores in self.cv_scores_.items()}
+            k, level = max(means, key=means.__getitem__, default=(k, levels[len(levels) // 2]))
         problem = problem.at(level)
         watch: tuple[Any, ...] = tuple(self.observers or ())
         if self.verbose:
@@ -104,7 +103,7 @@ class SubsetModel(SelectsColumns, AtomicModel):
         wanted = replace(wanted, watch=watch)
         result = best_subset(problem, k, wanted)
         self._record(data, problem, result, units)
-        if result.status is not SubsetStatus.OPTIMAL and self.max_iter != 0:
+        if not result.status.is_proof and self.max_iter != 0:
             warnings.warn(
                 f"{type(self).__name__}: {result.status}: {100 * result.gap:.2g}%. A larger ridge "
                 "or fewer features prove more in the same time",
@@ -112,6 +111,36 @@ class SubsetModel(SelectsColumns, AtomicModel):
                 stacklevel=2,
             )
         return self
+
+    def _scored(
+        self, choices: Sequence[tuple[int, float]], design: Any, rows: Any, deadline: Deadline
+    ) -> dict[tuple[int, float], Any]:
+        """Return the scores of sizes and ridges on held-out rows: of those that there is time for.
+
+        Within the folds subsets are improved by exchanges, and not proved. Half of the time is left
+        for the proof.
+        """
+        model = clone(self).skip_proof()
+        half = Settings(deadline=deadline).within(0.5)
+        trials = Trials(model, design, rows, self.cv, half)
+        if not trials.folds:
+            raise ValueError(
+                f"{type(self).__name__} chooses by cross-validation, which needs two rows, of "
+                "each class; give more, or one n_features and one ridge"
+            )
+        found = dict[tuple[int, float], Any]()
+        for k, ridge in choices:
+            try:
+                found[k, ridge] = np.array(trials.score({"n_features": k, "ridge": ridge}))
+            except KeyboardInterrupt:
+                warnings.warn(
+                    f"{type(self).__name__}: {len(found)} of {len(choices)} sizes and ridges were "
+                    "tried by cross-validation before it was ended; a longer time_limit tries more",
+                    ConvergenceWarning,
+                    stacklevel=4,
+                )
+                break
+        return found
 
     def skip_proof(self) -> Self:
         """Take the first subset that is found, improved by exchanges: see ``AtomicModel``."""

@@ -165,7 +165,7 @@ class AtomicSurvival(SelectsColumns, OneLevel, LinearSurvival):
 
     Attributes
     ----------
-    coef_ : (n_features,) ndarray, in the dtype of X
+    coef_ : (n_features,) ndarray, float64
         Log hazard ratios, one a unit of each column.
     unique_times_ : (n_times,) ndarray
         The times of events.

@@ -9,12 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_array
 from sklearn.utils.class_weight import compute_class_weight
-from sklearn.utils.validation import column_or_1d
+from sklearn.utils.validation import _num_samples, column_or_1d
 
 from atomlearn.core.interfaces import TINY, Array, Design, Loss
 from atomlearn.core.interfaces.numbers import all_text, check_offset, normalized, unmasked
 from atomlearn.core.interfaces.targets import finite
 from atomlearn.core.losses.probabilities import for_classes
+from atomlearn.core.norms.registry import as_norm
+from atomlearn.designs import as_design, is_opened
 
 
 @dataclass(slots=True)
@@ -101,15 +103,9 @@ def checked_labels(
     target = checked_target(estimator, y, n_samples)
     if target.dtype == object and {type(label) for label in target} <= {bool, np.bool_}:
         target = target.astype(bool)
-    try:
-        classes, codes = np.unique(target, return_inverse=True)
-    except TypeError as error:
-        raise ValueError(
-            f"y holds labels that cannot be compared ({error}); drop samples without a label, and "
-            "give the others one type, for example with y.astype(str)"
-        ) from error
+    classes, codes = class_codes(target)
     kind = classes.dtype.kind
-    if (kind == "O" and not all_text(classes)) or (kind == "f" and (finite(target) % 1.0).any()):
+    if (kind == "O" and not all_text(classes)) or (kind == "f" and not are_whole(finite(target))):
         remedy = "bin it for classes, or use AtomicRegressor"
         if estimator.task != "classification":  # it takes either, as its loss says
             remedy = f"use {type(estimator).__name__}(loss='squared')"
@@ -118,6 +114,27 @@ def checked_labels(
             f"loss {estimator.loss!r} is for classes; {remedy}"
         )
     return target, classes, codes
+
+
+def class_codes(labels: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Return the sorted classes, and the place of each label among them."""
+    try:
+        return np.unique(labels, return_inverse=True)
+    except TypeError as error:
+        raise ValueError(
+            f"y holds labels that cannot be compared ({error}); drop samples without a label, and "
+            "give the others one type, for example with y.astype(str)"
+        ) from error
+
+
+def is_text(labels: NDArray[Any]) -> bool:
+    """Return whether checked labels are texts rather than numbers."""
+    return labels.dtype.kind in "OUST"
+
+
+def are_whole(numbers: Array) -> bool:
+    """Return whether these are whole numbers that floats tell from their neighbors."""
+    return not (numbers % 1.0).any() and bool((np.abs(numbers) <= 2.0**53).all())
 
 
 def class_weights(class_weight: Any, classes: NDArray[Any], codes: Any, weight: Array) -> Array:
@@ -137,10 +154,8 @@ def target_of(estimator: Any, y: Any, n_samples: int, loss: Loss) -> NDArray[Any
         return of_samples(loss.check_target(y), n_samples)
     # What is merely like an array may refuse np.shape.
     shape = np.asarray(y).shape if estimator.several_targets else ()
-    if len(shape) == 2 and shape[1] > 1:
-        several = check_array(
-            unmasked("y", y), dtype=np.float64, input_name="y", ensure_min_samples=0
-        )
+    if len(shape) == 2 and (shape[1] > 1 or as_norm(estimator.norm).of_matrices):
+        several = check_array(_real(y), dtype=np.float64, input_name="y", ensure_min_samples=0)
         return of_samples(several, n_samples)
     return loss.check_target(checked_target(estimator, y, n_samples))
 
@@ -151,17 +166,44 @@ def checked_target(estimator: Any, y: Any, n_samples: int) -> NDArray[Any]:
         raise ValueError(
             f"{type(estimator).__name__} requires y to be passed, but the target y is None"
         )
-    # Not np.iscomplexobj, which what is merely like an array may refuse.
-    if np.asarray(y).dtype.kind == "c":
-        raise ValueError("Complex data not supported: y is complex; pass y.real")
-    unmasked("y", y)
+    shape, remedy = _real(y).shape, f"Pass one target per sample to {type(estimator).__name__}"
+    remedy += "; AtomicRegressor takes several"
+    if len(shape) > 2 or (len(shape) == 2 and shape[1] != 1):
+        raise ValueError(f"y should be a 1d array, got an array of shape {shape} instead. {remedy}")
     try:
         # What scikit-learn asks of all kinds of tables takes a tenth of a small fit.
         plain = type(y) is np.ndarray and y.ndim == 1
-        target: NDArray[Any] = y if plain else column_or_1d(y, warn=True)
+        # Targets of the array API have no length.
+        target: NDArray[Any] = y if plain else np.asarray(column_or_1d(y, warn=True))
     except ValueError as error:
-        raise ValueError(f"{error} Pass one target per sample") from error
+        raise ValueError(f"{error} {remedy}") from error
     return of_samples(target, n_samples)
+
+
+def _real(y: Any) -> NDArray[Any]:
+    """Return y as an array, refused where entries are masked or complex."""
+    # Not np.iscomplexobj, which what is merely like an array may refuse.
+    array = np.asarray(unmasked("y", y))
+    if array.dtype.kind == "c":
+        raise ValueError("Complex data not supported: y is complex; pass y.real")
+    return array
+
+
+def targets_of_rows(X: Any, y: Any) -> NDArray[Any]:
+    """Return y as an array of one entry a row of X, or one row of entries, none of them missing.
+
+    For functions that take any estimator, which says what else its targets must be.
+    """
+    target = _real(y)
+    if target.ndim == 2 and target.shape[1] == 1:
+        target = target[:, 0]
+    if target.ndim not in (1, 2) or not all(target.shape[1:]):
+        raise ValueError(f"y must hold one target a row of X, got shape {target.shape}")
+    n_rows = as_design(X).shape[0] if is_opened(X) else _num_samples(X)
+    if n_rows < 2:
+        raise ValueError(f"X has {n_rows} rows; give at least 2")
+    of_samples(target, n_rows)
+    return finite(target) if target.dtype.kind == "f" else target
 
 
 def of_samples(target: NDArray[Any], n_samples: int) -> NDArray[Any]:

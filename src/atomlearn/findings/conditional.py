@@ -21,10 +21,12 @@ from atomlearn.core.data.parts import dense_part
 from atomlearn.core.interfaces import TINY, Array, Columns, Loss, WarmStart, whole_number
 from atomlearn.designs import as_design, feature_names
 from atomlearn.estimators.dependent_rows import held_out
+from atomlearn.estimators.targets import class_codes, targets_of_rows
 from atomlearn.findings.gaussian import generator, knockoffs_of, rescaled
 from atomlearn.findings.importance import coefficients, loss_for
 from atomlearn.findings.nodewise import BARRED, GAP
 from atomlearn.findings.precision import columns_named, grouped, members_of
+from atomlearn.findings.sums import SumOfProducts
 from atomlearn.findings.verdict import numbers_of
 from atomlearn.norms import L1
 from atomlearn.paths import Settings
@@ -32,9 +34,14 @@ from atomlearn.problem import Problem, Regularizer
 
 #: Draws that do as well as the data, after which more of them would tell nothing new.
 ENOUGH = 10
+#: Variance of a direction, as a share of the largest one, below which it is none.
+RANK = 1e-10
+#: Relative error of the robust variance from which on it says nothing.
+MOST_NOISE = 0.5
 CONDITION = (
     "of no effect given all other columns, where rows are independent and each column, given the "
-    "others, is linear in them with normal noise ({})"
+    "others, is linear in them with noise that does not depend on them ({}), whatever the spread "
+    "of the target; {}"
 )
 
 
@@ -46,13 +53,15 @@ class FeatureTests:
     rate at which each is selected, by the rule of Benjamini and Hochberg; sizes : (m,) how far from
     nothing, in errors of the statistic (``p_values``), or by how much the loss of a row left out
     rises without it
-    (``conditional_importance``); law : how the columns given the others were estimated.
+    (``conditional_importance``); law : how the columns given the others were estimated; fitted : to
+    which rows the model of the target was.
     """
 
     units: tuple[Columns, ...]
     p_values: Array
     sizes: Array
     law: str
+    fitted: str
 
     @property
     def adjusted(self) -> Array:
@@ -61,7 +70,7 @@ class FeatureTests:
     @property
     def condition(self) -> str:
         """What must hold for a feature without an effect to have p <= 0.05 in one of 20 tables."""
-        return CONDITION.format(self.law)
+        return CONDITION.format(self.law, self.fitted)
 
     def selected(self, fdr: float = 0.1) -> list[int]:
         """Return the numbers of the columns in units that are selected at this rate."""
@@ -140,9 +149,11 @@ def p_values(
     r"""Return p-values of features given all others: distilled conditional randomization.
 
     With r_j the residuals of a lasso of y on all columns but x_j, and e_j = x_j - E(x_j | others),
-    the sum e_j'r_j has mean 0 and variance sum_i e_ij^2 r_ij^2 where y does not depend on x_j given
-    the others, whatever it depends on otherwise. The lasso is fitted again without each column that
-    it uses; of the others it is the same fit, to the gap that is proved.
+    the sum e_j'r_j has mean 0 where y does not depend on x_j given the others, whatever it depends
+    on otherwise. Its variance is the larger one of sum_i e_ij^2 r_ij^2 and that of e_j in another
+    order. Where few rows matter (rare columns, rare classes, heavy tails) p is that of a
+    saddlepoint approximation to the law of such sums. The lasso is fitted again without each column
+    that it uses; of the others it is the same fit, to the gap that is proved.
 
     Parameters
     ----------
@@ -180,30 +191,48 @@ def p_values(
     >>> tests.selected(fdr=0.1)
     [3, 8]
     """
-    units, target = Units.of(X, columns, groups, covariance), np.asarray(y)
-    if len(target) != len(units.X):
-        raise ValueError(f"X has {len(units.X)} rows and y has {len(target)}; give one a row")
+    target = targets_of_rows(X, y)
+    units = Units.of(X, columns, groups, covariance)
     found = loss_for(target, loss)
     # By columns: what fits read of X is in one piece.
     table = np.asfortranarray(units.X)
     level = coefficients(table, target, L1(), found, n_alphas, cv, rng)[1] * len(target)
     targets = [target]
     if found.task == "classification":
-        codes = np.unique(target, return_inverse=True)[1]
+        codes = class_codes(target)[1]
         targets = list(2.0 * numbers_of(found.task, codes).T - 1.0)
     squares, rank = np.zeros((2, len(units.places)))
     residuals = [_residuals(table, one, found, level) for one in targets]
     for at, unit in enumerate(units.places):
         left = np.column_stack([without(unit) for without in residuals])
-        # The length of own'left in errors, squared, and how many numbers it is made of.
-        sums = (units.own[:, unit, None] * left[:, None, :]).reshape(len(left), -1)
-        total, covariance = sums.sum(axis=0), sums.T @ sums
-        inverse, rank[at] = la.pinvh(covariance, return_rank=True)
-        squares[at] = total @ inverse @ total
+        squares[at], rank[at] = _length(units.own[:, unit], left)
     tested = rank > 0
     values = np.ones(rank.size)
     values[tested] = chi2.sf(squares[tested], rank[tested])
-    return FeatureTests(units.members, values, np.sqrt(squares), units.law)
+    told = "the lasso of the target was chosen on the same rows"
+    return FeatureTests(units.members, values, np.sqrt(squares), units.law, told)
+
+
+def _length(own: Array, left: Array) -> tuple[float, int]:
+    """Return the squared length of own'left in errors, and how many numbers it is made of.
+
+    Along each direction that with the larger one of two variances: that of rows drawn anew, and the
+    robust one. Where few rows matter the robust one says nothing (if no case is a carrier, it is
+    far too small), and the law is not normal: the length is then that with the same p.
+    """
+    left = left - left.mean(axis=0)
+    sums = (own[:, :, None] * left[:, None, :]).reshape(len(left), -1)
+    drawn = np.kron(own.T @ own, left.T @ left) / len(left)
+    values, vectors = la.eigh(drawn)
+    kept = values > RANK * max(values[-1], TINY)
+    whiten = vectors[:, kept] / np.sqrt(values[kept])
+    robust, turned = la.eigh(whiten.T @ (sums.T @ sums) @ whiten)
+    pairs = [SumOfProducts(e, r) for e in own.T for r in left.T if e.any() and r.any()]
+    tells = all(pair.noise <= MOST_NOISE for pair in pairs)
+    total = turned.T @ whiten.T @ sums.sum(axis=0)
+    square = float(np.sum(total**2 / np.maximum(robust if tells else 1.0, 1.0)))
+    shares = [pair.shortened(tells) for pair in pairs]
+    return square * min(shares, default=1.0), total.size
 
 
 def _residuals(X: Array, y: Any, loss: Loss, level: float) -> Callable[[Columns], Array]:
@@ -282,10 +311,11 @@ def conditional_importance(
     >>> bool(found.p_values[0] < 0.01 < found.p_values[1:].min())
     True
     """
-    units, target, random = Units.of(X, columns, groups, covariance), np.asarray(y), generator(rng)
+    target, random = targets_of_rows(X, y), generator(rng)
+    units = Units.of(X, columns, groups, covariance)
     design = as_design(X)
     table = dense_part(design, np.arange(design.shape[1]))
-    codes = np.unique(target, return_inverse=True)[1] if is_classifier(estimator) else None
+    codes = class_codes(target)[1] if is_classifier(estimator) else None
     train, test = held_out(len(target), test_fraction, rng, codes)
     model = clone(estimator).fit(table[train], target[train])
     losses = _losses_of(model, target[test])
@@ -299,7 +329,8 @@ def conditional_importance(
         part = own @ np.linalg.lstsq(own, mine - mine.mean(axis=0), rcond=None)[0]
         draws = _permuted(losses, table[test], members, part[test], n_draws, random)
         values[at], sizes[at] = draws
-    return FeatureTests(units.members, values, sizes, units.law)
+    told = "the model was fitted to other rows"
+    return FeatureTests(units.members, values, sizes, units.law, told)
 
 
 def _losses_of(model: Any, y: NDArray[Any]) -> Callable[[Array], float]:

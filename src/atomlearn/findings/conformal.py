@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from atomlearn.core.data.convert import as_compressed, readable
 from atomlearn.core.interfaces import Array, check_share
 from atomlearn.designs import as_design, part_of
+from atomlearn.estimators.checks import checked_design
 from atomlearn.findings.effects import line_of_lasso
 from atomlearn.findings.given import Given
 from atomlearn.findings.lasso_line import LassoLine
@@ -73,6 +74,7 @@ def full_conformal(
     data = Given.of(estimator, X, y, None, None)
     if not data.loss.is_quadratic:
         raise ValueError(f"full_conformal is of the squared loss and l1, got {data.loss.name!r}")
+    checked_design(estimator, X_new, reset=False)
     old, y, width = line_of_lasso(estimator, X, y, data), data.y, np.ptp(data.y)
     every, needed = np.arange(y.size), int((1 - share) * (y.size + 1) + 1e-9)
     rows = as_design(stacked([as_compressed(readable(part)) for part in (X, X_new)], "csr"))

@@ -7,7 +7,7 @@ from typing import Any, Literal
 import numpy as np
 import scipy.linalg as la
 from numpy.typing import ArrayLike
-from scipy.stats import chi2
+from scipy.stats import f
 from scipy.stats import norm as normal
 from scipy.stats import t as student
 from sklearn.base import clone
@@ -131,20 +131,23 @@ def estimates(
 def _named(estimator: Any, X: Any, y: Any, data: Given, columns: Any, level: float) -> Estimates:
     units = _units(estimator, columns, data.design.shape[1])
     fit, prediction, used = _searched(X, y, data)
+    # Rows of a group share errors, of which a fit to them takes a part that no count of rows tells.
+    left_out = None if data.units is None else _left_out(fit, data)
     W = data.loss.curvature(data.y, prediction, data.weight)
     found = directions(data.design, W, units, data.lengths(W), data.free)
     steps, tests = [], []
     for unit, Z in zip(units, found, strict=True):
         b = _coefficients(fit, unit)
-        step = Step.of(data, prediction, Z, data.columns_of(unit), b, used)
+        step = Step.of(data, prediction, Z, data.columns_of(unit), b, used, left_out)
         covariance = _chosen(data, step)
         steps.append((step.values, np.sqrt(np.diag(covariance))))
         square = float(step.values @ la.pinvh(covariance) @ step.values)
-        tests.append(float(chi2.sf(square, np.linalg.matrix_rank(covariance))))
+        rank = np.linalg.matrix_rank(covariance)
+        tests.append(float(f.sf(square / max(rank, 1), rank, step.left)))
     values, errors = (np.concatenate(part) for part in zip(*steps, strict=True))
     rows = _student(values, errors, step.left, level)
     return _told(
-        estimator, np.concatenate(units), rows, level, "named", tuple(units), np.array(tests)
+        estimator, data, np.concatenate(units), rows, level, "named", tuple(units), np.array(tests)
     )
 
 
@@ -159,6 +162,16 @@ def _searched(X: Any, y: Any, data: Given) -> tuple[Any, Array, int]:
     return fit, fit._linear(X)[:, 0].astype(np.float64), used
 
 
+def _left_out(fit: Any, data: Given) -> Array | None:
+    """Return what is predicted for each row by the fit without its fold."""
+    known = fit._out_of_fold
+    if known is None:
+        return None
+    prediction = np.zeros(data.y.size)
+    prediction[known.rows] = known.decisions(data.design)[known.rows, known.folds, 0]
+    return prediction
+
+
 def _units(estimator: Any, columns: Any, n_columns: int) -> list[Columns]:
     """Return the columns that were named, as numbers: one array for each that is tested."""
     names = input_names(estimator)
@@ -169,12 +182,12 @@ def _units(estimator: Any, columns: Any, n_columns: int) -> list[Columns]:
 
 
 def _chosen(data: Given, step: Step) -> Array:
-    """Return the covariance of the model for squares of independent rows, else the robust one.
+    """Return the robust covariance; of counts and classes that with the larger one of both errors.
 
-    That with the larger one of both errors: of few rows either may be too small.
+    Of few rows their scores have long tails, and either error may be too small.
     """
-    if data.loss.is_quadratic and data.units is None:
-        return step.covariance
+    if data.loss.is_quadratic:
+        return step.robust
     model, robust = np.diag(step.covariance), np.diag(step.robust)
     factors = np.sqrt(np.maximum(model / np.maximum(robust, TINY), 1.0))
     return np.asarray(factors[:, None] * step.robust * factors)
@@ -230,13 +243,12 @@ def _selected(
     if how == "split" or not can:
         errors = np.sqrt(np.diag(_chosen(data, other))[1:])
         rows = _student(other.values[1:], errors, other.left, level)
-        return _told(estimator, columns, rows, level, "split")
-    spread = _widened(other.spread, other.left, level)
-    found = _carved(data, train, columns, weights[0], fitted, spread, level)
-    return _told(estimator, columns, found, level, "carved")
+        return _told(estimator, data, columns, rows, level, "split")
+    found = _carved(data, train, columns, weights[0], fitted, other, level)
+    return _told(estimator, data, columns, found, level, "carved")
 
 
-def _widened(spread: float, left: float, level: float) -> float:
+def _widened(spread: Any, left: float, level: float) -> Any:
     """Return a variance that is known of so many rows: wider by as much as Student's t."""
     side = (1 - level) / 2
     return spread * float(student.isf(side, left) / normal.isf(side)) ** 2
@@ -280,10 +292,10 @@ def _exact(
     moves = whole.weighed @ (inverse / np.diag(inverse))
     moves /= np.maximum(line.data.weight, TINY)[:, None]
     for value, own, move in list(zip(whole.values, np.diag(inverse), moves.T, strict=True))[1:]:
-        error = float(np.sqrt(_widened(spread, left, level) * own))
+        error = float(np.sqrt(float(_widened(spread, left, level)) * own))
         found.append(truncated(value, error, *line.kept(move, REACH * error), level))
     how = "exact" if data.loss.is_quadratic else "quadratic"
-    return _told(estimator, line.columns, found, level, how)
+    return _told(estimator, data, line.columns, found, level, how)
 
 
 def exact_line(
@@ -314,12 +326,12 @@ def line_of_lasso(estimator: Any, X: Any, y: Any, data: Given) -> LassoLine:
 
 
 def _told(
-    estimator: Any, columns: Columns, rows: Any, level: float, how: Any, *groups: Any
+    estimator: Any, data: Given, columns: Columns, rows: Any, level: float, how: Any, *groups: Any
 ) -> Estimates:
     """Return the estimates of rows of values, ends and p-values, as the model has them beside."""
     values, *ends, p = np.reshape(rows, (-1, 4)).T
     known = columns, _coefficients(estimator, columns), values, np.column_stack(ends), p
-    return Estimates(*known, level, how, *groups)
+    return Estimates(*known, level, how, *groups, by_group=data.units is not None)
 
 
 def _carved(
@@ -328,12 +340,12 @@ def _carved(
     columns: Columns,
     weights: Array,
     fitted: Any,
-    spread: float,
+    other: Step,
     level: float,
 ) -> list[Found]:
     """Return what all rows say of these columns, given that a lasso of some rows selected them.
 
-    ``spread`` : the variance of the noise, from rows that did not select.
+    ``other`` : the fit to the rows that did not select, from which the noise is known.
     """
     whole, part = refitted(data, columns), data.rows(train)
     Z = np.column_stack([np.ones(train.size), part.columns_of(columns)])
@@ -342,7 +354,12 @@ def _carved(
     step = Step.of(part, Z @ b, Z, Z, b, b.size)
     signs = np.concatenate([[0.0], np.sign(weights)])
     signs[1 + np.flatnonzero(np.isin(columns, data.free))] = 0.0
-    V, V_part = (np.asarray(spread * la.pinvh(one.information)) for one in (whole, step))
+    # The spread by which the model has the error that other rows give the coefficient.
+    spreads = other.spread * np.diag(_chosen(data, other)) / np.diag(other.covariance)
+    spreads = _widened(spreads, other.left, level)
+    one, selecting = la.pinvh(whole.information), la.pinvh(step.information)
     d, c = step.values - whole.values, step.values - b
-    size = range(1, b.size)
-    return [carved(whole.values, V, d, V_part - V, signs, c, j, level) for j in size]
+    return [
+        carved(whole.values, spread * one, d, spread * (selecting - one), signs, c, j, level)
+        for j, spread in enumerate(spreads[1:], 1)
+    ]

@@ -19,7 +19,9 @@ from numpy.typing import ArrayLike
 from scipy.sparse.linalg import eigsh
 from sklearn.covariance import ledoit_wolf_shrinkage
 
+from atomlearn.core.data.parts import dense_part
 from atomlearn.core.interfaces import Array, is_whole
+from atomlearn.designs import as_design
 from atomlearn.findings.precision import (
     inverse_of,
     scaled_by,
@@ -34,6 +36,9 @@ COVARIANCES = ("auto", "factors", "sparse_precision", "ledoit_wolf")
 MOST_FACTORS = 10
 #: ... and the gap between the eigenvalues of the last factor and of the rest.
 FACTOR_GAP = 1.5
+#: A correlation that is strong, and the share of columns with one up to which few have one. (Of
+#: genotypes pruned at 0.9 a sixth have one, of neighbors correlated by 0.5 none.)
+STRONG, FEW = 0.7, 0.05
 #: s over the largest one. The s that minimizes the trace of the inverse joint covariance (MVR) is
 #: 0.61 to 0.68 of it where n x p is 500 x 1000 and 300 x 200, AR 0 to 0.8 and with five factors;
 #: power is the same within drawing error.
@@ -46,8 +51,9 @@ class Knockoffs:
 
     draw : (generator) -> (n, p) knockoffs of the standardized columns; covariance : its name;
     words : a sentence on it; s : the number s of S = s D; own : (n, p) what each column does not
-    share with the others, X Theta up to a factor a column; unsure : whether the covariance is a
-    guess, by which more features may be false.
+    share with the others, X Theta up to a factor a column; shared : (n, q) common factors, which
+    knockoffs keep as they are; unsure : whether the covariance is a guess, by which more features
+    may be false.
     """
 
     draw: Callable[[np.random.Generator], Array]
@@ -55,6 +61,7 @@ class Knockoffs:
     words: str
     s: float
     own: Array
+    shared: Array
     unsure: bool = False
 
 
@@ -86,7 +93,8 @@ def gaussian_knockoffs(
     >>> X.shape == gaussian_knockoffs(X, rng=1).shape
     True
     """
-    array = np.asarray(X, dtype=np.float64)
+    design = as_design(X)
+    array = dense_part(design, np.arange(design.shape[1]))
     standard, means, scales = standardized(array)
     made = knockoffs_of(standard, rescaled(covariance, scales))
     return means + scales * made.draw(generator(rng))
@@ -125,7 +133,9 @@ def knockoffs_of(X: Array, covariance: str | Array = "auto") -> Knockoffs:
     varies = np.flatnonzero(X.any(axis=0))
     some = X[:, varies]
     if not varies.size:
-        made = Knockoffs(lambda rng: some, "none", "all columns are constant", 0.0, some)
+        made = Knockoffs(
+            lambda rng: some, "none", "all columns are constant", 0.0, some, some[:, :0]
+        )
     elif isinstance(covariance, str):
         made = _estimated(some, covariance)
     else:
@@ -150,17 +160,18 @@ def _estimated(X: Array, covariance: str) -> Knockoffs:
         )
     if covariance not in ("auto", "factors"):
         return _by_neighbors(X, covariance)
-    n_factors, common = _common(X)
-    if not n_factors:
+    factors = _factors(X)
+    if not factors.size:
         return _by_neighbors(X, covariance)
+    common = factors @ (factors.T @ X) / len(X)
     residual, means, scales = standardized(X - common)
     inner = _by_neighbors(residual, covariance)
 
     def draw(rng: np.random.Generator) -> Array:
         return common + means + scales * inner.draw(rng)
 
-    words = f"common factors: {n_factors}; the rest by {inner.covariance.replace('_', ' ')}"
-    return Knockoffs(draw, "factors", words, inner.s, inner.own, inner.unsure)
+    told = f"common factors: {factors.shape[1]}; the rest by {inner.covariance.replace('_', ' ')}"
+    return Knockoffs(draw, "factors", told, inner.s, inner.own, factors, inner.unsure)
 
 
 def _by_neighbors(X: Array, covariance: str) -> Knockoffs:
@@ -171,17 +182,24 @@ def _by_neighbors(X: Array, covariance: str) -> Knockoffs:
     if fits or covariance != "auto":
         words = "precision of each column given the few nearest to it"
         return _of_precision(X, precision, "sparse_precision", words)
-    unsure = X.shape[1] >= X.shape[0] / 2
-    if unsure:
-        warnings.warn(
-            "columns are strongly correlated and their covariance is estimated by Ledoit-Wolf: of "
-            "one draw of knockoffs the share of false features may exceed fdr (0.11 to 0.16 was "
-            "seen at 0.1); KnockoffSelector joins ten draws then (n_draws=None), which stayed "
-            'below; give covariance= where it is known, and groups="auto" for near-duplicates',
-            UserWarning,
-            stacklevel=5,
-        )
-    return replace(_ledoit_wolf(X), unsure=unsure)
+    if X.shape[1] < X.shape[0] / 2 and not _strongly_correlated(X):
+        return _ledoit_wolf(X)
+    warnings.warn(
+        "columns are strongly correlated and their covariance is estimated by Ledoit-Wolf: of one "
+        "draw of knockoffs the share of false features may exceed fdr (0.11 to 0.16 was seen at "
+        "0.1); KnockoffSelector joins ten draws then (n_draws=None), which stayed below; give "
+        'covariance= where it is known, and groups="auto" for near-duplicates',
+        UserWarning,
+        stacklevel=5,
+    )
+    return replace(_ledoit_wolf(X), unsure=True)
+
+
+def _strongly_correlated(X: Array) -> bool:
+    """Return whether columns have another one near them, more than a few of them."""
+    sizes = np.abs(X.T @ X) / len(X)
+    np.fill_diagonal(sizes, 0.0)
+    return bool(np.mean(sizes.max(axis=0) > STRONG) > FEW)
 
 
 def _of_precision(X: Array, precision: Any, name: str, words: str) -> Knockoffs:
@@ -212,7 +230,7 @@ def _of_precision(X: Array, precision: Any, name: str, words: str) -> Knockoffs:
             noise = _root_times(lambda V: 2.0 * V - s * scaled.dot(V), noise)
         return np.asarray(drift + np.sqrt(s) * root * noise).T
 
-    return Knockoffs(draw, name, words, float(s), own.T)
+    return Knockoffs(draw, name, words, float(s), own.T, X[:, :0])
 
 
 def _ends(matrix: Any) -> tuple[float, float]:
@@ -263,7 +281,8 @@ def _ledoit_wolf(X: Array) -> Knockoffs:
         return drift + along(roots[0], float(roots[1]), rng.standard_normal(X.shape))
 
     words = f"Ledoit-Wolf: {100 * share:.0f}% of the identity, since few neighbors a column do not "
-    return Knockoffs(draw, "ledoit_wolf", words + "explain the correlations", s, own)
+    words += "explain the correlations"
+    return Knockoffs(draw, "ledoit_wolf", words, s, own, X[:, :0])
 
 
 def _principal(X: Array, count: int | None = None) -> tuple[Array, Array, Array]:
@@ -284,17 +303,16 @@ def _principal(X: Array, count: int | None = None) -> tuple[Array, Array, Array]
     return np.asarray(values / n_rows), left, right
 
 
-def _common(X: Array) -> tuple[int, Array]:
-    """Return the number of factors that stand out of the noise, and what they explain of X."""
+def _factors(X: Array) -> Array:
+    """Return the factors that stand out of the noise, (n, q) with variance one."""
     n_rows, n_columns = X.shape
     most = min(MOST_FACTORS, n_rows // 10, n_columns // 10)
     values, vectors, _ = _principal(X, most + 1)
     most = min(most, values.size - 1)
     if most < 1:
-        return 0, np.zeros_like(X)
+        return X[:, :0]
     # The edge of pure noise (Marchenko and Pastur).
     above = values[:most] > (1 + np.sqrt(n_columns / n_rows)) ** 2
     gaps = np.where(above, values[:most] / np.maximum(values[1 : most + 1], 1e-300), 0.0)
     n_factors = int(np.argmax(gaps)) + 1 if gaps.max(initial=0.0) >= FACTOR_GAP else 0
-    left = vectors[:, :n_factors]
-    return n_factors, left @ (left.T @ X)
+    return np.asarray(np.sqrt(n_rows) * vectors[:, :n_factors])

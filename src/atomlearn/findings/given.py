@@ -11,12 +11,13 @@ from sklearn.base import clone, is_classifier
 
 from atomlearn.core.data.parts import dense_part, part_of
 from atomlearn.core.data.standardized import column_moments
-from atomlearn.core.interfaces import Array, Columns, Design, Loss
+from atomlearn.core.interfaces import EPS, Array, Columns, Design, Loss
 from atomlearn.estimators.base import AtomicModel
 from atomlearn.estimators.checks import unpenalized_columns
 from atomlearn.estimators.classifier import AtomicClassifier
 from atomlearn.estimators.dependent_rows import unit_numbers
 from atomlearn.estimators.regressor import AtomicRegressor
+from atomlearn.findings.precision import members_of
 
 #: Newton steps of a refit to selected columns.
 MOST_STEPS = 50
@@ -94,9 +95,17 @@ class Given:
 class Step:
     """One step of Newton: values b + A^-1 Z'r and their covariance A^-1 M A^-T, A = Z'W X.
 
-    left : rows less coefficients; spread : variance of r_i over W_i; weighed : W X; information :
-    A; covariance : where that variance is one number; robust : with r_i^2 instead, summed over rows
-    that belong together.
+    left : rows less coefficients, at most the groups of rows less one; spread : variance of r_i
+    over W_i; weighed : W X; information : A; covariance : where that variance is one number;
+    robust : the squares of what each row, or group of rows, changes where it is left out (the
+    jackknife; of rows HC3), which holds for any spread.
+
+    References
+    ----------
+    J. MacKinnon, H. White. Some heteroskedasticity-consistent covariance matrix estimators with
+    improved finite sample properties. Journal of Econometrics 29 (1985) 305-325. R. Bell, D.
+    McCaffrey. Bias reduction in standard errors for linear regression with multi-stage samples.
+    Survey Methodology 28 (2002) 169-181.
     """
 
     values: Array
@@ -108,8 +117,20 @@ class Step:
     robust: Array
 
     @classmethod
-    def of(cls, data: Given, prediction: Array, Z: Array, X: Array, b: Array, used: int) -> Step:
-        """Return the step from predictions that took ``used`` coefficients, along Z for X."""
+    def of(
+        cls,
+        data: Given,
+        prediction: Array,
+        Z: Array,
+        X: Array,
+        b: Array,
+        used: int,
+        left_out: Array | None = None,
+    ) -> Step:
+        """Return the step from predictions that took ``used`` coefficients, along Z for X.
+
+        ``left_out`` : predictions of each group of rows by the others.
+        """
         W = data.loss.curvature(data.y, prediction, data.weight)
         r = -data.loss.gradient(data.y, prediction, data.weight)
         rows = int(np.count_nonzero(data.weight))
@@ -122,16 +143,32 @@ class Step:
         weighed = W[:, None] * X
         A = Z.T @ weighed
         inverse = la.pinv(A)
-        scores = Z * r[:, None]
-        factor = rows / left
-        if data.units is not None:
-            sums = np.zeros((int(data.units.max()) + 1, Z.shape[1]))
-            np.add.at(sums, data.units, scores)
-            scores, count = sums, np.unique(data.units).size
-            factor *= count / max(count - 1, 1)
+        values = b + inverse @ Z.T @ r
         model = spread * inverse @ (Z.T @ (W[:, None] * Z)) @ inverse.T
+        # Coefficients of the predictions that are none of b have no part in the leverage.
+        factor, leverage = rows / max(rows - max(used - b.size, 0), 1), inverse
+        if left_out is not None:  # which is what the fit took of each row
+            r = -data.loss.gradient(data.y, left_out, data.weight)
+            factor, leverage = 1.0, np.zeros_like(inverse)
+        scores = _without_each(data.units, Z, weighed, leverage, r)
         robust = factor * inverse @ (scores.T @ scores) @ inverse.T
-        return cls(b + inverse @ Z.T @ r, left, spread, weighed, A, model, robust)
+        if data.units is not None:
+            left = min(left, max(len(scores) - 1, 1))
+        return cls(values, left, spread, weighed, A, model, robust)
+
+
+def _without_each(
+    units: Columns | None, Z: Array, weighed: Array, inverse: Array, r: Array
+) -> Array:
+    """Return A times what b loses where each row, or group of rows, is left out, one a row."""
+    if units is None:  # the residual over one less the leverage
+        rest = 1.0 - np.einsum("ij,jk,ik->i", weighed, inverse, Z)
+        return Z * np.divide(r, rest, out=np.zeros_like(r), where=rest > EPS)[:, None]
+    size, found = np.eye(Z.shape[1]), []
+    for part in members_of(np.unique(units, return_inverse=True)[1]):
+        rest = size - Z[part].T @ weighed[part] @ inverse
+        found.append(la.lstsq(rest, Z[part].T @ r[part])[0])
+    return np.array(found)
 
 
 def refitted(data: Given, columns: Columns) -> Step:

@@ -22,7 +22,7 @@ from atomlearn.core.paths.pool import Pool
 from atomlearn.core.solvers.schedule import drive
 from atomlearn.estimators.classifier import AtomicClassifier
 from atomlearn.estimators.regressor import AtomicRegressor
-from atomlearn.paths import NumberOfFeatures, Settings
+from atomlearn.paths import NumberOfFeatures, Settings, largest_useful_level
 from atomlearn.problem import Problem
 from atomlearn.result import Result
 
@@ -33,12 +33,25 @@ FEW_COLUMNS = 4_000
 
 def own_problem(model: Any, X: Any, y: NDArray[Any]) -> Problem | None:
     """Return what a model of ours minimizes for X and y, where that is one fit of plain columns."""
-    if type(model) not in (AtomicRegressor, AtomicClassifier) or y.ndim != 1:
+    if type(model) not in (AtomicRegressor, AtomicClassifier) or np.ndim(y) != 1:
         return None
     if model.features != "linear" or model.relax or model.form == "constrained":
         return None
     data = model._checked(X, y, None)
     return model._problems(data, model.norm, 1.0)[0] if len(data.targets) == 1 else None
+
+
+def automatic_alphas(model: Any, X: Any, y: Any, asked: Any) -> Array:
+    """Return ten weights of the penalty, from 0.9 to 0.1 of the largest that selects anything."""
+    ours = type(model) in (AtomicRegressor, AtomicClassifier) and model.form != "constrained"
+    if asked not in (None, "auto") or not ours:
+        raise ValueError(
+            f"alphas must be an array, or 'auto' for AtomicRegressor or AtomicClassifier with a "
+            f"penalty; got alphas={asked!r} for {type(model).__name__}"
+        )
+    model = clone(model)
+    problems = model._problems(model._checked(X, y, None), model.norm, 1.0)
+    return max(map(largest_useful_level, problems)) * np.geomspace(0.9, 0.1, 10)
 
 
 def masks_of_parts(

@@ -19,6 +19,7 @@ from atomlearn.designs import as_design
 from atomlearn.estimators.base import AtomicModel
 from atomlearn.estimators.checks import unpenalized_columns
 from atomlearn.estimators.dependent_rows import fit_parameters, held_out
+from atomlearn.estimators.targets import class_codes, targets_of_rows
 from atomlearn.findings.copies import joined, numbers_of_table, repeated_rows
 from atomlearn.findings.trials import LOOSE_GAP, Trial
 from atomlearn.findings.verdict import LONG_TAILED, Verdict, no_verdict
@@ -84,7 +85,7 @@ def held_out_verdict(
     >>> held_out_verdict(AtomicRegressor(alpha=0.1), X, X[:, 0]).verdict
     'better'
     """
-    target, repeated = np.asarray(y), repeated_rows(X)
+    target, repeated = targets_of_rows(X, y), repeated_rows(X)
     groups = groups if order is not None else joined(len(target), groups, repeated)
     if groups is not None and np.unique(groups).size < 2:
         return no_verdict("all rows repeat each other")
@@ -120,7 +121,7 @@ def split_of(
     """Return rows to fit to and rows to hold out; classes, and events, keep their shares."""
     codes = None
     if is_classifier(estimator):
-        codes = np.unique(y, return_inverse=True)[1]
+        codes = class_codes(y)[1]
     elif y.dtype.names is not None:
         codes = y[y.dtype.names[0]]
     return held_out(len(y), fraction, rng, codes, groups, order)

@@ -7,7 +7,8 @@ step, to first order:
     z_i without i  =  z_i + H_ii f_i' / (1 - H_ii f_i''),    H = A (A' diag(f'') A)^-1 A',
 
 with A the columns of S beside a column of ones; exact for least squares while no column enters or
-leaves. One path then does what five folds need five of.
+leaves. One path then does what five folds need five of. A row that alone holds a coefficient (its
+leverage stands out, as where columns have heavy tails) would take columns with it: folds decide.
 """
 
 from __future__ import annotations
@@ -19,10 +20,11 @@ from typing import Any
 import numpy as np
 import scipy.linalg as la
 from numpy.typing import NDArray
-from sklearn.utils.multiclass import type_of_target
 
-from atomlearn.core.interfaces import Array, Loss, Norm
+from atomlearn.core.interfaces import Array, Columns, Loss, Norm
 from atomlearn.core.interfaces.loss import mean_loss
+from atomlearn.core.interfaces.numbers import all_text
+from atomlearn.core.interfaces.targets import finite
 from atomlearn.core.norms.groups import l1_weights
 from atomlearn.core.paths.ends import Reached
 from atomlearn.designs import as_design
@@ -32,6 +34,7 @@ from atomlearn.estimators.cross_validated import (
     AtomicSurvivalCV,
 )
 from atomlearn.estimators.dependent_rows import folds
+from atomlearn.estimators.targets import are_whole
 from atomlearn.findings.given import of_single_rows
 from atomlearn.losses import Cox, as_loss
 from atomlearn.paths import End, NoImprovement, Settings, largest_useful_level, level_grid, path_of
@@ -49,20 +52,23 @@ RATIO = 0.05
 #: Loss of left-out rows over its least, from which on no further level is tried: it wavers by less
 #: before it falls again.
 RISEN = 1.05
+#: Leverage of a row over the mean one, and the least of it, from which on no formula says what the
+#: fit would be without that row. Those of normal columns are at most twice the mean, if not small.
+STANDS_OUT, HIGH = 4.0, 0.25
 
 
 def loss_for(y: NDArray[Any], loss: str | Loss) -> Loss:
     """Return the loss, for "auto" the usual one of such a target."""
     if loss != "auto":
         return as_loss(loss)
-    task = "regression"
     if y.dtype.names is not None:
-        task = "survival"
-    elif type_of_target(y) in ("binary", "multiclass"):
-        # So many whole numbers are a quantity rather than labels.
-        counts = y.dtype.kind in "iuf" and np.unique(y).size > max(20, y.size // 5)
-        task = "regression" if counts else "classification"
-    return as_loss(SEARCHES[task][1])
+        return as_loss(SEARCHES["survival"][1])
+    # So many whole numbers are a quantity rather than labels.
+    numbers = y.dtype.kind in "iuf" and not (
+        are_whole(finite(y)) and np.unique(y).size <= max(20, y.size // 5)
+    )
+    quantity = numbers or not (y.dtype.kind != "O" or all_text(y))
+    return as_loss(SEARCHES["regression" if quantity else "classification"][1])
 
 
 def coefficients(
@@ -75,20 +81,25 @@ def coefficients(
     seed: int,
     groups: Any = None,
     order: Any = None,
+    n_free: int = 0,
 ) -> tuple[Array, float]:
-    """Return the sizes of the coefficients of X, (n_columns,), and the level that was chosen.
+    """Return the sizes of the coefficients of X, and the level that was chosen.
 
     ``cv`` None leaves out one row at a time where there is a formula and rows are independent, else
-    a fifth of them; ``groups`` and ``order`` of the rows as ``dependent_rows`` has them. Folds
-    depend on rows only and levels are shared by all columns: exchanging two columns exchanges their
-    sizes, and nothing else.
+    a fifth of them; ``groups`` and ``order`` of the rows as ``dependent_rows`` has them. The last
+    ``n_free`` columns have no penalty, and sizes are of the others. Folds depend on rows only and
+    levels are shared by all columns: exchanging two columns exchanges their sizes, and nothing
+    else.
     """
     found = loss_for(y, loss)
+    if (y == y[:1]).all():
+        raise ValueError(f"y holds one value only, {y[:1].tolist()}, which no feature can tell")
     codes, n_classes, rarest = None, 0, len(y)
     if found.task == "classification":
         classes, codes, counts = np.unique(y, return_inverse=True, return_counts=True)
         n_classes, rarest = classes.size, int(counts.min())
     independent = cv is None and groups is None and order is None
+    free, n_own = np.arange(X.shape[1])[X.shape[1] - n_free :], X.shape[1] - n_free
     if (
         independent
         and n_classes <= 2
@@ -96,9 +107,11 @@ def coefficients(
         and l1_weights(norm, X.shape[1]) is not None
     ):
         target: Any = y if codes is None else 2.0 * codes - 1.0
-        levels, results, scores = path_with_scores(X, target, found, norm, n_alphas, RATIO)
-        best = int(np.argmin(scores))
-        return np.abs(results[best].coef), float(levels[best]) / len(y)
+        path = path_with_scores(X, target, found, norm, n_alphas, RATIO, free)
+        best = int(np.argmin(path.scores))
+        if not path.stands_out:
+            sizes = np.abs(path.results[best].coef[:n_own])
+            return sizes, float(path.levels[best]) / len(y)
     n_folds = max(2, min(cv or 5, rarest))
     # Levels of the squared form count twice: they weigh the square of the norm.
     ratio = RATIO ** (4 if norm.usual_form == "squared" else 2)
@@ -111,34 +124,54 @@ def coefficients(
         cv=folds(len(y), n_folds, seed, codes, groups, order),
         form=norm.usual_form,
         until=NoImprovement(),
+        unpenalized=free if n_free else None,
         **own,
     )
     with warnings.catch_warnings(action="ignore", category=UserWarning):
         # A gap that was not reached is small beside what separates two columns.
         search.fit(X, y)
-    sizes = np.linalg.norm(np.atleast_2d(search.coef_).astype(np.float64), axis=0)
+    sizes = np.linalg.norm(np.atleast_2d(search.coef_)[:, :n_own].astype(np.float64), axis=0)
     return sizes, float(search.alpha_)
 
 
-def path_with_scores(
-    X: Array, y: Array, loss: Loss, norm: Norm, n_levels: int, ratio: float
-) -> tuple[Array, list[Result], Array]:
-    """Return levels, their solutions with an intercept, and the mean loss of left-out rows at each.
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """Levels, their solutions with an intercept, and the mean loss of left-out rows at each.
 
-    ``ratio`` : last level over the first. The path ends where its best level is well behind,
-    and goes on once by as many levels where the last one is the best. A loss is infinite where as
-    many columns as rows are in use.
+    stands_out : whether a row has so high a leverage that the formula does not hold for it.
+    """
+
+    levels: list[float]
+    results: list[Result]
+    scores: list[float]
+    stands_out: bool
+
+
+def path_with_scores(
+    X: Array,
+    y: Array,
+    loss: Loss,
+    norm: Norm,
+    n_levels: int,
+    ratio: float,
+    free: Columns | None = None,
+) -> Scored:
+    """Return a path with the losses of rows that are left out.
+
+    ``ratio`` : last level over the first; ``free`` : columns without a penalty. The path ends where
+    its best level is well behind, and goes on once by as many levels where the last one is the
+    best. A loss is infinite where as many columns as rows are in use.
 
     References
     ----------
     K. Rahnama Rad, A. Maleki. A scalable estimate of the out-of-sample prediction error via
     approximate leave-one-out cross-validation. JRSS B 82 (2020) 965-996.
     """
-    problem = Problem.build(
-        as_design(X), y, loss, Regularizer(norm, "penalized", 1.0), fit_intercept=True
-    )
+    penalty = Regularizer(norm, "penalized", 1.0)
+    free = None if free is None or not free.size else free
+    problem = Problem.build(as_design(X), y, loss, penalty, fit_intercept=True, unpenalized=free)
     grid = level_grid(largest_useful_level(problem), n_levels, ratio)
-    passed, results, levels = _Passed(X), list[Result](), list[float]()
+    passed, results, levels = _Passed(X, loss), list[Result](), list[float]()
     for _ in range(2):
         found = path_of(problem, grid, Settings(), until=passed)
         results += found.results
@@ -146,7 +179,7 @@ def path_with_scores(
         if np.argmin(passed.scores) < len(results) - 1:
             break
         grid = grid * ratio ** (n_levels / max(n_levels - 1, 1))
-    return np.array(levels), results, np.array(passed.scores)
+    return Scored(levels, results, passed.scores, any(passed.high))
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,25 +187,29 @@ class _Passed(End):
     """Where the mean loss of left-out rows has risen well above its least; it keeps the scores."""
 
     X: Array
+    loss: Loss
     scores: list[float] = field(default_factory=list)
+    high: list[bool] = field(default_factory=list)
 
     def begin(self) -> Reached:
         def reached(problem: Problem, result: Result) -> bool:
-            self.scores.append(_left_out(self.X, problem, result))
-            return self.scores[-1] > RISEN * min(self.scores)
+            score, leverage = _left_out(self.X, problem.y, self.loss, result)
+            self.scores.append(score)
+            self.high.append(bool(leverage.max() > max(STANDS_OUT * leverage.mean(), HIGH)))
+            return self.high[-1] or score > RISEN * min(self.scores)
 
         return reached
 
 
-def _left_out(X: Array, problem: Problem, result: Result) -> float:
-    """Return the mean loss of rows that are left out one at a time."""
+def _left_out(X: Array, y: Array, loss: Loss, result: Result) -> tuple[float, Array]:
+    """Return the mean loss of rows that are left out one at a time, and their leverages."""
     (n_rows, _), columns = X.shape, result.columns
     if columns.size >= n_rows - 2:
-        return float("inf")
+        return float("inf"), np.zeros(1)
     A = np.ones((columns.size + 1, n_rows))
     A[1:] = X.T[columns]
     z = result.intercept + result.weights @ A[1:]
-    loss, y, ones = problem.loss, problem.y, np.ones(n_rows)
+    ones = np.ones(n_rows)
     slope, curvature = loss.gradient(y, z, ones), loss.curvature(y, z, ones)
     # The lower half alone.
     hessian = la.blas.dsyrk(1.0, (A * np.sqrt(curvature)).T, trans=1, lower=1)
@@ -181,5 +218,6 @@ def _left_out(X: Array, problem: Problem, result: Result) -> float:
     factor = la.cholesky(hessian, lower=True, overwrite_a=True)
     half = la.blas.dtrsm(1.0, factor, A.T, side=1, lower=1, trans_a=1, overwrite_b=1)
     leverage = np.einsum("ij,ij->i", half, half)
-    left_out = z + leverage * slope / np.maximum(1.0 - leverage * curvature, 1e-6)
-    return float(mean_loss(loss, y, left_out, ones))
+    shares = leverage * curvature
+    left_out = z + leverage * slope / np.maximum(1.0 - shares, 1e-6)
+    return float(mean_loss(loss, y, left_out, ones)), shares

@@ -12,15 +12,19 @@ from atomlearn.core.interfaces import Array, Columns
 
 #: What each way of estimating is called, and the sentence without which its intervals say nothing.
 CONDITIONS = {
-    "named": "for columns named before the data was seen, where few columns have an effect and "
-    "that is linear",
-    "carved": "given that part of the rows selected these columns with these signs, of effects "
-    "among these columns alone, for independent rows that follow the model",
-    "split": "of effects among these columns alone, which other rows selected",
-    "exact": "given that all rows select exactly these columns, which is proved, of effects among "
-    "these columns alone, for independent normal errors of the spread that was estimated or given",
-    "quadratic": "given that all rows select exactly these columns, of effects among these columns "
-    "alone, as far as the likelihood is quadratic around the fit, as it is of many rows",
+    "named": "for columns named before the data was seen, where few columns have an effect, "
+    "effects are linear, and {rows} are independent, of any spread (the lasso that this corrects "
+    "was chosen on the same rows)",
+    "carved": "given that part of the rows selected these columns with these signs, of linear "
+    "effects among these columns alone, where {rows} are independent, of any spread",
+    "split": "of linear effects among these columns alone, which other rows selected, where {rows} "
+    "are independent, of any spread",
+    "exact": "given that all rows select exactly these columns, which is proved, of linear effects "
+    "among these columns alone, where {rows} are independent with normal errors of one spread, "
+    "which was estimated or given",
+    "quadratic": "given that all rows select exactly these columns, of linear effects among these "
+    "columns alone, where {rows} are independent and the likelihood is quadratic around the fit, "
+    "as it is of many rows",
 }
 
 
@@ -32,7 +36,8 @@ class Estimates:
     pulled towards zero; values : (m,) not pulled; intervals : (m, 2); p_values : (m,) of "no
     effect"; level : of the intervals; how : "named", "carved", "split", "exact", or "quadratic"
     ("exact" of counts and classes); groups : the columns that were named together, and
-    group_p_values : of "none of them has an effect". ``condition`` is the sentence that belongs to
+    group_p_values : of "none of them has an effect"; by_group : whether errors are of groups of
+    rows, not of rows. ``condition`` is the sentence that belongs to
     the intervals. ``wrong_signs`` : at most so many values have the wrong sign.
 
     References
@@ -50,11 +55,12 @@ class Estimates:
     how: Literal["named", "carved", "split", "exact", "quadratic"]
     groups: tuple[Columns, ...] = ()
     group_p_values: Array | None = None
+    by_group: bool = False
 
     @property
     def condition(self) -> str:
         """What must hold for the intervals to cover as often as they say."""
-        return CONDITIONS[self.how]
+        return CONDITIONS[self.how].format(rows="groups of rows" if self.by_group else "rows")
 
     @property
     def wrong_signs(self) -> int:

@@ -12,7 +12,7 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from atomlearn.core.data.compressed import is_sparse
-from atomlearn.core.data.convert import readable
+from atomlearn.core.data.convert import refuse_not_finite
 from atomlearn.core.data.frames import as_table, table_names
 from atomlearn.core.interfaces import (
     Array,
@@ -24,7 +24,8 @@ from atomlearn.core.interfaces import (
     check_share,
     whole_number,
 )
-from atomlearn.estimators.checks import input_names, keep
+from atomlearn.designs import as_design
+from atomlearn.estimators.checks import checked_array, input_names, keep
 from atomlearn.estimators.targets import checked_target
 from atomlearn.findings.gaussian import Knockoffs, generator, knockoffs_of, rescaled
 from atomlearn.findings.importance import coefficients
@@ -39,7 +40,8 @@ from atomlearn.storage.intake.typed import frame_of
 def knockoff_threshold(statistics: ArrayLike, fdr: float, offset: int = 1) -> float:
     """Return min t with  (offset + #{W_j <= -t}) / max(1, #{W_j >= t}) <= fdr, or infinity.
 
-    ``offset`` 1 is knockoff+, which bounds the false discovery rate itself.
+    ``statistics`` (n_features,) : finite numbers. ``offset`` 1 is knockoff+, which bounds the
+    false discovery rate itself; 0 bounds a modified one.
 
     Examples
     --------
@@ -47,7 +49,15 @@ def knockoff_threshold(statistics: ArrayLike, fdr: float, offset: int = 1) -> fl
     >>> knockoff_threshold([5.0, 4.0, 3.0, 2.0, -1.0], 0.25)
     2.0
     """
-    W = np.asarray(statistics, dtype=np.float64)
+    check_share("fdr", fdr, 0.1)
+    W = np.asarray(statistics)
+    if W.ndim != 1 or W.dtype.kind not in "biuf" or not np.isfinite(W).all():
+        raise ValueError(
+            "statistics must hold one finite number a feature, got an array of shape "
+            f"{W.shape} and dtype {W.dtype}"
+        )
+    if offset not in (0, 1):
+        raise ValueError(f"offset must be 0 or 1, got {offset!r}; 1 bounds the rate itself")
     sizes = np.unique(np.abs(W[W != 0]))
     above = W.size - np.searchsorted(np.sort(W), sizes, side="left")
     below = np.searchsorted(np.sort(W), -sizes, side="right")
@@ -74,10 +84,12 @@ def e_threshold(values: Array, fdr: float) -> float:
 class KnockoffSelector(OwnParameters, SelectorMixin, BaseEstimator):
     """Select features so that on average at most a share ``fdr`` of them is false.
 
-    A feature is false if the target does not depend on it, given all other features. Each column
-    x_j gets a knockoff x~_j, as alike as can be but drawn without the target. Both are fitted
-    together, and W_j = |b_j| - |b~_j| tells true from false: of false features either sign is as
-    likely. The threshold T is the least t with (1 + #{W <= -t}) / #{W >= t} <= fdr.
+    That holds where rows are independent and columns are normal with the covariance that is taken
+    (``condition``). A feature is false if the target does not depend on it, given all other
+    features. Each column x_j gets a knockoff x~_j, as alike as can be but drawn without the target.
+    Both are fitted together, and W_j = |b_j| - |b~_j| tells true from false: of false features
+    either sign is as likely. The threshold T is the least t with
+    (1 + #{W <= -t}) / #{W >= t} <= fdr.
 
     Parameters
     ----------
@@ -89,12 +101,14 @@ class KnockoffSelector(OwnParameters, SelectorMixin, BaseEstimator):
         Drawn here, or made by you or another package, one array a draw.
     n_draws : int, optional
         Above 1, knockoffs are drawn so often and the draws joined by e-values, which makes the
-        selection stable and cautious. None: 10 where columns are strongly correlated and their
-        covariance is a guess, which a warning says; else 1.
+        selection stable and cautious. None: 10 where columns are strongly correlated and neither
+        factors nor few neighbors explain it, so that Ledoit-Wolf guesses, as a warning says;
+        else 1.
     rng : int, Generator or None
         Seed of the knockoffs and of the folds.
     covariance : {"auto", "factors", "sparse_precision", "ledoit_wolf"} or array (p, p)
-        Of the features. "auto" keeps factors where the eigenvalues show them, takes the precision
+        Of the features. "auto" keeps factors where the eigenvalues show them (they join the fit
+        without a penalty, since the target may depend on them), takes the precision
         of each column given the few most correlated with it where that explains the correlations,
         and else Ledoit-Wolf, with a warning under strong correlation. ``covariance_`` tells.
     groups : lists of columns (numbers or names), labels (n_features,) or "auto", optional
@@ -109,7 +123,8 @@ class KnockoffSelector(OwnParameters, SelectorMixin, BaseEstimator):
         Weights of the norm over columns and knockoffs that are tried.
     cv : int, optional
         Folds of the cross-validation that chooses among them. By default rows are left out one at
-        a time, by a formula, where the norm is l1 and the loss smooth; else there are 5 folds.
+        a time, by a formula, where the norm is l1, the loss smooth, and no row has so high a
+        leverage that the formula would not hold (heavy tails); else there are 5 folds.
 
     Attributes
     ----------
@@ -197,22 +212,31 @@ class KnockoffSelector(OwnParameters, SelectorMixin, BaseEstimator):
         turned, of = None, None
         if labels is not None and labels.size == standard.shape[1]:  # they are no clusters
             turned, of = independent(standard, labels)
-        draws, self.covariance_ = self._draws(standard, means, scales, rng, turned)
+        draws, shared, self.covariance_ = self._draws(standard, means, scales, rng, turned)
         standard = standard if turned is None else standard @ turned
         seed = int(rng.integers(2**31))
         found, self.alphas_ = [], []
         for knockoffs in draws:
-            columns = np.vstack([standard.T, knockoffs.T]).T  # each in one piece
-            norm = self._norm(of)
-            sizes, alpha = coefficients(
-                columns, target, norm, self.loss, self.n_alphas, self.cv, seed, groups, order
-            )
+            # Each in one piece. Factors that column and knockoff share tell nothing of either.
+            columns = np.vstack([standard.T, knockoffs.T, shared.T]).T
+            norm, n_free = self._norm(of, shared.shape[1]), shared.shape[1]
+            given = (norm, self.loss, self.n_alphas, self.cv, seed, groups, order, n_free)
+            sizes, alpha = coefficients(columns, target, *given)
             found.append(_of_units(sizes, of))
             self.alphas_.append(alpha)
         self.coefficients_ = np.array(found)
         self._record()
         self._labels = labels if self.groups is not None else None
         return self
+
+    @property
+    def condition(self) -> str:
+        """What must hold for the share of false features to be at most ``fdr`` on average."""
+        check_is_fitted(self)
+        return (
+            "where rows are independent and columns are jointly normal, with the covariance that "
+            f"was taken ({self.covariance_})"
+        )
 
     def _record(self) -> None:
         each = self.coefficients_[:, :, 0] - self.coefficients_[:, :, 1]
@@ -229,8 +253,8 @@ class KnockoffSelector(OwnParameters, SelectorMixin, BaseEstimator):
 
     def _draws(
         self, X: Array, means: Array, scales: Array, rng: np.random.Generator, turned: Any
-    ) -> tuple[list[Array], str]:
-        """Return knockoffs of the standardized columns, one array a draw, and how they came.
+    ) -> tuple[list[Array], Array, str]:
+        """Return knockoffs of the standardized columns, one a draw, what they keep, and how.
 
         turned : what these are multiplied by before, or None.
         """
@@ -246,7 +270,7 @@ class KnockoffSelector(OwnParameters, SelectorMixin, BaseEstimator):
             made: Knockoffs = knockoffs_of(turn(X), covariance)
             asked = (10 if made.unsure else 1) if self.n_draws is None else self.n_draws
             n_draws = whole_number("KnockoffSelector", "n_draws", asked)
-            return [made.draw(rng) for _ in range(n_draws)], made.words
+            return [made.draw(rng) for _ in range(n_draws)], made.shared, made.words
         arrays: Sequence[Any] = given if isinstance(given, (list, tuple)) else [given]
         draws = []
         for array in arrays:
@@ -257,14 +281,18 @@ class KnockoffSelector(OwnParameters, SelectorMixin, BaseEstimator):
                     "a column, in the same order"
                 )
             draws.append(turn((values - means) / scales))
-        return draws, "knockoffs as given"
+        return draws, X[:, :0], "knockoffs as given"
 
-    def _norm(self, of: Columns | None) -> Norm:
-        """Return the norm over columns and knockoffs; their groups are twice as many."""
+    def _norm(self, of: Columns | None, n_free: int) -> Norm:
+        """Return the norm over columns and knockoffs; their groups are twice as many.
+
+        Free columns follow, with groups of their own.
+        """
         norm = as_norm(self.norm)
         if of is None:
             return norm
-        labels = np.concatenate([of, of + of.max() + 1])
+        own = 2 * (of.max() + 1) + np.arange(n_free)
+        labels = np.concatenate([of, of + of.max() + 1, own])
         if isinstance(norm, KSupport):
             return KSupport(norm.k, labels)
         return Groups(labels)
@@ -304,9 +332,10 @@ def indicators_of(estimator: Any, X: Any) -> tuple[Array, Columns | None]:
         # A table with dates is refused below, as elsewhere.
         if labels and all(days_of(list(cells)) is None for cells in labels.values()):
             return _encoded(estimator, X, frame, labels)
-    array: Any = validate_data(
-        estimator, readable(X), dtype=np.float64, accept_sparse="csc", ensure_min_samples=2
+    array = checked_array(
+        estimator, X, reset=True, dtype=np.float64, accept_sparse="csc", ensure_min_samples=2
     )
+    refuse_not_finite(as_design(array, check_finite=False), X)
     return (array.toarray() if is_sparse(array) else array), None
 
 

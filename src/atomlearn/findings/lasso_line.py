@@ -112,7 +112,7 @@ class LassoLine:
         ``pace`` : the length by which the targets move.
         """
         places = self._known(used)
-        inverse = la.inv(self._rows[places][:, used])
+        inverse = self._inverse(self._rows[places][:, used], used)
         b = np.stack([self.q[used] - self.price[used] * signs, rate[used]]) @ inverse
         spread = np.zeros((2, len(self._rows)))
         spread[:, places] = b
@@ -133,9 +133,25 @@ class LassoLine:
         never = (value <= 0)[slope == 0].any()
         return Stretch(used, signs, b, forms, (0.0, 0.0) if never else (low, high))
 
+    def _inverse(self, K: Array, columns: Columns) -> Array:
+        """Return K^-1 of these columns; raise, naming them, if they depend on each other."""
+        if not columns.size:
+            return K
+        lengths = np.sqrt(np.abs(np.diag(K)))
+        lengths[lengths == 0.0] = 1.0
+        scaled = K / lengths / lengths[:, None]
+        sizes, vectors = la.eigh(scaled)
+        if sizes[0] <= columns.size * growth(self.data.y.size) * sizes[-1]:
+            alike = np.sort(columns[np.abs(vectors[:, 0]) > 1e-6]).tolist()
+            raise la.LinAlgError(f"columns {alike} depend on each other; leave one of them out")
+        return np.asarray(la.inv(scaled) / lengths / lengths[:, None])
+
     def _solved(self, used: Columns, signs: Array) -> Stretch:
         for _ in range(MOST_PIECES):
-            piece = self._piece(used, signs, np.zeros(self.price.size), 0.0)
+            try:
+                piece = self._piece(used, signs, np.zeros(self.price.size), 0.0)
+            except la.LinAlgError as error:
+                raise ValueError(f"the lasso has no single solution: {error}") from None
             # Columns with another sign go first; then those come whose score is beyond its price.
             kept = signs * piece.weights[0] > 0
             sides = piece.forms[0, used.size :].reshape(2, -1)
@@ -203,6 +219,6 @@ def lasso_line(data: Given, price: Array, columns: Columns, signs: Array, z: Arr
         response = z - data.loss.gradient(data.y, z, data.weight) / W
         line = LassoLine(replace(data, loss=Squared(), weight=W, y=response), price, columns, signs)
         columns, signs, before, z = line.first.used, line.first.signs, z, line.prediction
-        if np.max(np.abs(z - before)) <= 1e-10 * (1.0 + np.max(np.abs(z))):
+        if np.max(np.abs(z - before)) <= 1e-10 * np.max(np.abs(z)):
             return line
     raise ValueError("the fit could not be solved exactly; fit it to a smaller tol")

@@ -148,7 +148,8 @@ def near_duplicates(X: Array) -> Columns:
     for part in members_of(of):
         own = np.ones(1, dtype=np.int64)
         if part.size > 1:
-            far = 1.0 - np.abs(X[:, part].T @ X[:, part]) / n_rows
+            # Rounding has columns that are the same nearer than that.
+            far = np.maximum(1.0 - np.abs(X[:, part].T @ X[:, part]) / n_rows, 0.0)
             tree = linkage(squareform(far, checks=False), "complete")
             own = fcluster(tree, 1.0 - NEAR, "distance").astype(np.int64)
         labels[part] = count + own - 1

@@ -43,7 +43,7 @@ from atomlearn.estimators.checks import keep
 from atomlearn.estimators.classifier import AtomicClassifier
 from atomlearn.estimators.dependent_rows import fit_parameters, halves
 from atomlearn.estimators.regressor import AtomicRegressor
-from atomlearn.findings.halves import first_columns, masks_of_parts
+from atomlearn.findings.halves import automatic_alphas, first_columns, masks_of_parts
 from atomlearn.findings.held_out import rows_of, unsearched
 from atomlearn.findings.precision import labels_of
 
@@ -88,20 +88,24 @@ class StabilitySelector(OwnParameters, MetaEstimatorMixin, SelectorMixin, BaseEs
     Parameters
     ----------
     estimator : estimator, optional
-        Anything with ``coef_`` or ``get_support()`` after ``fit``; default ``AtomicRegressor()``.
+        Anything with ``coef_`` or ``get_support()`` after ``fit``. Default: ``AtomicRegressor()``
+        along ``alphas="auto"``.
     n_resamples : int, default=100
         Number of halves, in pairs; an odd number is raised by one.
     threshold : float, default=0.7
         Share of the halves that must select a feature, in (0.5, 1].
     rng : int, Generator or None
         Seed of the halves.
-    alphas : array, optional
+    alphas : array or "auto", optional
         Weights of the penalty to walk along, from the largest on, instead of the estimator's own
-        ``alpha``: a feature counts as selected by a half if it is at any of them.
+        ``alpha``: a feature counts as selected by a half if it is at any of them. "auto": ten, from
+        0.9 to 0.1 of the largest alpha at which all rows select anything, for ``AtomicRegressor``
+        and ``AtomicClassifier``.
     max_features : int, optional
         The most features a half may select: along ``alphas`` those that come first, and by default
         half as many as it has rows, beyond which a fit tells little; else those of the largest
-        coefficients, by default all. It sets q, and with it the bounds.
+        coefficients, by default all. It sets q, and with it the bounds. With "auto" the default is
+        such that ``bounds_["meinshausen_buhlmann"]`` is about one.
     groups : lists of columns or labels (n_features,), optional
         Count groups instead: one is selected where any of its columns is.
 
@@ -118,7 +122,7 @@ class StabilitySelector(OwnParameters, MetaEstimatorMixin, SelectorMixin, BaseEs
         most q / p (those "no better than random"): ``bounds_["unimodal"]``.
     bounds_ : dict
         That and "meinshausen_buhlmann", which does not ask for one mode of the probabilities.
-    estimator_ : fitted to all rows.
+    estimator_ : fitted to all rows, with "auto" at the least alpha.
     n_features_in_, feature_names_in_
 
     Notes
@@ -178,6 +182,10 @@ class StabilitySelector(OwnParameters, MetaEstimatorMixin, SelectorMixin, BaseEs
         base = AtomicRegressor() if self.estimator is None else self.estimator
         if _num_samples(X) < 2:
             raise ValueError("halves of 1 sample are empty; give at least 2 (n_samples = 1)")
+        own = self.estimator is None and self.alphas is None
+        automatic = own or type(self.alphas) is str
+        alphas = automatic_alphas(base, X, y, self.alphas) if automatic else self.alphas
+        base = clone(base).set_params(alpha=float(alphas[-1])) if automatic else base
         told = fit_parameters(base, None, groups, order)
         self.estimator_ = clone(base).fit(X, y, **told, **params)
         _check_feature_names(self, X, reset=True)
@@ -192,7 +200,14 @@ class StabilitySelector(OwnParameters, MetaEstimatorMixin, SelectorMixin, BaseEs
         codes = codes_of(target)
         for _ in range(n_pairs):
             parts += halves(len(target), rng, codes, groups, order)
-        masks = self._masks(base, X, target, parts, bool(params), groups, order)
+        most = self.max_features
+        if most is None and automatic:
+            bounded = int(np.sqrt((2 * self.threshold - 1) * n_units))
+            most = min(max(2, bounded), n_units)
+        elif most is None and alphas is not None:
+            most = max(len(parts[0]) // 2, 1)
+        levels = np.sort(np.array([] if alphas is None else alphas, dtype=np.float64))[::-1]
+        masks = self._masks(base, X, target, parts, bool(params), groups, order, levels, most)
         units = np.array([np.bincount(labels, mask, n_units) > 0 for mask in masks])
         self.selection_probabilities_ = units.mean(axis=0)
         self.both_probabilities_ = (units[::2] & units[1::2]).mean(axis=0)
@@ -222,13 +237,10 @@ class StabilitySelector(OwnParameters, MetaEstimatorMixin, SelectorMixin, BaseEs
         routed: bool,
         groups: Any,
         order: Any,
+        levels: Array,
+        most: int | None,
     ) -> list[Mask]:
         """Return what each half selects: all halves at once where the model is one of ours."""
-        most = self.max_features
-        if most is None and self.alphas is not None:
-            most = max(len(parts[0]) // 2, 1)
-        levels = np.array([]) if self.alphas is None else np.asarray(self.alphas, dtype=np.float64)
-        levels = np.sort(levels)[::-1]
         if not routed and isinstance(base, (AtomicRegressor, AtomicClassifier)):
             falling = levels if levels.size else np.array([float(base.alpha)])
             together = masks_of_parts(base, X, y, parts, falling, most)

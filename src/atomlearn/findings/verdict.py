@@ -216,7 +216,16 @@ def verdict_on(
         one of both, or the other, has in common with them; columns of curves make it curves.
     """
     truth, rng = np.asarray(truth), np.random.default_rng(rng)
-    z = np.asarray(decisions, dtype=np.float64).reshape(len(truth), -1)
+    z = _numbers("decisions", decisions)
+    if not truth.ndim or z.shape[:1] != truth.shape[:1]:
+        raise ValueError(
+            "truth and decisions must hold the same rows, one entry or more each; got shapes "
+            f"{truth.shape} and {z.shape}"
+        )
+    truth = truth if task == "survival" else _numbers("truth", truth)
+    z = z.reshape(len(truth), -1)
+    if task == "regression" and not (np.isfinite(truth).all() and np.isfinite(z).all()):
+        raise ValueError("truth and decisions of a regression must be finite numbers")
     name, baseline, guess = measure(task, z.shape[1] > 1, ranks, known is not None)
     if baseline == 0.0:
         y = numbers_of(task, truth)
@@ -283,6 +292,14 @@ def drawn_from(
     beside = np.column_stack([np.ones(len(scaled)), scaled])
     fit = beside @ np.linalg.lstsq(beside, values, rcond=None)[0]
     return np.asarray(fit + rng.permutation(values - fit))
+
+
+def _numbers(name: str, given: ArrayLike) -> Array:
+    """Return an array of numbers, none of them missing."""
+    values = np.asarray(given)
+    if values.dtype.kind not in "biuf" or (values != values).any():
+        raise ValueError(f"{name} must hold numbers without NaN, got dtype {values.dtype}")
+    return values.astype(np.float64)
 
 
 def numbers_of(task: Task, truth: NDArray[Any]) -> Array:

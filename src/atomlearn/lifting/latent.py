@@ -151,7 +151,15 @@ class LatentNorm(LiftedNorm):
                     f"{owner}: weights has no entry for group {absent[0]!r}; give every one"
                 )
             weights = [weights[name] for name in sets.names]
-        return set_weights(weights, sets.sizes, sets.n_listed, owner)
+        found = set_weights(weights, sets.sizes, sets.n_listed, owner)
+        bad = np.flatnonzero(~(np.isfinite(found) & (found > 0)))
+        if bad.size:
+            raise ValueError(
+                f"{owner}: weights[{int(bad[0])}] is {found[bad[0]]}, but weights of sets that may "
+                "overlap must be positive and finite; drop a set that is to be left out, and name "
+                "columns without a penalty in unpenalized="
+            )
+        return found
 
 
 class LatentGroups(LatentNorm):

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from atomlearn.core.interfaces import Atom, GroupWeights, Lift, Norm, Scores, Term
 from atomlearn.core.interfaces.lift import Expansion
-from atomlearn.core.norms.base import checked_norm
+from atomlearn.core.norms.base import checked_norm, refuse_free
 from atomlearn.core.norms.blocks import Blocks
 from atomlearn.core.norms.groups import Groups
 from atomlearn.core.norms.partition import Partition
@@ -75,6 +75,8 @@ class Union(LiftedNorm):
     def on(self, n_features: int, shape: tuple[int, int] | None = None) -> Norm:
         """The same norm with its parts read, and its lift made where it is a norm of vectors."""
         norms = [checked_norm("Union", norm).on(n_features, shape) for norm in self.norms]
+        for norm in norms:
+            refuse_free("Union", norm, n_features, "; name it in unpenalized= instead")
         read = Union(norms)
         if not read.of_matrices:
             return Image(self, read.lift(n_features))

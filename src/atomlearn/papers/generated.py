@@ -57,7 +57,7 @@ def generated(
     optimum = polished(problem, result)
     few, interrupted = optimum.state.units <= wanted, optimum.status is Status.INTERRUPTED
     if few and (interrupted or optimum.relative_gap <= tol):
-        return optimum if interrupted else replace(optimum, status=Status.CONVERGED)
+        return optimum if interrupted else replace(optimum, status=Status.CONVERGED, tol=tol)
     if interrupted or problem.deadline.passed:
         status = optimum.status if interrupted else Status.TIME_LIMIT
         return replace(result, status=status, passes=optimum.passes, seconds=optimum.seconds)
@@ -116,6 +116,7 @@ def polished(problem: Problem, result: Result) -> Result:
     return replace(
         exact,
         status=status,
+        tol=result.tol,
         passes=passes,
         seconds=seconds,
         history=result.history,

@@ -52,14 +52,19 @@ def write_model(path: str | Path, model: SavedModel) -> None:
     >>> read_model(file).scores(np.array([[10.0], [20.0]])).tolist()
     [[25.0], [45.0]]
     """
+    write_text(path, model_text(model, str(path)))
+
+
+def model_text(model: SavedModel, name: str) -> str:
+    """Return the text of a model file; ``name`` is the file named in errors."""
     content = {"format": FORMAT, "version": VERSION, **asdict(model)}
     content["columns"] = [plan.portable() for plan in model.columns]
     text = json.dumps(
         content, indent=1, allow_nan=False, ensure_ascii=False, default=lambda array: array.tolist()
     )
     # What cannot be read back must not be written: the reader checks the writer.
-    parse_model(text, str(path))
-    write_text(path, text + "\n")
+    parse_model(text, name)
+    return text + "\n"
 
 
 def read_model(path: str | Path) -> SavedModel:

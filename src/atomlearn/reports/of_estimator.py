@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from atomlearn.core.data.compressed import is_sparse
-from atomlearn.core.data.whole_files import check_place, write_text
+from atomlearn.core.data.whole_files import check_place, write_together
 from atomlearn.designs import feature_names as names_in
 from atomlearn.designs import is_opened
 from atomlearn.estimators.feature_generator import FeatureGenerator
@@ -31,7 +31,7 @@ from atomlearn.reports.held_out import covariate_terms, held_out_of
 from atomlearn.reports.html import report_html
 from atomlearn.reports.structure_displays import MatrixDisplay
 from atomlearn.reports.suspects import repeating
-from atomlearn.reports.tables import summary_text
+from atomlearn.reports.tables import files_of_run, summary_text
 from atomlearn.reports.view import View, in_words, outputs_of, target_names, view_of
 
 #: What estimators make of a matrix: parts as large as it, and components, one a line.
@@ -107,7 +107,9 @@ def report(
         raise TypeError(f"report(estimator, X, y): the model comes first, got {given}") from error
     if y is not None and np.ndim(y) == 0:
         raise TypeError(f"report(estimator, X, y, path): y must be the target, got {y!r}")
-    check_place(path)
+    place = Path(path)
+    check_place(place)
+    files_of_run(place.parent, ["summary.json"])
     content = content_of_matrix(estimator, X, feature_names)
     if content is None:
         fits = Fits(estimator, X, np.asarray(y), rng, *_rows_of(X, groups, order), n_resamples)
@@ -128,8 +130,9 @@ def report(
     if effects is not None:
         told = effects.sentences(names_in(X) if feature_names is None else feature_names)
         content = replace(content, notes=(*content.notes, *told))
-    write_text(path, report_html(content))
-    write_text(Path(path).with_name("summary.json"), summary_text(content))
+    kept = (*files_of_run(place.parent, ["summary.json"]), "summary.json", place.name)
+    summary = summary_text(replace(content, files=tuple(dict.fromkeys(kept))))
+    write_together(place.parent, {"summary.json": summary, place.name: report_html(content)})
     return content
 
 

@@ -15,6 +15,8 @@ import io
 import json
 import math
 from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 from atomlearn.reports.content import Content, SelectedFeature
@@ -159,9 +161,38 @@ def summary_text(content: Content) -> str:
         "questions": list(content.questions),
         "notes": list(content.notes),
         "command": content.command,
+        "files": list(content.files),
         "versions": content.versions,
     }
     return json.dumps(found, indent=1, allow_nan=False) + "\n"
+
+
+#: What a selection may write into its folder. The summary says which of them it wrote.
+RUN_FILES = (
+    "summary.json", "selected.csv", "groups.csv", "score.tsv", "model.json", "report.html"
+)  # fmt: skip
+
+
+def files_of_run(folder: Path, wanted: Iterable[str] = RUN_FILES) -> list[str]:
+    """Return the files in a folder that its summary lists as those of its run, [] without one.
+
+    Raises
+    ------
+    ValueError
+        If a file of a name that is wanted is there and not listed: somebody else wrote it.
+    """
+    listed, there = list[str](), [name for name in RUN_FILES if (folder / name).exists()]
+    with suppress(OSError, ValueError, TypeError, KeyError):
+        content = json.loads((folder / "summary.json").read_text("utf-8", errors="replace"))
+        if content["format"] == "atomlearn-summary":
+            listed = [name for name in there if name in content.get("files", there)]
+    theirs = [name for name in wanted if name in there and name not in listed]
+    if theirs:
+        raise ValueError(
+            f"{folder} has {', '.join(theirs)}, not written by atomlearn; give another folder, so "
+            "that nothing of yours is lost"
+        )
+    return listed
 
 
 _RUN, _MARK = ("=", "@", "+", "-", "\t", "\r"), "'"

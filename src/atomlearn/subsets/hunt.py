@@ -13,26 +13,43 @@ from numpy.typing import NDArray
 from atomlearn._kernels import max_threads
 from atomlearn.core.data.limits import LIMITS
 from atomlearn.core.data.wrappers import Counted
-from atomlearn.core.interfaces import TINY, Columns, Deadline, Scores
+from atomlearn.core.interfaces import Columns, Deadline, Scores
 from atomlearn.core.interfaces.certificate import Status
+from atomlearn.core.interfaces.deadline import Work
 from atomlearn.core.interfaces.scores import ArrayScores
 from atomlearn.core.paths.settings import Settings
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.result import Result
-from atomlearn.core.problem.rounding import growth
+from atomlearn.core.solvers.stopping import Callback
+from atomlearn.subsets.exchange import Subset
 from atomlearn.subsets.norm import IN, OUT, BranchNorm, Choices
-from atomlearn.subsets.relaxation import Bound, Point, Relaxation, dual_value
+from atomlearn.subsets.relaxation import (
+    ACCURACY,
+    Bound,
+    Point,
+    Relaxation,
+    dual_value,
+    longest,
+    rounded_scores,
+)
 from atomlearn.subsets.result import NearSubset, SubsetRecord, SubsetResult, SubsetStatus
-from atomlearn.subsets.search import Search, Subset
+from atomlearn.subsets.search import Search
 
 #: Relative gap: of the relaxation over all columns, and of a search where none is asked for.
 GAP = 1e-4
 #: That of the relaxation that one with a price goes on from.
 LOOSE_GAP = 0.1
-#: Columns, or groups, among which the first set is improved, at least.
+#: Steps of its masters, at most: a search goes on from any point that they reach.
+ROOT_WORK = 300
+#: Share of the gap that the search itself may leave, so that roundings do not exceed the whole.
+AIM = 1.0 - 1e-6
+#: Columns, or groups, among which the first set is improved, at most.
 FIRST = 300
-#: Times the columns that are left after the first relaxation are held in memory.
-MOST_ENTRIES = 4 * LIMITS.most_dense
+#: Share of the columns that is copied, unless a piece of memory holds more, so that a relaxation
+#: over few columns need not read all. A copy of standardized columns takes twice its size at first.
+COPIED = 0.05
+#: No columns.
+NONE: Columns = np.zeros(0, dtype=np.int64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +82,10 @@ class Hunt:
         self.problem = problem.centered()
         self.wanted, self.level, self.price = wanted, problem.regularizer.amount, price
         self.units = Choices(problem)
-        self.k, self.n_features = self.units.norm.k, problem.design.shape[1]
+        self.k, (n_samples, self.n_features) = self.units.norm.k, problem.design.shape
+        #: Columns of a copy, and columns in use.
+        self._room = max(int(COPIED * self.n_features), LIMITS.piece_entries // n_samples)
+        self._most = max(self._room, LIMITS.most_dense // n_samples)
         self.history: list[SubsetRecord] = []
         self.interrupted = False
         self._relax(problem)
@@ -77,7 +97,10 @@ class Hunt:
         problem, gap = self.problem, GAP
         if self._goes_on:
             given, gap = given.with_norm(self.units.norm.replaced(k=1)), LOOSE_GAP
-        result = Settings(gap=gap, deadline=self.wanted.deadline).run(given)
+        deadline = self._half.sooner(Deadline(work=Work(ROOT_WORK)))
+        # A weak ridge may have most columns in use, and all of them are copied.
+        few = Callback(lambda progress: 3 * progress.n_columns > self._most)
+        result = Settings(gap=gap, deadline=deadline, stop=few).run(given)
         self.interrupted = result.status is Status.INTERRUPTED
         state, result.state = result.state, None
         self._whole = result
@@ -85,15 +108,16 @@ class Hunt:
         used = used[np.argsort(state.columns[used])]
         columns, weights = state.columns[used], state.weights[used]
         # Where rows are elsewhere, the state has no predictions of them.
-        linear = problem.design.gather(columns).dot(weights)
+        linear = np.zeros(problem.y.size)
+        for part in LIMITS.pieces(columns.size, linear.size):
+            linear += problem.design.gather(columns[part]).dot(weights[part])
         intercept = problem.optimal_intercept(linear, state.intercept)
         prediction = linear + intercept
-        self.root = Point(columns, weights, intercept, prediction)
+        self.root = Point(columns, weights, intercept)
         dual = problem.negative_gradient(prediction)
         self._rate(self.units.norm.ratings(problem.design.scores(dual)))
-        lengths = problem.measured.of(self.counted, problem.weight, self.root.columns)
-        longest = float(lengths.scored.max(initial=0.0)) * math.sqrt(self.units.largest)
-        self.off = 2.0 * growth(dual.size) * float(np.linalg.norm(dual)) * longest
+        near = np.union1d(columns, self.units.columns(self._first))
+        self.off = rounded_scores(dual, longest(problem, self.units, near))
         free = np.zeros(self._first.size, dtype=np.int8)
         norm = BranchNorm(self.k, free, None, self.price, self.level)
         squares = np.square(self._ratings.at(self._first))
@@ -101,25 +125,34 @@ class Hunt:
         self.lower = max(self.dual, 0.0)
 
     @property
+    def _half(self) -> Deadline:
+        """Half of the time that is left: the other half is for what is made of a bound."""
+        deadline = self.wanted.deadline
+        return deadline.sooner(Deadline.after(0.5 * deadline.left))
+
+    @property
     def _goes_on(self) -> bool:
         """Whether the relaxation with a price begins where one under a norm ends."""
         return self.price > 0.0 and self.problem.design.listable
 
     def _go_on(self, cutoff: float) -> None:
-        """Solve the relaxation with a price over all columns."""
-        relaxation = Relaxation(replace(self.problem, free=None), self.price)
+        """Solve the relaxation over all columns, with the price, to where it is of use."""
+        relaxation = self._relaxation(self.problem.until(self._half))
         fixed = np.zeros(self.units.count, dtype=np.int8)
         if self.problem.free is not None:
             fixed[self.units.of(self.problem.free)] = OUT
         norm = relaxation.norm(self.k, fixed)
         (bound,) = relaxation.bounds([(norm, self.root, self.root.columns, cutoff)])
+        if bound is None:
+            return
         self.root, self.lower, self.dual, self.off = bound.point, bound.lower, bound.dual, bound.off
         self._rate(ArrayScores(np.sqrt(bound.squares)))
 
     def _rate(self, ratings: Scores) -> None:
         """Keep the ratings of all units, and which are the best."""
         # Scores of free columns are zero but for rounding.
-        first, _ = ratings.top(max(FIRST, 5 * self.k) + self.units.n_free)
+        most = max(min(FIRST, self._room // self.units.largest), 2 * self.k)
+        first, _ = ratings.top(most + self.units.n_free)
         self._first = self._penalized(first)
         self._ratings = ratings
 
@@ -129,16 +162,19 @@ class Hunt:
         return units if free is None else units[~np.isin(units, self.units.of(free))]
 
     def _part(self, units: Columns) -> Part:
-        """Return the problem over some units, held in memory where they fit."""
+        """Return the problem over some units, copied if they are few, else over all columns."""
         columns = np.sort(self.units.columns(units))
-        small = columns.size * self.problem.y.size <= MOST_ENTRIES or self.counted.is_sparse
-        if not small:
+        if columns.size > self._room:
             everything = np.arange(self.units.count)
-            relaxation = Relaxation(replace(self.problem, free=None), self.price)
-            return Part(relaxation, np.arange(self.n_features), everything, units)
+            return Part(
+                self._relaxation(self.problem), np.arange(self.n_features), everything, units
+            )
         problem = self.problem.restricted_to(self.counted.gather(columns), columns)
-        relaxation = Relaxation(replace(problem, free=None), self.price)
-        return Part(relaxation, columns, units, units)
+        return Part(self._relaxation(problem), columns, units, units)
+
+    def _relaxation(self, problem: Problem) -> Relaxation:
+        accuracy = min(ACCURACY, 0.1 * self.wanted.gap)
+        return Relaxation(replace(problem, free=None), self.price, accuracy, self._most)
 
     # --- the search -------------------------------------------------------------------------
 
@@ -155,24 +191,34 @@ class Hunt:
         best = near.numbers[first.best.units]
         limit = first.upper if self.wanted.within is None else first.cutoff
         left = self._left(limit, best)
+        if left is not None and self.units.columns(left).size > self._room:
+            # A bound that is as good as can be may leave fewer.
+            try:
+                self._go_on(first.cutoff)
+            except KeyboardInterrupt:
+                self.interrupted = True
+            left = self._left(limit, best)
         if left is None:
             # It has looked at some columns only, and proves nothing of the others.
-            return self._told(first, near, None, SubsetStatus.NOT_LISTED, self.lower)
+            return self._told(first, near, None, self.lower)
         part = self._part(left)
         search = self._search(part)
         search.floor, bound = self.lower, None
         try:
             search.offer(part.places(best))
+            search.improve()
             bound = search.begin(part.point(self.root), part.fixed)
             self._note(search)
             for _ in search.run(max_threads(), lambda: self._stops(search)):
                 self._note(search)
         except KeyboardInterrupt:
             self.interrupted = True
-        return self._told(search, part, bound, self._status(search))
+        return self._told(search, part, bound)
 
     def _search(self, part: Part) -> Search:
-        return Search(part.relaxation, self.k, self.wanted.gap, self.wanted.within)
+        barred = np.flatnonzero(part.fixed == OUT)
+        gap = AIM * self.wanted.gap
+        return Search(part.relaxation, self.k, gap, self.wanted.within, barred)
 
     def _first_set(self, starts: Sequence[Columns]) -> tuple[Search, Part]:
         """Return a search among the likeliest units that has a first set, and these units."""
@@ -211,16 +257,21 @@ class Hunt:
         if within is not None and len(search.within_reach(within)) > wanted.max_sets:
             search.within = None  # they are too many, and the proof of the best one goes on
         enough = search.nodes >= wanted.max_nodes or wanted.deadline.passed
-        return enough or self.interrupted
+        return enough or self.interrupted or search.is_perfect
 
-    def _status(self, search: Search) -> SubsetStatus:
+    def _ended(self, search: Search, listed: bool) -> SubsetStatus:
+        """Return why the search ended, if not by its proof."""
+        if search.is_perfect:
+            return SubsetStatus.PERFECT_FIT
         if self.interrupted:
             return SubsetStatus.INTERRUPTED
-        if search.is_proved:
-            return SubsetStatus.OPTIMAL
+        if not listed:
+            return SubsetStatus.NOT_LISTED
         if self.wanted.deadline.passed:
             return SubsetStatus.TIME_LIMIT
-        return SubsetStatus.NODE_LIMIT
+        if search.nodes >= self.wanted.max_nodes:
+            return SubsetStatus.NODE_LIMIT
+        return SubsetStatus.ROUNDING
 
     def _note(self, search: Search) -> None:
         seconds = time.monotonic() - self.began
@@ -236,17 +287,17 @@ class Hunt:
         search: Search,
         part: Part,
         bound: Bound | None,
-        status: SubsetStatus,
         lower: float | None = None,
     ) -> SubsetResult:
         """Return the result, in the numbers of all columns; ``lower`` : if the search has none."""
         best, near, within = search.best, None, self.wanted.within
         assert best is not None
+        listed = lower is None
         if lower is None:
             self._note(search)
             lower = max(search.lower, self.lower)
         lower = min(lower, best.objective)
-        open_units, proved_in = self._proved(search, part, bound)
+        open_units, proved_in = self._proved(search, part, bound) if listed else (None, NONE)
         if within is not None:
             near = [
                 NearSubset(np.sort(part.numbers[each.units]), each.objective)
@@ -254,32 +305,30 @@ class Hunt:
             ]
         choices = self.units.count - self.units.n_free
         return SubsetResult(
-            fitted=self._fitted(best, part, lower, status, search.nodes),
+            fitted=self._fitted(best, part, lower, search.nodes),
             columns=part.columns[best.point.columns],
             groups=None if self.units.partition is None else part.numbers[best.units],
             weights=best.point.weights,
             lower_bound=lower,
-            status=status,
+            ended=self._ended(search, listed),
             k=self.k,
             ridge=self.level,
             proved_in=proved_in,
             n_proved_out=0 if open_units is None else choices - open_units.size,
             open_columns=open_units,
             near=near,
-            near_complete=bound is not None and search.within is not None and not search.is_open,
+            near_complete=self._is_complete(search, listed),
+            swap_optimal=listed and search.is_settled,
             nodes=search.nodes,
             history=self.history,
         )
 
-    def _proved(
-        self, search: Search, part: Part, bound: Bound | None
-    ) -> tuple[Columns | None, Columns]:
+    def _proved(self, search: Search, part: Part, bound: Bound | None) -> tuple[Columns, Columns]:
         """Return the units that are not proved out, and those that are proved in."""
-        if bound is None:
-            return None, np.zeros(0, dtype=np.int64)
         fixed, best = part.fixed.copy(), search.best
         limit = search.upper if self.wanted.within is not None else search.limit
-        search.fix(fixed, self.k, bound, limit)
+        if bound is not None:
+            search.fix(fixed, self.k, bound, limit)
         if search.is_alone and best is not None:
             fixed[:] = OUT
             fixed[best.units] = IN
@@ -288,9 +337,11 @@ class Hunt:
             fixed[left] = IN
         return part.numbers[left], part.numbers[fixed == IN]
 
-    def _fitted(
-        self, best: Subset, part: Part, lower: float, status: SubsetStatus, nodes: int
-    ) -> Result:
+    def _is_complete(self, search: Search, listed: bool) -> bool:
+        """Whether all sets that ``within`` asks for are listed."""
+        return listed and search.within is not None and search.is_complete(search.within)
+
+    def _fitted(self, best: Subset, part: Part, lower: float, nodes: int) -> Result:
         """Return the ridge fit of a set as a fit of all columns, whose gap is to all sets."""
         problem, point = self.problem, best.point
         gap, intercept = max(best.objective - lower, 0.0), point.intercept
@@ -301,26 +352,16 @@ class Hunt:
             intercept=intercept + problem.origin,
             objective=best.objective,
             gap=gap,
-            relative_gap=gap / max(abs(best.objective), TINY),
-            status=_AS_FIT[status],
+            tol=self.wanted.gap,
+            status=Status.STALLED,  # until SubsetResult computes it from the gap
             passes=self.counted.passes,
             seconds=time.monotonic() - self.began,
             iterations=nodes,
             search_gap=None,
             history=[],
         )
-        free = problem.free_part(point.prediction)
+        free = problem.free_part(part.relaxation.prediction(point))
         return fitted if free is None else fitted.with_free(problem.free, *free)
-
-
-#: What a fit says of its end where a search ends so.
-_AS_FIT = {
-    SubsetStatus.OPTIMAL: Status.CONVERGED,
-    SubsetStatus.TIME_LIMIT: Status.TIME_LIMIT,
-    SubsetStatus.NODE_LIMIT: Status.ITERATION_LIMIT,
-    SubsetStatus.INTERRUPTED: Status.INTERRUPTED,
-    SubsetStatus.NOT_LISTED: Status.STALLED,
-}
 
 
 @dataclass(slots=True)
@@ -348,6 +389,6 @@ class Part:
 
     def point(self, point: Point) -> Point:
         """Return a point as one of the part, without the columns that it lacks."""
-        place = np.minimum(np.searchsorted(self.columns, point.columns), self.columns.size - 1)
-        known = self.columns[place] == point.columns
-        return replace(point, columns=place[known], weights=point.weights[known])
+        known = np.isin(point.columns, self.columns)
+        places = np.searchsorted(self.columns, point.columns[known])
+        return replace(point, columns=places, weights=point.weights[known])

@@ -10,10 +10,11 @@ import numpy as np
 
 from atomlearn import _kernels
 from atomlearn.core.interfaces import Array, Columns, Form, ProxJacobian, ProxPoint, Scores
+from atomlearn.core.interfaces.arrays import power_of_two
 from atomlearn.core.norms.base import RatedNorm, lifted_point
 from atomlearn.core.norms.ksupport import KSupport, fair_share
 from atomlearn.core.norms.ksupport_point import ksupport_point
-from atomlearn.core.norms.vectors import power_of_two, to_float64
+from atomlearn.core.norms.vectors import to_float64
 from atomlearn.core.problem.problem import Problem
 
 IN, OUT = 1, -1

@@ -1,4 +1,4 @@
-"""QuadraticModel: f around a ridge fit, and what one more column, or another one, would make of it.
+"""QuadraticModel: f around a ridge fit, and how much joins and exchanges of columns change it.
 
 With K = X_S'C X_S + level I, C the curvature of f at the fit of the columns S, and z the scores of
 all columns there, a column j that joins lowers the model of the objective by
@@ -11,13 +11,18 @@ Where f is quadratic the model is f itself.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
 
 from atomlearn.core.data.cached_block import without
 from atomlearn.core.interfaces import EPS, Array, Columns
+from atomlearn.core.problem.rounding import growth
+from atomlearn.subsets.fit import inverse_with_ridge
 from atomlearn.subsets.relaxation import Point, Relaxation
+
+#: Rows of products that are kept, as a share of the rows of X.
+KEPT = 0.05
 
 
 class Products:
@@ -45,23 +50,25 @@ class Products:
 
     def of(self, columns: Columns) -> Array:
         """Return (m, n_columns): a row for each of these columns; one pass for each new one."""
-        rows = [self._row(column) for column in columns.tolist()]
-        return np.array(rows).reshape(columns.size, self.squares.size)
+        most = max(columns.size, int(KEPT * self._curvature.size))
+        rows = {column: self._row(column) for column in columns.tolist()}
+        # Those that were asked for last are kept.
+        self._rows = dict(list(({**self._rows, **rows}).items())[-most:])
+        return np.array(list(rows.values())).reshape(columns.size, self.squares.size)
 
     def _row(self, column: int) -> Array:
-        row = self._rows.get(column)
+        row = self._rows.pop(column, None)
         if row is None:
             design = self._relaxation.problem.design
             x = design.gather(np.array([column])).dot(np.ones(1))[:, None]
             if self._basis.shape[1]:
                 x = without(x, self._basis, self._curvature)
             row = design.scores(self._curvature * x[:, 0]).full()
-            self._rows[column] = row
         return row
 
 
 class QuadraticModel:
-    """The model around a fit of the columns S = ``point.columns``, all of which have weights.
+    """The model around a fit of the columns S = ``point.columns``.
 
     scores : (n_columns,) X'v at the fit.
     """
@@ -69,41 +76,46 @@ class QuadraticModel:
     def __init__(self, products: Products, point: Point, scores: Array, level: float) -> None:
         self._products, self._point, self._scores, self._level = products, point, scores, level
         self._across = products.of(point.columns)
-        self._own = self._across[:, point.columns] + level * np.eye(point.columns.size)
+        own = self._across[:, point.columns]
+        #: K^-1, and K^-1 c_j of all j.
+        self._inverse = inverse_with_ridge(0.5 * (own + own.T), level)
+        self._solved = self._inverse @ self._across
+        self._left = products.squares + level - (self._across * self._solved).sum(axis=0)
+        self._worst = 1.0 + float(np.trace(own)) / level + point.columns.size
 
     def added(self) -> Array:
-        """Return by how much the objective falls, at the most, if a column joins, (n_columns,)."""
-        return self._gains(self._across, self._own, self._scores, rounded=True)
-
-    def swapped(self, position: int) -> Array:
-        """Return by how much it falls if the column at a position leaves, and another joins.
-
-        At the column itself: if none joins; -inf for others that are in the set.
-        """
-        rest = np.delete(np.arange(self._point.columns.size), position)
-        across, own, weights = (
-            self._across[rest],
-            self._own[np.ix_(rest, rest)],
-            self._point.weights,
-        )
-        moved = -weights
-        if rest.size:
-            moved[rest] += np.linalg.solve(own, (self._own @ weights)[rest])
-        loss = 0.5 * float(moved @ self._own @ moved)
-        scores = self._scores - moved @ self._across
-        gains = self._gains(across, own, scores)
-        gains[self._point.columns[position]] = 0.0
-        return gains - loss
-
-    def _gains(self, across: Array, own: Array, scores: Array, rounded: bool = False) -> Array:
-        squares = self._products.squares + self._level
-        if own.shape[0]:
-            factor = cho_factor(own, lower=True, check_finite=False)
-            squares = squares - (across * cho_solve(factor, across, check_finite=False)).sum(axis=0)
-        if rounded:
-            worst = 1.0 + float(np.trace(own)) / self._level
-            squares = squares - 100.0 * EPS * worst * self._products.plain
-        # What is left of a column has the ridge at least.
-        gains = np.square(scores) / (2.0 * np.maximum(squares, self._level))
+        """Return by how much the objective falls if a column joins, (n_columns,)."""
+        gains = np.square(self._scores) / (2.0 * np.maximum(self._left, self._level))
         gains[self._point.columns] = -math.inf
         return np.asarray(gains)
+
+    def most_added(self, gap: float, dual: Array) -> Array:
+        """Return by how much it falls at the most, whatever rounding does, f being quadratic.
+
+        gap : of the fit; dual : v, of which the scores are made.
+        """
+        lengths = np.sqrt(self._products.plain)
+        # What the fit left undone turns a score by c_j'K^-1 g, g its slope and g'K^-1 g <= 2 gap.
+        off = lengths * (2.0 * growth(dual.size) * float(np.linalg.norm(dual)))
+        scores = np.abs(self._scores) + off + lengths * math.sqrt(2.0 * gap)
+        left = self._left - 100.0 * EPS * self._worst * self._products.plain
+        # What is left of a column has the ridge at least.
+        gains = np.square(scores) / (2.0 * np.maximum(left, self._level))
+        gains[self._point.columns] = -math.inf
+        return np.asarray(gains)
+
+    def exchanged(self) -> Iterator[Array]:
+        """Yield, for each column of S, by how much it falls if this one leaves and another joins.
+
+        At the column itself: if none joins; -inf at others of S. With K^-1 and w given, a column
+        that leaves turns scores and what is left of columns by its own row of K^-1 C.
+        """
+        for at, column in enumerate(self._point.columns.tolist()):
+            own, row = self._inverse[at, at], self._solved[at]
+            leaves = self._point.weights[at] / own
+            left = self._left + row * row / own
+            gains = np.square(self._scores + leaves * row)
+            gains /= 2.0 * np.maximum(left, self._level)
+            gains[self._point.columns] = -math.inf
+            gains[column] = 0.0
+            yield gains - 0.5 * leaves * self._point.weights[at]

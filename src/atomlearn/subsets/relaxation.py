@@ -13,14 +13,18 @@ from numpy.typing import NDArray
 
 from atomlearn._kernels import branch_newton
 from atomlearn.core.data.cached_block import CachedBlock
-from atomlearn.core.interfaces import Array, Columns, Scores
+from atomlearn.core.interfaces import EPS, Array, Columns, Deadline, Scores
+from atomlearn.core.interfaces.deadline import TimeIsUp, Work
 from atomlearn.core.masters.choose import choose_master
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.rounding import counted, growth
+from atomlearn.subsets.fit import ridge_fit
 from atomlearn.subsets.norm import IN, OUT, BranchNorm, Choices
 
 #: Steps of one call of the kernel: what a pass then leaves open is gone on with.
 STEPS = 10
+#: Columns beyond which the deadline is asked after each of them.
+MANY = 300
 #: Columns whose squared score is this part of what would let them in are re-fitted with a branch.
 NEAR = 0.7
 #: Steps to where a model of the loss is least, between two readings of the data, and how often
@@ -28,16 +32,19 @@ NEAR = 0.7
 WORKING, HALVINGS = 3, 8
 #: Rounds of column generation of one branch: its bound is then the best that was proved.
 ROUNDS = 60
+#: Relative gap of the ridge fit of a subset, so that equal subsets have equal objectives.
+ACCURACY = 1e-10
+#: Steps of one re-fit of a branch by a master: what is proved then is a bound, too.
+WORK = 50
 
 
 @dataclass(slots=True)
 class Point:
-    """Weights, none of them 0, on columns, with the predictions X w + b."""
+    """Weights on columns, and an intercept."""
 
     columns: Columns
     weights: Array
     intercept: float
-    prediction: Array
 
 
 @dataclass(slots=True)
@@ -71,56 +78,83 @@ class Relaxation:
     problem : Problem
         Under the squared k-support norm, over columns that can be listed.
     price : float
-        Of each unit, beside its ridge.
+        Of each unit, in addition to its ridge.
+    accuracy : float
+        Relative gap of the ridge fit of a subset.
+    room : int
+        Columns that are gathered for one branch at most, and kept for the next.
     """
 
-    def __init__(self, problem: Problem, price: float = 0.0) -> None:
+    def __init__(
+        self,
+        problem: Problem,
+        price: float = 0.0,
+        accuracy: float = ACCURACY,
+        room: float = math.inf,
+    ) -> None:
         self.problem, self.level, self.price = problem, problem.regularizer.amount, price
+        self.accuracy, self.room = accuracy, room
         self.units = Choices(problem)
         loss, free = problem.loss, problem.loss.free
         #: Whether f is quadratic, so that one Gram matrix is that of all points.
         plain = loss if free is None else free.inner
         self.quadratic = plain.is_quadratic and (free is None or free.separable)
         self._lock = threading.Lock()
-        self._place = np.full(problem.design.shape[1], -1, dtype=np.int64)
-        self._block = CachedBlock(problem.design.gather(np.zeros(0, dtype=np.int64)))
-        self._pull = np.zeros(0)
-        norms = problem.design.squared_norms(counted(problem.weight))
-        self._longest = math.sqrt(float(norms.max(initial=0.0)) * self.units.largest)
+        self._forget()
+        self._longest = longest(problem, self.units)
         zero = np.zeros(problem.y.size)
         zero = zero + problem.optimal_intercept(zero)
         self._slope = problem.negative_gradient(zero)
         #: Of f where H is taken: without columns.
         self._curvature = problem.weight
+        #: An objective that is 0 up to rounding where f fades out, as an exponential does.
+        fades = not math.isfinite(plain.smoothness)
+        self._fades = 1e-3 * EPS * problem.loss_at_zero() if fades else 0.0
         #: Whether steps by H are made: f is quadratic, or bends as much elsewhere, or less.
         self._modelling = self.units.partition is None and math.isfinite(plain.smoothness)
         if not self.quadratic:
             self._curvature = problem.loss.curvature(problem.y, zero, problem.weight)
+
+    def _forget(self) -> None:
+        """Keep no columns."""
+        self._place = np.full(self.problem.design.shape[1], -1, dtype=np.int64)
+        self._block = CachedBlock(self.problem.design.gather(np.zeros(0, dtype=np.int64)))
+        self._pull = np.zeros(0)
 
     def sizes(self, point: Point) -> Array:
         """Return the length of the weights of each unit, (n_units,)."""
         units = self.units.of(point.columns)
         return np.sqrt(np.bincount(units, point.weights**2, minlength=self.units.count))
 
-    def fit(self, units: Columns) -> tuple[Point, float, float]:
-        """Return the ridge fit of units, its objective with their price, and a bound on that."""
-        with np.errstate(over="ignore", invalid="ignore"):
-            return self._fit(units)
+    def fit(self, units: Columns) -> tuple[Point, float, float, bool]:
+        """Return the ridge fit of units, its objective with their price, and a bound on that.
 
-    def _fit(self, units: Columns) -> tuple[Point, float, float]:
+        And whether the fit is perfect: the objective is 0 up to rounding.
+        """
         fixed = np.full(self.units.count, OUT, dtype=np.int8)
         fixed[units] = IN
         columns = np.sort(self.units.columns(units))
-        norm = self.norm(0, fixed)
-        weights, intercept = np.zeros(columns.size), 0.0
-        target = 1e-10 * self.problem.loss_at_zero()
-        weights, intercept, linear = self._refit(norm, columns, weights, intercept, target)
-        point = Point(columns, weights, intercept, linear)
-        inner = norm.restrict(columns, self.problem.design.shape[1])
-        block = self._block.inner.gather(self._place[columns])
-        price = self._of(inner, block).price(None, weights, point.prediction)
-        proved, cost = price.certificate, self.price * units.size
-        return point, proved.objective + cost, proved.objective - proved.gap + cost
+        norm = self.norm(0, fixed).restrict(columns, self.problem.design.shape[1])
+        gram = None
+        if self.quadratic:
+            H, _, places = self._model(columns)
+            gram = H[np.ix_(places, places)]
+        places = self._gathered(columns)
+        block = self._block.inner.gather(places)
+        with np.errstate(over="ignore", invalid="ignore"):  # trial steps of steep losses
+            found = ridge_fit(self._of(norm, block), self.accuracy, gram)
+        objective = found.objective + self.price * units.size
+        lower = max(objective - found.certificate.gap, self.price * units.size)
+        perfect = objective <= self._fades or (
+            objective == found.objective and self.problem.is_perfect(found.certificate)
+        )
+        return Point(columns, found.weights, found.intercept), objective, lower, perfect
+
+    def prediction(self, point: Point) -> Array:
+        """Return the predictions X w + b of a point, (n_samples,)."""
+        places = self._gathered(point.columns)
+        linear = self._block.inner.gather(places).dot(point.weights)
+        return linear + self.problem.optimal_intercept(linear, point.intercept)
 
     def norm(self, k: int, fixed: NDArray[np.int8]) -> BranchNorm:
         """Return what a branch is relaxed to."""
@@ -128,22 +162,31 @@ class Relaxation:
 
     def bounds(
         self, branches: Sequence[Asked], pool: ThreadPoolExecutor | None = None
-    ) -> list[Bound]:
+    ) -> list[Bound | None]:
         """Return what is known of branches once their relaxed problems are solved.
 
-        Each until the branch is cut, or as exactly as is of use; they read the data together.
+        Each until the branch is cut, or as exactly as is of use; they read the data together. None
+        of those that the deadline leaves no time for; the first one is always begun.
         """
+        if self._block.shape[1] > self.room:
+            self._forget()
         steps = [self._steps(*asked) for asked in branches]
-        found: dict[int, Bound] = {}
+        found: dict[int, Bound | None] = {}
         answers: dict[int, Scores | None] = dict.fromkeys(range(len(steps)))
 
         def step(number: int) -> Array | None:
+            if number and answers[number] is None and self.problem.deadline.passed:
+                found[number] = None
+                return None
             try:
-                with np.errstate(over="ignore", invalid="ignore"):  # trial steps of steep losses
+                # Trial steps of steep losses overflow.
+                with np.errstate(over="ignore", invalid="ignore"), self.problem.deadline.kept():
                     return steps[number].send(answers[number])  # type: ignore[arg-type]
             except StopIteration as end:
                 found[number] = end.value
-                return None
+            except TimeIsUp:
+                found[number] = None
+            return None
 
         while answers:
             duals = list((map if pool is None else pool.map)(step, answers))
@@ -174,7 +217,7 @@ class Relaxation:
             refit = self._toward(norm, columns, weights, intercept, target)
             weights, intercept, prediction = refit
             used = np.flatnonzero(weights)
-            point = Point(columns[used], weights[used], intercept, prediction)
+            point = Point(columns[used], weights[used], intercept)
             dual = problem.negative_gradient(prediction)
             squares, sizes = norm.squares((yield dual)), self.sizes(point)
             bar = (self.level * norm.bar(sizes)) ** 2
@@ -190,6 +233,8 @@ class Relaxation:
                 enough = max(enough, 0.05 * (cutoff - best.lower))
             gap = objective - lower
             if best.lower >= cutoff or gap <= enough or problem.deadline.passed:
+                break
+            if columns.size > self.room:
                 break
             wanted = (fixed == 0) & (squares > bar * (1.0 + 1e-9))
             wanted[self.units.of(columns)] = False
@@ -207,8 +252,7 @@ class Relaxation:
 
     def off(self, dual: Array) -> float:
         """Return what rounding may have made of a score, or of the rating of a group."""
-        # Twice, as v sums to 0 up to rounding only.
-        return 2.0 * growth(dual.size) * float(np.linalg.norm(dual)) * self._longest
+        return rounded_scores(dual, self._longest)
 
     def _of(self, norm: BranchNorm, design: object) -> Problem:
         regularizer = replace(self.problem.regularizer, norm=norm)
@@ -223,6 +267,7 @@ class Relaxation:
         if not self.quadratic or self.units.partition is not None:
             places = self._gathered(columns)
             restricted = self._of(inner, CachedBlock(self._block.inner.gather(places)))
+            restricted = restricted.until(Deadline(work=Work(WORK)))
             refit = choose_master(restricted).solve(restricted, weights, intercept, target)
             return refit.weights, refit.intercept, refit.prediction
         H, pull, places = self._model(columns)
@@ -240,7 +285,12 @@ class Relaxation:
         order = np.concatenate([free, inside])
         found = weights[order]
         given = H, places[free], places[inside], pull, found
-        branch_newton(*given, k=inner.k, level=self.level, least=inner.least, most=STEPS)
+        k, level, least = inner.k, self.level, inner.least
+        most = STEPS if free.size <= MANY else 1
+        for _ in range(0, STEPS, most):
+            made = branch_newton(*given, k=k, level=level, least=least, most=most)
+            if made < most or self.problem.deadline.passed:
+                break
         weights = np.zeros(weights.size)
         weights[order] = found
         return weights
@@ -300,6 +350,28 @@ class Relaxation:
                 self._curvature, problem.fit_intercept, None if free is None else free.basis
             )
             return kept.matrix, self._pull, places
+
+
+def longest(problem: Problem, units: Choices, near: Columns | None = None) -> float:
+    """Return the length of the longest column of X, times what a group of them makes of it.
+
+    Of columns too many to be listed only those ``near`` are measured.
+    """
+    design, used = problem.design, counted(problem.weight)
+    if design.listable:
+        columns, squares = np.arange(design.shape[1]), design.squared_norms(used)
+    else:
+        assert near is not None
+        columns, squares = near, design.gather(near).squared_norms(used)
+    # Scores of columns that the design centers itself are sums over the columns before.
+    lengths = np.sqrt(squares) + math.sqrt(design.shape[0]) * design.taken_off(columns)
+    return float(lengths.max(initial=0.0)) * math.sqrt(units.largest)
+
+
+def rounded_scores(dual: Array, longest: float) -> float:
+    """Return what rounding may have made of a score, or of the rating of a group."""
+    # Twice, as v sums to 0 up to rounding only.
+    return 2.0 * growth(dual.size) * float(np.linalg.norm(dual)) * longest
 
 
 def dual_value(

@@ -8,21 +8,35 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.core.interfaces import TINY, Array, Columns
+from atomlearn.core.interfaces import Array, Columns
+from atomlearn.core.interfaces.certificate import Status
 from atomlearn.core.problem.result import Result
 
 
 class SubsetStatus(StrEnum):
-    """Why a search for the best subset ended. Only OPTIMAL claims the gap that was asked for."""
+    """Why a search for the best subset ended.
+
+    OPTIMAL if and only if the gap that is reported is at most the one that was asked for.
+    """
 
     OPTIMAL = "optimal: no subset is better by more than the gap that was asked for"
+    PERFECT_FIT = "the fit is perfect: the objective of the subset is 0 up to rounding"
     TIME_LIMIT = "time limit reached; no subset is better by more than the gap that is told"
     NODE_LIMIT = "limit of branches reached; no subset is better by more than the gap that is told"
     INTERRUPTED = "interrupted from the keyboard; the gap is that of the moment"
+    ROUNDING = (
+        "rounding hides what is left of the gap; no subset is better by more than the gap that is "
+        "told; ask for a larger gap, or use a larger ridge"
+    )
     NOT_LISTED = (
         "the columns are too many to be listed and the first bound leaves too many of them open; "
         "no subset is better by more than the gap that is told; a larger ridge proves more"
     )
+
+    @property
+    def is_proof(self) -> bool:
+        """Whether no other subset can be better by more than what was asked for, or rounding."""
+        return self in (SubsetStatus.OPTIMAL, SubsetStatus.PERFECT_FIT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +78,10 @@ class SubsetResult:
     gap : float
         (objective - lower_bound) / |objective|: "no subset is better by more than this share".
     status : SubsetStatus
-        ``str(status)`` is a sentence.
+        OPTIMAL if and only if ``gap`` is at most the one that was asked for, ``fitted.tol``, else
+        ``ended``; ``str(status)`` is a sentence.
+    ended : SubsetStatus
+        Why the search ended, if not by its proof.
     k, ridge : int, float
         What was asked for.
     proved_in : (m,) int64
@@ -78,6 +95,10 @@ class SubsetResult:
         none were asked for.
     near_complete : bool
         Whether none is missing in ``near``.
+    swap_optimal : bool
+        Whether no exchange of one column of the subset for another one lowers the objective; where
+        f is not quadratic, none of those that a quadratic model of f finds the best. False where a
+        limit came first, and for groups, which are not exchanged.
     nodes : int
         Branches that were bounded.
     passes, seconds : float
@@ -90,7 +111,7 @@ class SubsetResult:
     groups: Columns | None
     weights: Array
     lower_bound: float
-    status: SubsetStatus
+    ended: SubsetStatus
     k: int
     ridge: float
     proved_in: Columns
@@ -98,8 +119,17 @@ class SubsetResult:
     open_columns: Columns | None
     near: list[NearSubset] | None
     near_complete: bool
+    swap_optimal: bool
     nodes: int
     history: list[SubsetRecord] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.fitted.status = _AS_FIT[self.status]
+
+    @property
+    def status(self) -> SubsetStatus:
+        """Why the search ended, from the gap that is reported and the one that was asked for."""
+        return SubsetStatus.OPTIMAL if self.gap <= self.fitted.tol else self.ended
 
     @property
     def objective(self) -> float:
@@ -124,8 +154,7 @@ class SubsetResult:
     @property
     def gap(self) -> float:
         """The share of the objective by which the best subset can be better, at the most."""
-        scale = max(abs(self.objective), TINY)
-        return max(self.objective - self.lower_bound, 0.0) / scale
+        return self.fitted.relative_gap
 
     @property
     def coef(self) -> Array:
@@ -163,3 +192,15 @@ class SubsetResult:
             f"more than {100.0 * self.gap:.3g}%; {out}; {self.nodes} branches, "
             f"{self.passes:g} passes, {self.seconds:.3g} s"
         )
+
+
+#: The status of the fit of the subset, by that of the search.
+_AS_FIT = {
+    SubsetStatus.OPTIMAL: Status.CONVERGED,
+    SubsetStatus.PERFECT_FIT: Status.PERFECT_FIT,
+    SubsetStatus.TIME_LIMIT: Status.TIME_LIMIT,
+    SubsetStatus.NODE_LIMIT: Status.ITERATION_LIMIT,
+    SubsetStatus.INTERRUPTED: Status.INTERRUPTED,
+    SubsetStatus.NOT_LISTED: Status.STALLED,
+    SubsetStatus.ROUNDING: Status.STALLED,
+}

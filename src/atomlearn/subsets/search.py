@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from atomlearn.core.interfaces import Columns
+from atomlearn.subsets.exchange import Exchange, Subset
 from atomlearn.subsets.norm import IN, OUT
-from atomlearn.subsets.quadratic import Products, QuadraticModel
 from atomlearn.subsets.relaxation import Asked, Bound, Point, Relaxation
 
 #: Branches that are bounded at a time, by as many threads as there are processors: their number
@@ -40,17 +40,7 @@ class Branch:
     near: Columns = field(compare=False)
 
 
-@dataclass(slots=True)
-class Subset:
-    """A set of units with its ridge fit."""
-
-    units: Columns
-    point: Point
-    objective: float
-    lower: float
-
-
-class Search:
+class Search(Exchange):
     """Best-first search with bounds from below on all open branches.
 
     Parameters
@@ -61,6 +51,8 @@ class Search:
         Relative: a branch whose bound is within this of the best set found is cut.
     within : float or None
         Look for all sets of k units whose objective is at most 1 + within times the best one.
+    barred : (m,) int64, optional
+        Units that no set holds.
 
     Attributes
     ----------
@@ -74,33 +66,26 @@ class Search:
         k: int,
         gap: float = 1e-4,
         within: float | None = None,
+        barred: Columns | None = None,
     ) -> None:
-        self.relaxation, self.k, self.gap, self.within = relaxation, k, gap, within
-        self.floor, self.price = -math.inf, relaxation.price
+        super().__init__(relaxation, k, barred)
+        self.gap, self.within, self.floor = gap, within, -math.inf
         #: What the price takes off a squared score.
         self._toll = 2.0 * relaxation.level * self.price
-        self.best: Subset | None = None
-        self.known: dict[bytes, Subset] = {}
         self.nodes = 0
         self._open: list[Branch] = []
         # Those that are being bounded: open too, if that is interrupted.
         self._batch: list[Branch] = []
-        # Bounds from below on all sets that were cut, and on those that were fitted.
-        self._cut = self._fitted = math.inf
+        # Bound from below on all sets that were cut, or that there was no time for: at first all.
+        self._cut = -math.inf
         self._numbers = itertools.count()
-        self._products: Products | None = None
 
     # --- what is known ----------------------------------------------------------------------
 
     @property
-    def upper(self) -> float:
-        """The objective of the best set that was found."""
-        return math.inf if self.best is None else self.best.objective
-
-    @property
     def lower(self) -> float:
         """The bound from below on the objectives of all sets."""
-        return min(max(min(self._least, self._cut), self.floor), self._fitted)
+        return min(max(min(self._least, self._cut), self.floor), self.fitted)
 
     @property
     def _least(self) -> float:
@@ -109,13 +94,8 @@ class Search:
 
     @property
     def is_open(self) -> bool:
-        """Whether a branch is left that may hold what is looked for."""
-        return self._least < self.cutoff
-
-    @property
-    def is_proved(self) -> bool:
-        """Whether no set can be better than the best one by more than the gap."""
-        return self._least >= self._above(-self.gap)
+        """Whether something is left that may hold what is looked for."""
+        return min(self._least, self._cut) < self.cutoff
 
     @property
     def is_alone(self) -> bool:
@@ -123,15 +103,26 @@ class Search:
         best = self.best
         if best is None or not (self.price or best.units.size == self.k):
             return False
-        others = (each.objective for each in self.known.values() if each is not best)
+        others = (each.lower for each in self.known.values() if each is not best)
         rest = min(self._cut, min(others, default=math.inf))
         return self._least == math.inf and rest > self.upper + 0.5 * WORSE * abs(self.upper)
 
     def within_reach(self, within: float) -> list[Subset]:
         """Return all sets of k units (priced: of any size) within reach of the best, best first."""
-        sets = [each for each in self.known.values() if self.price or each.units.size == self.k]
-        found = [each for each in sets if each.objective <= self._above(within)]
+        limit = self._above(within)
+        found = [each for each in self._sized() if each.objective <= limit + WORSE * abs(limit)]
         return sorted(found, key=lambda each: each.objective)
+
+    def is_complete(self, within: float) -> bool:
+        """Whether ``within_reach`` lacks nothing: no branch, and no set whose fit was cut short."""
+        limit = self._above(within)
+        beyond = limit + WORSE * abs(limit)
+        return not self.is_open and not any(
+            each.lower <= limit and each.objective > beyond for each in self._sized()
+        )
+
+    def _sized(self) -> list[Subset]:
+        return [each for each in self.known.values() if self.price or each.units.size == self.k]
 
     def _above(self, share: float) -> float:
         return self.upper + share * abs(self.upper) if self.best is not None else math.inf
@@ -146,76 +137,30 @@ class Search:
         """The bound from which on a column is proved in or out: above the best set, or within."""
         return self._above(WORSE if self.within is None else self.within)
 
-    # --- sets -------------------------------------------------------------------------------
-
-    def offer(self, units: Columns) -> Subset:
-        """Fit a set, and keep it where it is the best so far."""
-        units = np.sort(units)
-        key = units.tobytes()
-        subset = self.known.get(key)
-        if subset is None:
-            subset = self.known[key] = Subset(units, *self.relaxation.fit(units))
-            self._fitted = min(self._fitted, subset.lower)
-        if subset.objective < self.upper:
-            self.best = subset
-        return subset
-
-    def exchange(self, subset: Subset) -> Subset:
-        """Exchange single columns of a set for others as long as that lowers its objective.
-
-        Priced columns may join, and leave, by themselves.
-        """
-        r = self.relaxation
-        # Of moves whose gains are known exactly the best one will do.
-        tried = 1 if r.quadratic else 3
-        while r.units.partition is None and subset.point.columns.size == subset.units.size:
-            units, moves = subset.units, []
-            model = self._model(subset.point)
-            if units.size < min(self.k, r.units.count):
-                gains = model.added() - self.price
-                moves.append((float(gains.max()), np.append(units, gains.argmax())))
-            grows = bool(moves) and moves[0][0] > 0.0
-            for at, unit in enumerate(() if grows else units.tolist()):
-                gains, rest = model.swapped(at), np.delete(units, at)
-                gains[unit] += self.price
-                new = int(gains.argmax())
-                moves.append((float(gains[new]), rest if new == unit else np.append(rest, new)))
-            moves = sorted(moves, key=lambda move: -move[0])[:tried]
-            offered = [self.offer(move) for gain, move in moves if gain > 0.0]
-            best = min([subset, *offered], key=lambda each: each.objective)
-            if not best.objective < subset.objective * (1.0 - 1e-12):
-                break
-            subset = best
-        return subset
-
-    def _model(self, point: Point) -> QuadraticModel:
-        problem = self.relaxation.problem
-        products = self._products
-        if products is None:
-            curvature = problem.loss.curvature(problem.y, point.prediction, problem.weight)
-            products = Products(self.relaxation, curvature)
-            if self.relaxation.quadratic:
-                self._products = products
-        scores = problem.design.scores(problem.negative_gradient(point.prediction)).full()
-        return QuadraticModel(products, point, scores, self.relaxation.level)
-
     # --- the search -------------------------------------------------------------------------
 
-    def begin(self, start: Point, fixed: NDArray[np.int8]) -> Bound:
-        """Bound all sets of what is not fixed out, and open the branches of them."""
+    def improve(self) -> None:
+        """Make the best set better by exchanges, and try a second start.
+
+        That is of columns that join one after the other; not where the ``floor`` proves enough.
+        """
+        self.settle()
+        if self.floor < self.cutoff:
+            self.exchange(self.offer(np.zeros(0, dtype=np.int64)))
+            self.settle()
+
+    def begin(self, start: Point, fixed: NDArray[np.int8]) -> Bound | None:
+        """Bound all sets of what is not fixed out, and open the branches of them.
+
+        None if the deadline leaves no time for it.
+        """
         root = Branch(-math.inf, next(self._numbers), fixed, self.k, start, start.columns)
         self._batch.append(root)
+        self._cut = math.inf
         (bound,) = self.relaxation.bounds([self._asked(root)])
-        before = self.best
-        subset = self._rounded(root, bound)
-        if self.best is not before:
-            subset = self.exchange(subset)
-        self.nodes = 1
-        if bound.lower >= self.cutoff:
-            self._cut = self._of_others(root, bound, subset)
-        else:
-            self._branch(root, bound)
+        self._taken(root, bound)
         self._batch.remove(root)
+        self.settle()
         return bound
 
     def run(self, threads: int, stop: Callable[[], bool]) -> Iterator[None]:
@@ -229,8 +174,12 @@ class Search:
                 found = self.relaxation.bounds(asked, pool if threads > 1 else None)
                 bounds = iter(found)
                 for branch in batch:
-                    self._taken(branch, next(bounds) if branch in relaxed else None)
+                    if branch in relaxed:
+                        self._taken(branch, next(bounds))
+                    else:
+                        self._look_through(branch)
                     self._batch.remove(branch)
+                self.settle()
                 yield
 
     def _next(self) -> None:
@@ -256,10 +205,10 @@ class Search:
         return branch.k == 0 or (branch.k == 1 and r.quadratic and r.units.partition is None)
 
     def _taken(self, branch: Branch, bound: Bound | None) -> None:
-        self.nodes += 1
         if bound is None:
-            self._look_through(branch)
+            self._cut = min(self._cut, branch.bound)
             return
+        self.nodes += 1
         bound.lower = max(bound.lower, branch.bound)
         subset = self._rounded(branch, bound) if bound.lower < self.limit else None
         if bound.lower >= self.cutoff:
@@ -313,17 +262,20 @@ class Search:
 
     def _look_through(self, branch: Branch) -> None:
         """Fit the sets of a branch with one more column, or none, that may be looked for."""
+        self.nodes += 1
         inside = np.flatnonzero(branch.fixed == IN)
         alone = self.offer(inside)
         if branch.k == 0:
             return
         free = np.flatnonzero(branch.fixed == 0)
-        gains = self._model(alone.point).added()[free]
+        model, dual = self.model(alone)
+        gap = max(alone.objective - alone.lower, 0.0)
+        gains = model.most_added(gap, dual)[free]
         bounds = alone.lower + self.price - gains * (1.0 + 1e-9) - 1e-12 * abs(alone.objective)
         for at in np.argsort(bounds, kind="stable"):
             if np.sort(np.append(inside, free[at])).tobytes() in self.known:
                 continue
-            if bounds[at] >= self.cutoff:
+            if bounds[at] >= self.cutoff or self.relaxation.problem.deadline.passed:
                 self._cut = min(self._cut, float(bounds[at]))
                 break
             self.offer(np.append(inside, free[at]))

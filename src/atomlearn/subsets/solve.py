@@ -23,6 +23,7 @@ from atomlearn.core.interfaces import (
 from atomlearn.core.norms.ksupport import KSupport
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.regularizer import Regularizer
+from atomlearn.core.problem.rounding import growth
 from atomlearn.core.solve import checked_problem
 from atomlearn.subsets.hunt import GAP, Hunt, Wanted
 from atomlearn.subsets.norm import Choices
@@ -165,8 +166,9 @@ def best_subset(
     most, units = k, Choices(problem)
     if price:
         zero = np.zeros(problem.y.size)
-        # More of them cost more than there is without any.
-        worth = problem.loss_value(zero + problem.optimal_intercept(zero)) / price
+        # More of them cost more than is looked for, which is within reach of what none costs.
+        none = problem.loss_value(zero + problem.optimal_intercept(zero))
+        worth = (1.0 + (wanted.within or 0.0)) * none / price * (1.0 + 1e-9)
         most = max(1, int(min(k, units.count - units.n_free, worth)))
     problem = problem.with_norm(units.norm.replaced(k=most))
     return replace(Hunt(problem, wanted, price).run(starts), k=k)
@@ -275,11 +277,13 @@ def usual_ridge(problem: Problem) -> float:
     if not design.listable:
         best = design.scores(problem.negative_gradient(linear)).top(1000)[0]
         design = design.gather(best)
-    squares = design.squared_norms(curvature)
+    squares = plain = design.squared_norms(curvature)
     if problem.fit_intercept:
         sums = design.scores(np.asarray(curvature, dtype=np.float64)).full()
-        squares = squares - sums**2 / max(float(curvature.sum()), 1e-300)
-    usual = float(np.median(squares[squares > 0.0])) if np.any(squares > 0.0) else 1.0
+        squares = squares - sums**2 / float(curvature.sum())
+    # Of a constant column a rounding may be left.
+    varied = squares > growth(problem.y.size) * plain
+    usual = float(np.median(squares[varied])) if np.any(varied) else 1.0
     return USUAL_RIDGE * usual
 
 

@@ -139,7 +139,11 @@ class Cox(Loss):
         """Return f*(u), ``inf`` outside its domain, and everywhere with left truncation."""
         seen = _seen(y, weight)
         events = dual + seen
-        slack = EDGE_TOLERANCE * (float(np.abs(dual).sum()) + float(seen.sum()))
+        # What rounding may have taken below 0, of each and of sums over all.
+        each = EDGE_TOLERANCE * (np.abs(dual) + seen)
+        if not np.all(events >= -each):
+            return float("inf")
+        events, slack = np.maximum(events, 0.0), float(each.sum())
         inside = np.zeros(y.size, dtype=bool)
         total = 0.0
         for sets in self.strata(y, np.zeros(y.size), weight):
@@ -206,9 +210,8 @@ def _seen(y: Any, weight: Array) -> Array:
 
 def _conjugate(sets: RiskSets, events: Array, s: Array, slack: float) -> float:
     """Return the conjugate of one stratum, for u + seen = ``events``; without truncation."""
-    if sets.entries is not None or not np.all(events >= -slack):
+    if sets.entries is not None:
         return float("inf")
-    events = np.maximum(events, 0.0)
     group = sets.last - 1  # the last event before each leaves, -1: before any
     if np.any(events[group < 0] > 0.0):
         return float("inf")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 
 from atomlearn.core.data.limits import LIMITS
 from atomlearn.core.interfaces import EPS, Array, Rows
+from atomlearn.survival.spans import Spans, sums_of_exponentials
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class RiskSets:
             efron=efron,
         )
         # What is kept of it, for those at other predictions too.
-        _ = made.shares, made.weights, made.starts, made.least
+        _ = made.shares, made.weights, made.starts, made.least, made.spans, made.largest
         return made
 
     def at(self, prediction: Array) -> RiskSets:
@@ -79,6 +79,11 @@ class RiskSets:
         made = object.__new__(RiskSets)
         made.__dict__.update(self.__dict__, x=prediction[self.rows] + self.x)
         return made
+
+    @cached_property
+    def spans(self) -> Spans | None:
+        """The times at which each row is at risk; None without left truncation."""
+        return None if self.first is None else Spans.between(self.first, self.last, self.ends.size)
 
     @cached_property
     def shares(self) -> tuple[Rows, Array]:
@@ -107,23 +112,20 @@ class RiskSets:
     @cached_property
     def terms(self) -> tuple[Rows, Array, Array, Array]:
         """Of each term its time, share, weight, and the log of its sum of exp(x)."""
-        at_risk = running(self.x)[self.ends - 1]
-        if self.entries is not None:
-            later = running(self.x[self.entries])
-            out = np.where(self.before > 0, later[np.maximum(self.before, 1) - 1], -np.inf)
-
-            def among(m: int) -> float:
-                """Return the log sum of one risk set, one by one."""
-                return float(np.logaddexp.reduce(self.x[(self.last > m) & (self.first <= m)]))
-
-            at_risk = difference(at_risk, out, among)
         times, share = self.shares
-        logs = at_risk[times]
+        logs = self.at_risk[times]
         if share.any():
             tied = np.logaddexp.reduceat(self.x[self.events], self.starts[0])
-            ratio = np.exp(np.minimum(tied - at_risk, 0.0))
+            ratio = np.exp(np.minimum(tied - self.at_risk, 0.0))
             logs = logs + np.log1p(-share * ratio[times])
         return times, share, self.weights[0], logs
+
+    @cached_property
+    def at_risk(self) -> Array:
+        """The log of the sum of exp(x) over those at risk at each time."""
+        if self.spans is None:
+            return running(self.x)[self.ends - 1]
+        return self.spans.at_times(self.x)
 
     @cached_property
     def least(self) -> float:
@@ -140,30 +142,33 @@ class RiskSets:
 
     def rounding(self, seen: Array) -> float:
         """Return what ``value`` may be off by, ``seen`` = s_i z_i of the events."""
-        _, _, weight, logs = self.terms
-        # Each logarithm is off by a few digits of itself, and of the sum that it is of.
-        size = float(weight @ (np.abs(logs) + 1.0)) + float(np.abs(seen).sum()) + abs(self.least)
+        times, _, weight, logs = self.terms
+        # Each logarithm is off by a few digits of itself, and of z + log s. What Efron's sums leave
+        # out makes that more, as many times as what is left is smaller.
+        each = (np.abs(logs) + self.largest) * np.exp(self.at_risk[times] - logs)
+        size = float(weight @ each) + float(np.abs(seen).sum()) + abs(self.least)
         return float(EPS * (4.0 + np.sqrt(self.rows.size)) * size)
+
+    @cached_property
+    def largest(self) -> float:
+        """1 + the largest magnitude of x at z = 0, which is that of log s."""
+        return 1.0 + float(np.abs(self.x).max())
 
     @cached_property
     def expected(self) -> Array:
         """The sum_m omega_m p_mi of each row: the weight of events expected there."""
         times, share, weight, logs = self.terms
         hazard = np.logaddexp.reduceat(self.weights[1] - logs, self.starts[1])
-        total = np.concatenate([[-np.inf], running(hazard)])
-        since = total[self.last]
-        if self.first is not None:
-            ends = list(zip(self.first, self.last, strict=True))
-            since = difference(
-                since, total[self.first], lambda i: np.logaddexp.reduce(hazard[slice(*ends[i])])
-            )
+        if self.spans is None:
+            since = np.concatenate([[-np.inf], running(hazard)])[self.last]
+        else:
+            since = self.spans.over_rows(hazard)
         result = np.exp(self.x + since)
         if share.any():
             scale = logs[self.starts[1]]
             part = weight * share * np.exp(scale[times] - logs)
             less = np.add.reduceat(part, self.starts[1])[self.of]
             result[self.events] -= np.exp(self.x[self.events] - scale[self.of]) * less
-        result = np.maximum(result, 0.0)
         # As many as were seen: what rounding adds would count times the offsets of columns.
         return np.asarray(result * (float(self.totals.sum()) / (float(result.sum()) or 1.0)))
 
@@ -212,25 +217,6 @@ class RiskSets:
         return np.exp(self.x - top), np.sqrt(weight) * np.exp(top - logs)
 
 
-def difference(whole: Array, part: Array, exact: Callable[[int], float]) -> Array:
-    """Return log(exp(whole) - exp(part)); where hardly anything is left, ``exact`` sums it up."""
-    some = whole > -np.inf
-    left = np.zeros_like(whole)
-    left[some] = -np.expm1(np.minimum(part[some] - whole[some], 0.0))
-    result = whole + np.log(np.maximum(left, 1e-6))
-    near = np.flatnonzero(left < 1e-6)
-    result[near] = [exact(int(i)) for i in near]
-    return result
-
-
 def running(x: Array) -> Array:
     """Return log of the running sums of exp(x), which lose no digits however far x reaches."""
-    top = float(x.max())
-    # Within so many powers of e nothing underflows.
-    if top - float(x.min()) < 600.0:
-        result: Array = np.exp(x - top)
-        np.cumsum(result, out=result)
-        np.log(result, out=result)
-        result += top
-        return result
-    return np.logaddexp.accumulate(x)
+    return sums_of_exponentials(lambda terms, add: add.accumulate(terms), x)

@@ -52,7 +52,13 @@ class Loop {
         if (!state_is_sound()) return ended(QPStatus::bad_state);
         if (n_ == 0) return ended(QPStatus::optimal);
         if (!prepare()) return ended(QPStatus::not_finite);
-        bring_factor_up_to_date();
+        const std::vector<double> given(c_, c_ + n_);
+        if (bring_factor_up_to_date()) return from_a_part(given, max_pivots);
+        return pivots(max_pivots);
+    }
+
+  private:
+    QPOutcome pivots(Index max_pivots) {
         refresh_gradient();
         value_ = value();
         while (true) {
@@ -66,7 +72,34 @@ class Loop {
         }
     }
 
-  private:
+    // Where a start that was moved does not lead to the minimum it may have been the better point.
+    QPOutcome from_a_part(const std::vector<double>& given, Index max_pivots) {
+        if (tight_) rescale(spent());
+        pivots(max_pivots);
+        if (out_.status == QPStatus::optimal) return out_;
+        const std::vector<double> reached(c_, c_ + n_);
+        const double there = objective();
+        std::copy(given.begin(), given.end(), c_);
+        if (there <= objective()) {
+            std::copy(reached.begin(), reached.end(), c_);
+        } else {
+            forget();
+        }
+        return out_;
+    }
+
+    double objective() {
+        std::vector<double> product(as_size(n_));
+        add_product(product.data(), 1.0);
+        double total = 0.0;
+        double paid = 0.0;
+        for (Index j = 0; j < n_; ++j) {
+            total += c_[j] * (0.5 * at(product, j) - at(linear_, j));
+            paid += cost(j) * std::fabs(c_[j]);
+        }
+        return total + p_.level * paid + 0.5 * p_.coupling * paid * paid;
+    }
+
     double cost(Index j) const { return p_.price ? p_.price[j] : 1.0; }
     double price(Index j) const { return sign_[as_size(j)] * cost(j); }
     double& at(std::vector<double>& v, Index j) { return v[static_cast<std::size_t>(j)]; }
@@ -216,8 +249,9 @@ class Loop {
         return total;
     }
 
-    // The factor is of what is in use now, in the mode that is on now.
-    void bring_factor_up_to_date() {
+    // The factor is of what is in use now, in the mode that is on now. True where atoms that depend
+    // on others had to be taken out of use: several of their tiny pivots at once would overflow.
+    bool bring_factor_up_to_date() {
         const bool same_mode = (s_.sigma > 0.0) == tight_;
         const bool same_scale = s_.sigma < 1e3 * sigma_ && sigma_ < 1e3 * s_.sigma;
         // Of prices that change their sign only the Gram matrix's own factor stays.
@@ -234,8 +268,18 @@ class Loop {
         std::vector<Index> atoms;
         for (Index j = 0; j < n_; ++j)
             if (c_[j] != 0.0 && !active_[as_size(j)]) atoms.push_back(j);
-        append_all(atoms);
+        bool dependent = false;
+        bool moved = false;
+        if (!append_together(atoms)) {
+            for (const Index j : atoms) {
+                if (!append(j, !dependent)) dependent = true;
+                if (active_[as_size(j)]) continue;
+                c_[j] = 0.0;
+                moved = true;
+            }
+        }
         j_changed();
+        return moved;
     }
 
     void forget() {
@@ -245,8 +289,8 @@ class Loop {
     }
 
     // An atom that depends on those in use gets a pivot of its own where it has to be there;
-    // several of them at once would overflow.
-    void append(Index j, bool dependent_too = true) {
+    // several of them at once would overflow. False of one that depends on them.
+    bool append(Index j, bool dependent_too = true) {
         const double own = price(j);
         for (Index t = 0; t < s_.count; ++t) at(column_, t) = entry(j, s_.order[t]);
         const double size = at(scale_, j) + s_.sigma * own * own;
@@ -254,10 +298,12 @@ class Loop {
         const double unit = size > 0.0 ? size : sigma_ * own * own;
         const double pivot = factor_append(s_.factor, s_.stride, s_.count, column_.data(),
                                            entry(j, j) + p_.ridge, kTiny * unit);
-        if (!dependent_too && !(pivot > kTiny * unit)) return;
+        const bool independent = pivot > kTiny * unit;
+        if (!dependent_too && !independent) return false;
         s_.order[s_.count++] = j;
         active_[as_size(j)] = 1;
         ++s_.updates;
+        return independent;
     }
 
     void append_all(const std::vector<Index>& atoms) {

@@ -448,6 +448,19 @@ Index pattern_newton(const DoubleMatrix& data, bool gram, const Doubles& pull, d
     return Fit(problem).run(weights.data(), most);
 }
 
+// Cholesky factor of a matrix that is positive but for rounding: its diagonal grows by a few
+// roundings, and by more until it can be factored.
+void factor_damped(Numbers& matrix, Index size) {
+    const Numbers given(matrix);
+    double damping = 0.0;
+    while (!blas::cholesky(size, matrix.data(), size)) {
+        damping = std::max(10.0 * damping, 1e-16 * static_cast<double>(size));
+        expect(damping < 1.0, "H must be finite, its diagonal positive");
+        matrix = given;
+        for (Index i = 0; i < size; ++i) matrix[as_size(i * size + i)] *= 1.0 + damping;
+    }
+}
+
 // min over w of 1/2 w'Hw - pull'w + level/2 (||w_in||^2 + g(w_free)^2), g with `least`, over some
 // rows and columns of a symmetric H; `weights`: of what is free, then of what is in, all that is in
 // being minimized out first. Returns the number of steps.
@@ -473,7 +486,7 @@ Index branch_newton(const DoubleMatrix& H, const Positions& free, const Position
         for (Index i = 0; i < fixed; ++i) across[as_size(j * fixed + i)] = from[inside.data()[i]];
         for (Index i = j; i < count; ++i) reduced[as_size(j * count + i)] = from[free.data()[i]];
     }
-    expect(blas::cholesky(fixed, own.data(), fixed) || fixed == 0, "H must be positive");
+    if (fixed > 0) factor_damped(own, fixed);
     double* w = weights.data();
     Index steps = 0;
     if (count > 0 && k > 0) {

@@ -9,7 +9,7 @@ from atomlearn._kernels import ActiveFactor
 from atomlearn.core.data.blocks import DenseBlock
 from atomlearn.core.data.centered import CenteredBlock
 from atomlearn.core.data.limits import LIMITS
-from atomlearn.core.interfaces import Array, Block, Columns, Design
+from atomlearn.core.interfaces import Array, Block, Columns, Deadline, Design
 from atomlearn.core.interfaces.forwarding import forward
 
 
@@ -77,6 +77,7 @@ class GrowingGram:
         asked = np.arange(total) if columns is None else columns
         width = max(1, LIMITS.most_dense // (8 * block.shape[0]))
         while self.size < total:
+            Deadline.current().check()
             end = min(self.size + width, total)
             self._extend(block, asked[:end])
 

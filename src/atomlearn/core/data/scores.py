@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from atomlearn.core.interfaces import Array, Columns, Scores
+from atomlearn.core.interfaces.scores import norms_by_label
 
 
 def largest(columns: Columns, values: Array, count: int) -> tuple[Columns, Array]:
@@ -78,8 +79,7 @@ class ShiftedScores(Scores):
         # Touched groups are summed afresh: correcting the base's sums would cancel digits.
         members = np.flatnonzero(touched[labels])
         values = self.at(members)
-        sums = np.bincount(labels[members], weights=values * values, minlength=n_groups)
-        norms[touched] = np.sqrt(sums[touched])
+        norms[touched] = norms_by_label(values, labels[members], n_groups)[touched]
         return norms
 
 

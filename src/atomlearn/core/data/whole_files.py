@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+import glob
 import os
+import shutil
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
+
+#: Name of the folder in which the files of a run wait until all of them are whole.
+_WAITING = ".atomlearn"
 
 
 def write_whole(path: Path, content: bytes | memoryview) -> None:
@@ -11,7 +18,7 @@ def write_whole(path: Path, content: bytes | memoryview) -> None:
 
     Of two processes that write one file each has a copy of its own, and the last one stays.
     """
-    temporary = path.with_name(f"{path.name}.{os.getpid()}.new")
+    temporary = _temporary(path)
     try:
         with temporary.open("wb") as stream:
             stream.write(content)
@@ -22,6 +29,75 @@ def write_whole(path: Path, content: bytes | memoryview) -> None:
         temporary.unlink(missing_ok=True)
         raise
     sync_folder(path.parent)
+
+
+def write_together(folder: Path, files: Mapping[str, str], before: Iterable[str] = ()) -> None:
+    """Write texts by their names, all or none; files of ``before`` that are not among them go.
+
+    Each is whole, in a folder of its own, before one of them takes its place: a full disk changes
+    nothing. The first one is the last of ``before`` to go, and the first to come: whoever is
+    killed on the way leaves files of one run only.
+    """
+    waiting, first = _temporary(folder / _WAITING), next(iter(files))
+    clear_left(folder / _WAITING)
+    try:
+        waiting.mkdir(exist_ok=True)
+        for name, text in files.items():
+            write_whole(waiting / name, _encoded(text))
+        with _alone_in(folder):
+            for name in {*before, *files} - {first}:
+                (folder / name).unlink(missing_ok=True)
+            sync_folder(folder)
+            for name in files:
+                os.replace(waiting / name, folder / name)
+    finally:
+        shutil.rmtree(waiting, ignore_errors=True)
+    sync_folder(folder)
+
+
+def clear_left(path: Path) -> None:
+    """Remove what processes that were killed left of this file or folder."""
+    for entry in path.parent.glob(f"{glob.escape(path.name)}.*.new"):
+        number = entry.name.split(".")[-2]
+        if number.isdecimal() and not _runs(int(number)):
+            if entry.is_dir() and not entry.is_symlink():
+                shutil.rmtree(entry, ignore_errors=True)
+            else:
+                entry.unlink(missing_ok=True)
+
+
+def _temporary(path: Path) -> Path:
+    """Return what a file or folder of this process is called until it is whole."""
+    return path.with_name(f"{path.name}.{os.getpid()}.new")
+
+
+def _runs(number: int) -> bool:
+    """Return whether a process with this number runs; True where that cannot be known."""
+    if os.name == "nt":  # where the call below would end it
+        return True
+    try:
+        os.kill(number, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except OSError:
+        pass
+    return True
+
+
+@contextmanager
+def _alone_in(folder: Path) -> Iterator[None]:
+    """Wait until no other process takes files to their places in this folder."""
+    if os.name == "nt":
+        yield
+        return
+    import fcntl
+
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
 
 
 def sync_folder(folder: Path) -> None:
@@ -47,6 +123,10 @@ def check_place(path: str | Path) -> None:
 def write_text(path: str | Path, text: str) -> None:
     """Write ``text`` as UTF-8; readers see the old file or the new one, never half of one."""
     check_place(path)
+    clear_left(Path(path))
+    write_whole(Path(path), _encoded(text))
+
+
+def _encoded(text: str) -> bytes:
     # Names of files come with stand-ins for their bytes where the locale is not UTF-8 (LC_ALL=C).
-    known = text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
-    write_whole(Path(path), known.encode())
+    return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace").encode()

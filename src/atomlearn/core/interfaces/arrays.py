@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -15,6 +17,15 @@ Rows = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 #: What rounds to one another at 1, and the least normal number: float64.
 EPS, TINY = float(np.finfo(np.float64).eps), float(np.finfo(np.float64).tiny)
+
+
+def power_of_two(w: Array) -> float:
+    """Return 2^e with max |w| in [2^e / 2, 2^e); 1 for a zero vector. Dividing by it is exact."""
+    largest = float(np.abs(w).max(initial=0.0))
+    if not math.isfinite(largest):
+        return 1.0
+    exponent = math.frexp(largest)[1]
+    return math.ldexp(1.0, min(max(exponent, -1021), 1023))
 
 
 def ranges(starts: Columns, sizes: Columns) -> Columns:

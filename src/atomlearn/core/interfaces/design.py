@@ -38,7 +38,7 @@ class Design(ABC):
 
     #: (n_samples, n_features); n_features may exceed what could ever be stored.
     shape: tuple[int, int]
-    #: float32 or float64: the precision of the data and of the coefficients given back.
+    #: float32 or float64: the precision of the data.
     dtype: np.dtype[Any] = np.dtype(np.float64)
 
     @abstractmethod

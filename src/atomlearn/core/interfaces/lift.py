@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from atomlearn.core.interfaces.arrays import Array, Columns, numbered
+from atomlearn.core.interfaces.arrays import Array, Columns, numbered, power_of_two
 from atomlearn.core.interfaces.scores import ArrayScores, Scores, norms_by_label
 
 
@@ -152,7 +152,8 @@ class LiftedScores(Scores):
         if nested is None or labels is not nested.labels:
             return norms_by_label(self.full(), labels, n_groups)
         cells = self.base.group_norms(nested.home, nested.inside.shape[1])
-        return np.asarray(np.sqrt(nested.inside @ cells**2))
+        unit = power_of_two(cells)
+        return np.asarray(unit * np.sqrt(nested.inside @ (cells / unit) ** 2))
 
 
 @dataclass(frozen=True, slots=True)

@@ -306,8 +306,10 @@ class Lift:
         if lifted.size and int(lifted.max()) >= self.expansion.shape[1]:
             return False
         features, sums = self.lowered(lifted, weights)
-        same = np.array_equal(features, warm.columns)
-        return same and np.allclose(sums, warm.weights, rtol=1e-6)
+        if not np.array_equal(features, warm.columns):
+            return False
+        off = np.abs(sums - warm.weights).max(initial=0.0)
+        return bool(off <= 1e-6 * np.abs(warm.weights).max(initial=0.0))
 
     def lowered(self, lifted: Columns, weights: Array) -> tuple[Columns, Array]:
         """Return the features and coefficients, none of them 0, of w = L u."""

@@ -71,8 +71,20 @@ class Scores(ABC):
 
 
 def norms_by_label(z: Array, labels: NDArray[np.int64], n_groups: int) -> Array:
-    """Return the l2 norm of the entries of z with each label 0, ..., n_groups - 1."""
-    return np.sqrt(np.bincount(labels, weights=z * z, minlength=n_groups))
+    """Return the l2 norm of the entries of z with each label 0, ..., n_groups - 1, at any scale."""
+    with np.errstate(over="ignore"):
+        squares = np.bincount(labels, weights=z * z, minlength=n_groups)
+    norms = np.sqrt(squares)
+    # Where squares leave the floats, or are few of them, each group is taken in units of its own.
+    doubtful = ~((squares > 1e-200) & (squares < 1e200))
+    some = np.flatnonzero(doubtful[labels] & (z != 0.0)) if doubtful.any() else labels[:0]
+    if some.size:
+        units = np.zeros(n_groups)
+        np.maximum.at(units, labels[some], np.abs(z[some]))
+        parts = z[some] / units[labels[some]]
+        sums = np.bincount(labels[some], weights=parts * parts, minlength=n_groups)
+        norms[doubtful] = (units * np.sqrt(sums))[doubtful]
+    return norms
 
 
 class ArrayScores(Scores):

@@ -85,7 +85,7 @@ def finite(numbers: Array) -> Array:
     """Return the numbers, refused where one of them is NaN or infinite."""
     bad = ~np.isfinite(numbers)
     if bad.any():
-        first = int(np.argmax(bad))
+        first = int(np.flatnonzero(bad.reshape(len(bad), -1).any(axis=1))[0])
         raise ValueError(
             f"y holds {int(bad.sum())} values that are NaN or infinite, the first at index "
             f"{first}; drop those samples or fill them in"

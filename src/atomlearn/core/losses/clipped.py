@@ -48,7 +48,7 @@ class ClippedSlopes(Explained):
     def conjugate(self, y: Array, dual: Array, weight: Array) -> float:
         """Return sum_i u_i y_i + width/2 u_i^2 / s_i in the box, ``inf`` elsewhere."""
         low, high, width = self.slopes
-        slope = slopes_within(low, high, dual, weight, 0.5 * (high - low))
+        slope = slopes_within(low, high, dual, weight)
         return float("inf") if slope is None else float(dual @ (y + 0.5 * width * slope))
 
     def curvature(self, y: Array, prediction: Array, weight: Array) -> Array:

@@ -27,13 +27,15 @@ def per_unit_weight(dual: Array, weight: Array) -> Array | None:
     return np.divide(dual, weight, out=np.zeros_like(dual), where=weight != 0.0)
 
 
-def slopes_within(
-    low: float, high: float, dual: Array, weight: Array, unit: float = 1.0
-) -> Array | None:
-    """Return u_i / s_i, cut at the edges; None where some lies outside. unit : a usual slope."""
-    slope, slack = per_unit_weight(dual, weight), unit * EDGE_TOLERANCE
+def slopes_within(low: float, high: float, dual: Array, weight: Array) -> Array | None:
+    """Return u_i / s_i, cut at the edges low <= 0 <= high; None where some lies outside.
+
+    An edge may be left by a few roundings of itself: of one at 0 that is nothing, however large
+    slopes can be. So what is cut off is a few roundings of the slope.
+    """
+    slope, edge = per_unit_weight(dual, weight), 1.0 + EDGE_TOLERANCE
     # "not all inside" rather than "any outside": a NaN is outside too.
-    if slope is None or not np.all((slope >= low - slack) & (slope <= high + slack)):
+    if slope is None or not np.all((slope >= edge * low) & (slope <= edge * high)):
         return None
     return np.clip(slope, low, high, out=slope)
 

@@ -239,7 +239,9 @@ class FreeColumns(Around):
                         there = prediction + Q @ trial
                     turned = inner.gradient(y, there, weight)
                     ahead = Q.T @ turned
-                    better = not fine or float(np.abs(ahead).max()) < 0.9 * size
+                    better = reached < value
+                    if fine:
+                        better = float(np.abs(ahead).max()) < 0.9 * size
                     if better:
                         break
                 # An exponential may promise 1e80 where it is flat: far back, where it overflows.

@@ -137,9 +137,11 @@ class Multinomial(Loss):
             return float("inf")
         U, Y = self.rows(share), self.rows(y)
         P = U + Y
-        slack = EDGE_TOLERANCE * self.n_classes
+        # A few roundings of what P and the sum over a row are made of.
+        each = EDGE_TOLERANCE * (np.abs(U) + Y)
+        rest = np.abs(U.sum(axis=1)) <= EDGE_TOLERANCE * self.n_classes * np.abs(U).sum(axis=1)
         # "not all inside" rather than "any outside": a NaN is outside too.
-        if not (np.all(-slack <= P) and np.all(np.abs(U.sum(axis=1)) <= slack)):
+        if not (np.all(-each <= P) and np.all(rest)):
             return float("inf")
         np.clip(P, 0.0, 1.0, out=P)
         # Near 1 the logarithm of what is missing, so that nothing cancels.

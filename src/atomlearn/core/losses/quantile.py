@@ -78,7 +78,7 @@ class Quantile(Explained):
 
     def conjugate(self, y: Array, dual: Array, weight: Array) -> float:
         """Return sum_i u_i y_i, ``inf`` where some u_i / s_i is not in [-q, 1 - q]."""
-        inside = slopes_within(-self.q, 1.0 - self.q, dual, weight, 0.5) is not None
+        inside = slopes_within(-self.q, 1.0 - self.q, dual, weight) is not None
         return float(dual @ y) if inside else float("inf")
 
     def curvature(self, y: Array, prediction: Array, weight: Array) -> Array:

@@ -10,6 +10,9 @@ import numpy as np
 from atomlearn.core.interfaces import Array, Loss
 from atomlearn.core.losses import pieces
 
+#: So many times the mean distance of the start from its optimum the minimum lies at infinity.
+FAR = 1e8
+
 
 def optimal_shift(loss: Loss, y: Array, s: Array, linear: Array, start: float = 0.0) -> float:
     """Return argmin_b f(linear + b) by safeguarded Newton steps, O(n_samples) each.
@@ -23,6 +26,7 @@ def optimal_shift(loss: Loss, y: Array, s: Array, linear: Array, start: float = 
     return least_shift(
         lambda b: pieces.slope(loss, y, linear, s, b),
         lambda b: pieces.curvature(loss, y, linear, s, b),
+        lambda b: pieces.value(loss, y, linear, s, b),
         start,
         y.size,
     )
@@ -31,14 +35,16 @@ def optimal_shift(loss: Loss, y: Array, s: Array, linear: Array, start: float = 
 def least_shift(
     slope_at: Callable[[float], tuple[float, float]],
     curvature_at: Callable[[float], float],
+    value_at: Callable[[float], float],
     start: float,
     count: int,
 ) -> float:
     """Return the b where the slope is 0 up to rounding: a sum of so many terms, and of their sizes.
 
-    The curvature is asked only of a b whose slope was asked before.
+    Curvature and value are asked only of a b whose slope was asked before. A step in the dark is as
+    long as the mean distance that value and slope tell of: in units of y, where they have any.
     """
-    b, low, high, stretch = start, -math.inf, math.inf, 1.0
+    b, low, high, unit, stretch = start, -math.inf, math.inf, 0.0, 0.0
     best, best_slope, noise = start, math.inf, 2e-16 * (4.0 + math.sqrt(count))
     for _ in range(200):
         slope, size = slope_at(b)
@@ -48,6 +54,9 @@ def least_shift(
             best, best_slope = b, slope
         if (twice or abs(slope) <= 4e-16 * size) and math.isfinite(size):
             break
+        if not unit:
+            unit = 2.0 * value_at(b) / size if size else 1.0
+            unit = stretch = unit if 0.0 < unit < math.inf else 1.0
         low, high = (b, high) if slope < 0 else (low, b)
         curvature = curvature_at(b)
         proposal = b - slope / curvature if curvature > 0 else math.nan
@@ -59,7 +68,7 @@ def least_shift(
                 stretch *= 2.0
             else:
                 proposal = 0.5 * (low + high)
-        if proposal == b or abs(proposal) > 1e8 * (1.0 + abs(start)):
+        if proposal == b or abs(proposal - start) > FAR * unit:
             break
         b = proposal
     return best

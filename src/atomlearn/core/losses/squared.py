@@ -60,6 +60,10 @@ class Squared(Loss):
         residual += y
         return float(dual.dot(residual))
 
+    def best_shift(self, y: Array, linear: Array, weight: Array, start: float) -> float:
+        """Return the mean residual, the minimum itself."""
+        return weighted_sum(weight, y - linear) / float(weight.sum())
+
     def curvature(self, y: Array, prediction: Array, weight: Array) -> Array:
         """Return s_i."""
         return np.array(weight, dtype=np.float64)

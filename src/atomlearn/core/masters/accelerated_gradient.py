@@ -50,18 +50,20 @@ class Iterate:
         """Return the first iterate, without momentum; scores = -X'f' at the point.
 
         The first guess of L is ||X'Su||^2 / u'Su times the mean f'', u = loss': it costs nothing,
-        and a sample of weight 2 counts as two samples, in every iterate that follows.
+        and a sample of weight 2 counts as two samples, in every iterate that follows. Where f is
+        straight, the least mean f'' is taken that such slopes can have above 0: u'Su / (2 f).
         """
         loss, y, s = problem.loss, problem.y, problem.weight
-        mass = float(s.sum())
-        total = pieces.curvature(loss, y, linear, s, intercept) or mass
+        mass, value = float(s.sum()), problem.loss_value(linear, intercept)
         square = pieces.squares(problem.loss_gradient(linear, intercept), s)
+        least = mass * square / (2.0 * value) if value > 0.0 else mass
+        total = pieces.curvature(loss, y, linear, s, intercept) or least or mass
         guess = total / mass * float(scores @ scores) / square if square > 0 else 0.0
         return cls(
             weights=weights,
             linear=linear,
             intercept=intercept,
-            loss_value=problem.loss_value(linear, intercept),
+            loss_value=value,
             ahead_weights=weights,
             ahead_linear=linear,
             ahead_intercept=intercept,

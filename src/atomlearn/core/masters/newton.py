@@ -136,7 +136,8 @@ class _Run:
         check_restricted(problem)
         self.problem = problem
         self.target = target
-        self.best = certified(problem, weights, None, intercept)
+        self.best = self.last = certified(problem, weights, None, intercept)
+        self.mark = self.best.refit  # where there was progress last
         self.steps = 0
         self.idle = 0
         self.least_share = 1.0  # of a column's curvature; slow steps change it
@@ -144,7 +145,7 @@ class _Run:
         self.damping = TUNING.newton_regularization
         if self.open:
             self.shortest = self.period = self._gradient_steps_worth_a_newton_step()
-            self.at = self._iterate(None)
+            self.at = self._iterate(self.best, None)
 
     @property
     def refit(self) -> Refit:
@@ -165,10 +166,10 @@ class _Run:
         That is at a fixed point, or where a step gains ``relative_decrease`` of the objective.
         """
         problem, acceleration = self.problem, Acceleration()
-        gap, objective, settled = self.best.refit.gap, self.best.refit.objective, False
-        start = objective
+        objective, settled = self.best.refit.objective, False
         if problem.loss.free is not None:
-            self.at = self._iterate(self.at)
+            # Not at the best point: from there the same steps might lead nowhere, again and again.
+            self.at = self._iterate(self.last, self.at)
         for count in range(1, period + 1):
             weights = self.at.weights
             self.at = acceleration.iterate(self.near, self._proximal, self.at)
@@ -180,16 +181,19 @@ class _Run:
             ends = settled or count == period or problem.deadline.passed
             if ends or count % CHECK_EVERY == 0:
                 at = self.at
-                trial = certified(problem, at.weights, at.linear, at.intercept)
+                trial = self.last = certified(problem, at.weights, at.linear, at.intercept)
                 decrease = self.best.refit.objective - trial.refit.objective
                 self.rate = max(decrease, 0.0) / CHECK_EVERY
                 if trial.improves(self.best):
                     self.best = trial
                 if not self.open or settled:
                     break
-        progress = self.best.refit.gap < 0.9 * gap
-        progress |= self.best.refit.objective < start * (1 - 1e-9)
-        self.idle = 0 if progress else self.idle + 1
+        best, mark = self.best.refit, self.mark
+        lower = best.objective < mark.objective - 1e-9 * abs(mark.objective)
+        if best.gap < 0.9 * mark.gap or lower:
+            self.mark, self.idle = best, 0
+        else:
+            self.idle += 1
         return settled
 
     def newton_steps(self) -> None:
@@ -216,14 +220,15 @@ class _Run:
         self.period = self.shortest if paid else min(2 * self.period, 20 * self.shortest)
         if paid:
             # Not for less: starting over costs the momentum.
-            self.at = self._iterate(self.at)
+            self.last = self.best
+            self.at = self._iterate(self.best, self.at)
 
-    def _iterate(self, previous: Iterate | None) -> Iterate:
-        """Return the gradient iteration begun at the best point, with the estimates so far."""
-        best = self.best.refit
-        linear = best.prediction - best.intercept
+    def _iterate(self, start: Candidate, previous: Iterate | None) -> Iterate:
+        """Return the gradient iteration begun at this point, with the estimates so far."""
+        refit = start.refit
+        linear = refit.prediction - refit.intercept
         self.near = _without_free(self.problem, linear)
-        at = Iterate.at(self.near, best.weights, linear, best.intercept, self.best.scores)
+        at = Iterate.at(self.near, refit.weights, linear, refit.intercept, start.scores)
         if previous is not None:
             at.lipschitz = previous.lipschitz
             at.lipschitz_intercept = previous.lipschitz_intercept

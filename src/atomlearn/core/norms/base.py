@@ -86,6 +86,13 @@ def checked_norm(owner: str, norm: Any) -> Norm:
     return norm
 
 
+def refuse_free(owner: str, norm: Norm, n_features: int, remedy: str) -> None:
+    """Raise where a part of a norm leaves a column free."""
+    free = norm.without(np.zeros(0, dtype=np.int64), n_features)[0]
+    if free.size:
+        raise ValueError(f"{owner}: a column of weight 0 is free{remedy}")
+
+
 class Wrapper(VectorNorm):
     """A norm made of another one, ``norm``, as which it answers unless it says otherwise."""
 

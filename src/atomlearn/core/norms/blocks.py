@@ -18,7 +18,7 @@ from atomlearn.core.interfaces import (
 )
 from atomlearn.core.interfaces.proximal import side_by_side
 from atomlearn.core.interfaces.scores import ArrayScores
-from atomlearn.core.norms.base import VectorNorm, checked_norm
+from atomlearn.core.norms.base import VectorNorm, checked_norm, refuse_free
 from atomlearn.core.norms.vectors import to_float64
 
 
@@ -76,6 +76,8 @@ class Blocks(VectorNorm):
         """The same norm with all norms and columns read."""
         pairs = self._pairs(n_features)
         blocks = tuple(columns for _, columns in pairs)
+        for norm, columns in pairs:
+            refuse_free("Blocks", norm, columns.size, "; name it in unpenalized= instead")
         return Blocks([norm.on(c.size) for norm, c in pairs], Cover(blocks, n_features))
 
     def value(self, w: Array) -> float:

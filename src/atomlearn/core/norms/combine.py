@@ -22,7 +22,7 @@ from atomlearn.core.interfaces.certificate import Excess
 from atomlearn.core.interfaces.forwarding import forward
 from atomlearn.core.interfaces.norm import Ratings
 from atomlearn.core.interfaces.numbers import positive
-from atomlearn.core.norms.base import Wrapper
+from atomlearn.core.norms.base import Wrapper, refuse_free
 from atomlearn.core.norms.vectors import to_float64
 
 
@@ -148,11 +148,8 @@ class Nonnegative(Wrapper):
                 "Nonnegative needs a norm of vectors that depends on |w| only and grows with it, "
                 f"got {self.norm!r}; use l1, l2, groups or k-support"
             )
-        if self.norm.without(np.zeros(0, dtype=np.int64), n_features)[0].size:
-            raise ValueError(
-                "Nonnegative: a column of weight 0 is free, and of either sign; give it a small "
-                "weight instead"
-            )
+        remedy = ", and of either sign; give it a small weight instead"
+        refuse_free("Nonnegative", self.norm, n_features, remedy)
         return super().on(n_features, shape)
 
     def value(self, w: Array) -> float:

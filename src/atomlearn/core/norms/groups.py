@@ -10,6 +10,7 @@ from atomlearn.core.interfaces import Array, Columns, Form, GroupWeights, Norm, 
 from atomlearn.core.interfaces.scores import ArrayScores
 from atomlearn.core.norms.base import RatedNorm, lifted_point
 from atomlearn.core.norms.forms import l1_point
+from atomlearn.core.norms.l1 import L1
 from atomlearn.core.norms.partition import Partition, set_weights
 from atomlearn.core.norms.vectors import to_float64
 
@@ -26,10 +27,10 @@ class Groups(RatedNorm):
         Disjoint groups of columns; a column in no list, or with a negative label, is a group of
         its own. Lists may name columns, or patterns of them ("dose_*"), where X has names.
     weights : None, "sqrt_size" or array-like
-        One weight > 0 for each listed group, in the order of the lists, or in the sorted order
-        of the labels. None: all ones. "sqrt_size": the square root of the number of columns,
-        which keeps large groups from being cheaper for each column. Columns in no group have
-        weight 1.
+        One weight for each listed group, in the order of the lists, or in the sorted order of the
+        labels; as in ``L1``, 0 leaves a group unpenalized and inf leaves it out. None: all ones.
+        "sqrt_size": the square root of the number of columns, which keeps large groups from being
+        cheaper for each column. Columns in no group have weight 1.
 
     References
     ----------
@@ -55,28 +56,48 @@ class Groups(RatedNorm):
         return self if listed is self.groups else Groups(listed, weights)
 
     def as_groups(self, n_features: int, nonnegative: bool = False) -> GroupWeights | None:
-        """Groups and weights of the norm itself."""
-        if nonnegative:
-            return None
+        """Groups and weights of the norm itself, where none is free or left out."""
         partition, weights = self.parts(n_features)
+        if nonnegative or not _priced(weights):
+            return None
         return GroupWeights(partition.labels, weights)
 
     def value(self, w: Array) -> float:
         """sum_g weight_g ||w_g||_2."""
         w = to_float64(w)
         partition, weights = self.parts(w.size)
-        return float(weights @ partition.norms(w))
+        norms = partition.norms(w)
+        used = norms > 0
+        return float(weights[used] @ norms[used])
 
     def _groups(self, n_features: int) -> Partition:
         return self.partition(n_features)
 
     def ratings(self, scores: Scores) -> Scores:
         partition, weights = self.parts(scores.n_columns)
-        return ArrayScores(partition.norms_of_scores(scores) / weights)
+        norms = partition.norms_of_scores(scores)
+        if _priced(weights):
+            return ArrayScores(norms / weights)
+        return L1(weights).ratings(ArrayScores(norms))
+
+    def without(self, columns: Columns, n_features: int) -> tuple[Columns, Groups]:
+        """These and the columns of groups of weight 0; and the norm that leaves those at 0."""
+        partition, weights = self.parts(n_features)
+        free = np.flatnonzero(weights == 0)
+        if not free.size:
+            return columns, self
+        held = Groups(partition.all_listed(), np.where(weights == 0, np.inf, weights))
+        return np.union1d(columns, partition.members(free)), held
 
     def _point(self, v: Array, amount: float, form: Form) -> ProxPoint:
         partition, weights = self.parts(v.size)
-        return lifted_point(v, partition, lambda norms: l1_point(norms, weights, amount, form))
+
+        def point(norms: Array) -> ProxPoint:
+            if _priced(weights):
+                return l1_point(norms, weights, amount, form)
+            return L1(weights).prox_point(norms, amount, form)
+
+        return lifted_point(v, partition, point)
 
     def restrict(self, columns: Columns, n_features: int) -> Groups:
         """The same norm over these columns, with the weights of the groups they touch."""
@@ -92,6 +113,11 @@ class Groups(RatedNorm):
             known = self.weights
             return partition, np.ones(partition.n_groups) if known is None else known
         return partition, set_weights(self.weights, partition.sizes, partition.n_listed, "Groups")
+
+
+def _priced(weights: Array) -> bool:
+    """Return whether no group is free or left out."""
+    return bool(((weights > 0) & np.isfinite(weights)).all())
 
 
 def l1_weights(norm: Norm, n_features: int, nonnegative: bool = False) -> Array | None:

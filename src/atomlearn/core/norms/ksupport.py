@@ -16,9 +16,10 @@ from atomlearn.core.interfaces import (
     ProxPoint,
     whole_number,
 )
+from atomlearn.core.interfaces.arrays import power_of_two
 from atomlearn.core.norms.base import RatedNorm, lifted_point
 from atomlearn.core.norms.ksupport_point import ksupport_point
-from atomlearn.core.norms.vectors import power_of_two, to_float64
+from atomlearn.core.norms.vectors import to_float64
 
 
 class KSupport(RatedNorm):

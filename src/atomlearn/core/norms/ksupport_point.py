@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from atomlearn import _kernels
 from atomlearn.core.interfaces import TINY, Array, Form, ProxJacobian, ProxPoint
-from atomlearn.core.norms.vectors import power_of_two
+from atomlearn.core.interfaces.arrays import power_of_two
 
 
 @dataclass(frozen=True, slots=True)

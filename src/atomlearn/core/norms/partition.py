@@ -16,7 +16,6 @@ from atomlearn.core.interfaces import Array, Columns, Scores
 from atomlearn.core.interfaces.arrays import numbered, ranges
 from atomlearn.core.interfaces.scores import norms_by_label
 from atomlearn.core.norms.names import needs_names
-from atomlearn.core.norms.vectors import power_of_two
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +162,7 @@ def is_listing(given: object) -> bool:
 
 
 def set_weights(weights: Any, sizes: Columns, n_listed: int, owner: str) -> Array:
-    """Return the weight of every set, checked: listed ones first, 1 for features on their own."""
+    """Return the weight of every set, in [0, inf]: listed ones first, 1 for lone features."""
     if weights is None:
         return np.ones(sizes.size)
     if isinstance(weights, str):
@@ -179,11 +178,11 @@ def set_weights(weights: Any, sizes: Columns, n_listed: int, owner: str) -> Arra
             f"{owner}: weights must hold one number for each of the {n_listed} groups, got shape "
             f"{given.shape}; give one a group, 'sqrt_size', or None for all ones"
         )
-    bad = np.flatnonzero(~(np.isfinite(given) & (given > 0)))
+    bad = np.flatnonzero(~(given >= 0))
     if bad.size:
         raise ValueError(
-            f"{owner}: weights[{int(bad[0])}] is {given[bad[0]]}, but weights must be positive and "
-            "finite; name columns without a penalty in unpenalized="
+            f"{owner}: weights[{int(bad[0])}] is {given[bad[0]]}, but weights must be >= 0 "
+            "(0: unpenalized, inf: left out)"
         )
     return np.concatenate([given, np.ones(sizes.size - n_listed)])
 
@@ -280,8 +279,7 @@ class Partition:
         """Return the l2 norm of w over each group, safe at any scale, shape (n_groups,)."""
         if not self.n_groups:
             return np.zeros(0)
-        scale = power_of_two(w)
-        return scale * norms_by_label(w / scale, self.labels, self.n_groups)
+        return norms_by_label(w, self.labels, self.n_groups)
 
     def restrict(self, columns: Columns) -> tuple[Partition, Columns]:
         """Return the partition of these columns, and which of the old groups it consists of."""

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from atomlearn.core.interfaces import Array
+from atomlearn.core.interfaces.arrays import power_of_two
 
 
 def to_float64(w: NDArray[Any]) -> Array:
@@ -21,18 +22,10 @@ def to_float64(w: NDArray[Any]) -> Array:
     return result
 
 
-def power_of_two(w: Array) -> float:
-    """Return 2^e with max |w| in [2^e / 2, 2^e); 1 for a zero vector. Dividing by it is exact."""
-    largest = float(np.abs(w).max(initial=0.0))
-    if not math.isfinite(largest):
-        return 1.0
-    exponent = math.frexp(largest)[1]
-    return math.ldexp(1.0, min(max(exponent, -1021), 1023))
-
-
 def l2_norm(w: Array) -> float:
     """Return ||w||_2 without overflow or underflow of the squares."""
-    plain = float(np.dot(w, w))
+    with np.errstate(over="ignore"):
+        plain = float(np.dot(w, w))
     if 1e-200 < plain < 1e200:
         return math.sqrt(plain)
     scale = power_of_two(w)

@@ -112,8 +112,7 @@ class CrossValidation:
         found: list[WarmStart | None] = []
         at = self.levels[norm, level]
         for output in zip(*self.paths[norm], strict=True):
-            each = [zip(path.levels, path.results, strict=True) for path in output]
-            results = [r for path in each for place, r in path if place == at]
+            results = [r for path in output if (r := path.at(at)) is not None]
             if any(result.matrix_parts is not None for result in results):
                 found.append(None)
                 continue

@@ -15,12 +15,15 @@ from numpy.typing import NDArray
 
 from atomlearn.core.interfaces import Array, Norm
 from atomlearn.core.paths.cross_validation import CrossValidation
+from atomlearn.core.paths.path import PathResult
 
 #: How far apart values and levels of the coarse lattice are.
 VALUES_APART, LEVELS_APART = 3, 2
 #: Returns the scores of norms, each at its own row of levels.
 Scored = Callable[[Sequence[Norm], Array], CrossValidation]
 _Places = NDArray[np.int64]
+#: The paths of a norm: by fold, that of each output.
+_OfFolds = tuple[tuple[PathResult, ...], ...]
 
 
 def search_lattice(scored: Scored, norms: Sequence[Norm], levels: Array) -> CrossValidation:
@@ -32,7 +35,8 @@ def search_lattice(scored: Scored, norms: Sequence[Norm], levels: Array) -> Cros
     n_norms, n_levels = levels.shape
     # The first levels select next to nothing, the last ones and the last value nearly all.
     rows = np.arange(0, max(n_norms - 1, 1), VALUES_APART)
-    columns = np.arange(n_levels // 3, max(n_levels - LEVELS_APART, 1), LEVELS_APART)
+    first = n_levels // 3
+    columns = np.arange(first, max(n_levels - LEVELS_APART, first + 1), LEVELS_APART)
     tried = np.zeros(levels.shape, dtype=bool)
     found: CrossValidation | None = None
     while not tried[np.ix_(rows, columns)].all():
@@ -85,6 +89,7 @@ def _merged(found: CrossValidation, more: CrossValidation) -> CrossValidation:
     def either(one: Array, other: Array) -> Array:
         return np.where(np.isnan(one), other, one)
 
+    rows = zip(found.levels, found.paths, more.paths, strict=True)
     return replace(
         found,
         scores=either(found.scores, more.scores),
@@ -92,6 +97,31 @@ def _merged(found: CrossValidation, more: CrossValidation) -> CrossValidation:
         n_selected=either(found.n_selected, more.n_selected),
         relative_gaps=either(found.relative_gaps, more.relative_gaps),
         passes=found.passes + more.passes,
-        paths=tuple(one + other for one, other in zip(found.paths, more.paths, strict=True)),
+        paths=tuple(_joined_folds(*row) for row in rows),
         status=status,
+    )
+
+
+def _joined_folds(levels: Array, one: _OfFolds, other: _OfFolds) -> _OfFolds:
+    """Return the paths of the folds of a norm, each with the solutions of both parts.
+
+    A norm that a part did not score has no paths there.
+    """
+    if not (one and other):
+        return one or other
+    folds = zip(one, other, strict=True)
+    return tuple(
+        tuple(_joined(levels, *output) for output in zip(*both, strict=True)) for both in folds
+    )
+
+
+def _joined(levels: Array, one: PathResult, other: PathResult) -> PathResult:
+    """Return a path with the solutions of both, in the order of the levels of the grid."""
+    known = [(at, r) for at in levels if (r := one.at(at) or other.at(at)) is not None]
+    return replace(
+        one,
+        levels=np.array([at for at, _ in known]),
+        results=[result for _, result in known],
+        passes=one.passes + other.passes,
+        interrupted=one.interrupted or other.interrupted,
     )

@@ -17,7 +17,7 @@ RATIOS: dict[str, float] = {"penalized": 1e-2, "squared": 1e-4, "constrained": 1
 
 def scores_at_zero(problem: Problem) -> Scores:
     """Return z at w = 0 with the optimal intercept: one pass over the data."""
-    problem = over_sums(problem.design, problem)
+    problem = over_sums(problem.design, problem.centered())
     return problem.design.scores(dual_at_zero(problem))
 
 
@@ -48,12 +48,13 @@ def largest_useful_level(problem: Problem, zero: Scores | None = None) -> float:
     Where zero is optimal at every level (no scores, or targets that the intercept alone fits),
     1.0 is returned: any level gives the same solution.
     """
+    rounding, problem = problem.negligible, problem.centered()
     prediction = _prediction_at_zero(problem)
     scores = scores_at_zero(problem) if zero is None else zero
     polar = problem.regularizer.norm.polar(scores)
     at_zero, negligible = problem.loss_value(prediction), 0.01
-    # Below 1e-20 of the loss at zero the intercept alone fits the targets to rounding.
-    if polar <= 0.0 or at_zero <= 1e-20 * problem.loss_at_zero():
+    # Where the intercept alone fits the targets to rounding, scores are nothing but rounding.
+    if polar <= 0.0 or at_zero <= rounding:
         return 1.0
     if problem.regularizer.form == "penalized":
         return polar

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 
@@ -46,7 +45,7 @@ class PathResult:
     """The solutions along a path.
 
     levels : (n_levels,) levels, or radii of the constrained form, the most regularized first;
-    results : one Result a level; n_features : number of columns of X; dtype : that of X;
+    results : one Result a level; n_features : number of columns of X;
     passes : readings of the data, however many levels each served; interrupted : whether Ctrl-C cut
     it short. A path cut short from the keyboard holds the levels solved until then.
 
@@ -62,9 +61,13 @@ class PathResult:
     levels: Array
     results: list[Result] = field(repr=False)
     n_features: int
-    dtype: np.dtype[Any]
     passes: float
     interrupted: bool = False
+
+    def at(self, level: float) -> Result | None:
+        """Return the solution at one of the levels, None if the path has none there."""
+        pairs = zip(self.levels, self.results, strict=True)
+        return next((result for place, result in pairs if place == level), None)
 
     @property
     def columns(self) -> Columns:
@@ -225,7 +228,5 @@ def path_result(
     """
     for result in results:
         result.state = None
-    n_features, dtype = problem.design.shape[1], problem.design.dtype
-    return PathResult(
-        np.asarray(levels[: len(results)]), results, n_features, dtype, readings, interrupted
-    )
+    kept = np.asarray(levels[: len(results)])
+    return PathResult(kept, results, problem.design.shape[1], readings, interrupted)

@@ -197,8 +197,10 @@ class Sweep:
                 # The classical alternative: the dual point scaled into polar <= level.
                 c = levels / np.maximum(reached, levels)
                 gap = np.where(beyond > 0, np.minimum(gap, objective + c * c * Q - c * inner), gap)
-        gap = np.clip(np.where(np.isnan(gap), np.inf, gap), 0.0, objective)
-        return objective, gap + self._rounding(objective), polar
+        gap = np.minimum(np.where(np.isnan(gap), np.inf, gap), objective)
+        # What is below zero was lost in rounding, whatever the bound on it says.
+        lost = np.maximum(self._rounding(objective), -gap)
+        return objective, np.maximum(gap, 0.0) + lost, polar
 
     def _rounding(self, objective: Array) -> Array:
         """Return what rounding may hide in each gap beside the polar, see ``problem.rounding``."""

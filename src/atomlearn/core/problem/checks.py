@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from atomlearn.core.interfaces import Array, Columns, Loss, is_number
+from atomlearn.core.interfaces import EPS, TINY, Array, Columns, Loss, is_number
 
 
 def check_tau(tau: Any) -> None:
@@ -27,13 +27,23 @@ def check_loss(loss: Loss, y: Array, weight: Array, fit_intercept: Any) -> None:
             f"the loss {loss.name!r} has no intercept: the baseline hazard takes its place; "
             "leave it out"
         )
+    check_size(loss, y, weight)
+
+
+def check_size(loss: Loss, y: Array, weight: Array) -> None:
+    """Raise where f(0) is beyond float64, or so small that a digit of it is: no gap."""
     with np.errstate(over="ignore", invalid="ignore"):
         value = loss.value(y, np.zeros(y.shape[0]), weight)
+    said = f"for float64: the loss {loss.name!r} of predicting 0 is {value}"
     # Its square is as large as what is computed from it.
     if not math.isfinite(value * value):
         raise ValueError(
-            f"y is too large for float64: the loss {loss.name!r} of predicting 0 is {value}; "
-            "divide y, or the sample weights, by their largest number"
+            f"y is too large {said}; divide y, or the sample weights, by their largest number"
+        )
+    nothing = value == 0.0 and not (loss.translates and np.any(y[weight > 0.0]))
+    if not nothing and value < TINY / EPS:
+        raise ValueError(
+            f"y is too small {said}; divide y, or the sample weights, by their largest number"
         )
 
 

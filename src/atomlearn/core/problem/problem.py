@@ -20,11 +20,12 @@ from atomlearn.core.losses.shift import optimal_shift
 from atomlearn.core.problem.checks import (
     check_free,
     check_loss,
+    check_size,
     check_tau,
 )
 from atomlearn.core.problem.objective import Objective
 from atomlearn.core.problem.regularizer import Regularizer
-from atomlearn.core.problem.rounding import growth
+from atomlearn.core.problem.rounding import growth, less
 
 
 @dataclass(frozen=True)
@@ -118,6 +119,8 @@ class Problem(Objective):
         if offset is None:
             return self
         numbers, free = check_offset(offset, self.y.size), self.loss.free
+        if self.plain_loss.translates:
+            check_size(self.plain_loss, self.y - numbers, self.weight)
         loss = Offset(self.plain_loss, numbers)
         return self.changed(loss=loss if free is None else free.around(loss), offset=numbers)
 
@@ -205,13 +208,15 @@ class Problem(Objective):
         """
         if not self.loss.translates:
             return self
-        loss, y, free, c = self.loss, self.y, self.loss.free, 0.0
+        loss, free, s, c = self.loss, self.loss.free, self.weight, 0.0
+        offset: Array | float = 0.0 if self.offset is None else self.offset
         if self.offset is not None:
-            loss, y = loss.bare if free is None else free.around(loss.bare), y - self.offset
+            loss = loss.bare if free is None else free.around(loss.bare)
         if self.fit_intercept or (free is not None and free.intercept):
-            s, mean = self.weight, loss.bare.is_quadratic
-            c = float(s @ y / s.sum()) if mean else optimal_shift(loss.bare, y, s, np.zeros(y.size))
-        return self.changed(loss=loss, y=y - c, origin=self.origin + c, offset=None)
+            y = self.y - offset
+            c = optimal_shift(loss.bare, y, s, np.zeros(y.size))
+        y = less(self.y, offset, c)
+        return self.changed(loss=loss, y=y, origin=self.origin + c, offset=None)
 
     def given_back(
         self, certificate: Certificate, intercept: float, prediction: Array

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from atomlearn.core.data.convert import as_design
-from atomlearn.core.interfaces import Array, Columns, Lift, Norm, WarmStart
+from atomlearn.core.interfaces import TINY, Array, Columns, Lift, Norm, WarmStart
 from atomlearn.core.interfaces.certificate import Status
 from atomlearn.core.interfaces.factored import Factored, MatrixPart
 from atomlearn.core.problem.verification import Verification, verification
@@ -48,10 +48,13 @@ class Result:
         Their coefficients.
     intercept : float
         Unpenalized intercept, 0.0 where none was asked for.
-    objective, gap, relative_gap : float
-        F at this point and the proved bound on F - F*, absolute and divided by abs(F).
+    objective, gap : float
+        F at this point and the proved bound on F - F*.
     status : Status
-        Why the fit ended; ``str(status)`` is a sentence.
+        Why the fit ended; ``str(status)`` is a sentence. CONVERGED if and only if it ended because
+        ``relative_gap`` is at most ``tol``.
+    tol : float
+        The relative gap that was asked for.
     passes : float
         Passes over the data: one X'v or one dense X w over all columns is one pass.
     seconds : float
@@ -96,12 +99,11 @@ class Result:
     intercept: float
     objective: float
     gap: float
-    relative_gap: float
     status: Status
+    tol: float
     passes: float
     seconds: float
     n_features: int
-    dtype: np.dtype[Any]
     iterations: int
     history: list[Record] = field(default_factory=list)
     parts: list[Any] | None = None
@@ -116,6 +118,15 @@ class Result:
 
     #: Above this many features ``coef`` is refused and ``columns``/``weights`` are the answer.
     MAX_DENSE = 2**31
+
+    def __post_init__(self) -> None:
+        proved = self.status is not Status.CONVERGED or self.relative_gap <= self.tol
+        assert proved, f"{self!r} is no fit to the relative gap {self.tol:g}: only such converge"
+
+    @property
+    def relative_gap(self) -> float:
+        """The gap divided by abs(objective), or by the least normal number."""
+        return self.gap / max(abs(self.objective), TINY)
 
     @property
     def coef(self) -> NDArray[Any]:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from atomlearn.core.data.limits import LIMITS
-from atomlearn.core.interfaces import EPS, Array, Columns, Design, Loss
+from atomlearn.core.interfaces import EPS, TINY, Array, Block, Columns, Design, Loss
 from atomlearn.core.losses import pieces
 
 
@@ -75,8 +75,9 @@ class Measured:
             # Some at a time: a solver over all columns must not hold them twice.
             at_once = max(1, LIMITS.piece_entries // design.shape[0])
             parts = np.split(new, range(at_once, new.size, at_once))
-            squares = [design.gather(part).squared_norms(counted(weight)) for part in parts]
-            more = np.sqrt(np.concatenate(squares))
+            used = counted(weight)
+            lengths_of = [measured(design.gather(part), used, part) for part in parts]
+            more = np.concatenate(lengths_of)
             over = more + math.sqrt(design.shape[0]) * design.taken_off(new)
             order = np.argsort(known := np.append(known, new), kind="stable")
             known, lengths = known[order], np.append(lengths, more)[order]
@@ -89,9 +90,42 @@ class Measured:
 _nothing = None, np.zeros(0), np.zeros(0, dtype=np.int64), np.zeros(0), np.zeros(0)
 
 
+def measured(block: Block, used: Array | None, columns: Columns) -> Array:
+    """Return the lengths of these columns over the rows in use, refused beyond float64."""
+    with np.errstate(over="ignore"):
+        squares = block.squared_norms(used)
+    doubtful = np.flatnonzero(~((squares >= TINY) & (squares < math.inf)))
+    for some in LIMITS.pieces(doubtful.size, block.shape[0]):
+        sizes = np.abs(block.gather(doubtful[some]).dense())
+        largest = (sizes if used is None else sizes * used[:, None]).max(axis=0, initial=0.0)
+        if largest.any():
+            first = int(np.flatnonzero(largest)[0])
+            raise ValueError(
+                f"X: column {columns[doubtful[some][first]]} holds numbers up to "
+                f"{largest[first]:.3g}, whose squares are beyond float64; divide it by its largest "
+                "number"
+            )
+    return np.sqrt(squares)
+
+
 def counted(weight: Array) -> Array | None:
     """Return 1 for each sample that has a weight and 0 for others; None where all have one."""
     return None if weight.all() else (weight > 0.0).astype(np.float64)
+
+
+def less(numbers: Array, *others: Array | float) -> Array:
+    """Return the numbers less all others, rounded once: off by half a digit of the result.
+
+    One after the other, each difference would be off by half a digit of itself, which may be more
+    than all that is left at the end. [Dekker 1971, doi:10.1007/BF01397083]
+    """
+    total, lost = numbers, 0.0 * numbers
+    for other in others:
+        following = total - other
+        back = following - total
+        lost += (total - (following - back)) - (other + back)
+        total = following
+    return np.asarray(total + lost)
 
 
 def growth(count: int) -> float:

@@ -20,7 +20,7 @@ from atomlearn.core.masters.choose import candidates_for_free, choose_master
 from atomlearn.core.masters.master import Master, Refit
 from atomlearn.core.problem.objective import Pricing
 from atomlearn.core.problem.problem import Problem
-from atomlearn.core.problem.rounding import Lengths, counted
+from atomlearn.core.problem.rounding import Lengths, counted, measured
 from atomlearn.core.solvers.solver import INNER_RATIO, TOLERANCE, Solver, State
 
 #: Entries of a block up to which a re-fit to the end costs nothing that could be measured beside a
@@ -279,8 +279,8 @@ def centered_columns(problem: Problem, columns: Columns) -> tuple[Block, Lengths
     gathered = problem.design.gather(columns)
     block, places = gathered.distinct()
     used = counted(problem.weight)
-    squares = block.squared_norms(used)
-    lengths, nothing = np.sqrt(squares)[places], np.zeros(columns.size)
+    distinct, nothing = measured(block, used, columns), np.zeros(columns.size)
+    lengths, squares = distinct[places], distinct * distinct
     # Scores of columns that the design centers itself are sums over the columns before.
     scored = lengths + np.sqrt(block.shape[0]) * problem.design.taken_off(columns)
     if block.is_sparse or block.bytes_an_entry < 4.0 or block.stored() is None:

@@ -13,6 +13,7 @@ import numpy as np
 
 from atomlearn.core.data.sparse import identity
 from atomlearn.core.interfaces import Array, Atom, Norm, WarmStart
+from atomlearn.core.interfaces.arrays import power_of_two
 from atomlearn.core.interfaces.scores import ArrayScores
 from atomlearn.core.losses import as_loss
 from atomlearn.core.masters.sequential_qp import SequentialQP
@@ -85,6 +86,11 @@ def gauge_by_generation(
 
 def decompose(norm: Norm, w: Array, gap: float, max_iter: int) -> Decomposition:
     """Return atoms and weights that make up w != 0, to a relative gap, by multipliers."""
+    unit = power_of_two(w)
+    if unit != 1.0:
+        found = decompose(norm, w / unit, gap, max_iter)
+        lower, error = unit * found.lower, unit * found.error
+        return Decomposition(found.atoms, unit * found.weights, lower, error)
     design, size = identity(w.size), l2_norm(w)
     polar = norm.polar(ArrayScores(w / size))
     if polar <= 0.0:

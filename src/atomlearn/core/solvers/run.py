@@ -30,7 +30,10 @@ from atomlearn.core.solvers.solver import Solver, State, checked_warm_start
 from atomlearn.core.solvers.stopping import StoppingRule, check_rule
 
 #: A solver that stops by choice returns its last point, one that was cut short its best.
-LAST_POINT = (Status.CONVERGED, Status.COLUMN_LIMIT, Status.SELECTED, Status.SEARCH_RELATIVE)
+LAST_POINT = (
+    Status.CONVERGED, Status.PERFECT_FIT, Status.COLUMN_LIMIT, Status.SELECTED,
+    Status.SEARCH_RELATIVE,
+)  # fmt: skip
 #: Why a level was given up: its solution is not that of the level.
 CUT = (Status.INTERRUPTED, Status.TIME_LIMIT)
 #: Problems of fewer entries are proved in some hundred steps of masters, or are held by rounding:
@@ -212,12 +215,11 @@ class Run:
             intercept=float(state.intercept) + inner.origin,
             objective=certificate.objective,
             gap=certificate.gap,
-            relative_gap=certificate.relative_gap,
             status=self.status,
+            tol=self.how.rules.relative_gap,
             passes=progress.passes,
             seconds=self._elapsed(),
             n_features=design.shape[1],
-            dtype=design.dtype,
             iterations=state.iteration,
             history=progress.history,
             shape=inner.regularizer.norm.matrix_shape or design.matrix_shape,

@@ -29,6 +29,8 @@ class StoppingRule(ABC):
 
     #: After how many seconds the rule will stop a run, if not before; infinite: maybe never.
     seconds: float = math.inf
+    #: The relative gap at which the rule says CONVERGED; 0.0 if it never does.
+    relative_gap: float = 0.0
 
     @abstractmethod
     def reason(self, progress: Progress) -> Status | None:
@@ -64,6 +66,10 @@ class FirstOf(StoppingRule):
     def seconds(self) -> float:  # type: ignore[override]
         return min(rule.seconds for rule in self.rules)
 
+    @property
+    def relative_gap(self) -> float:  # type: ignore[override]
+        return max(rule.relative_gap for rule in self.rules)
+
 
 @dataclass(frozen=True, slots=True)
 class RelativeGap(StoppingRule):
@@ -80,6 +86,10 @@ class RelativeGap(StoppingRule):
     def reason(self, progress: Progress) -> Status | None:
         certificate = progress.state.certificate
         return Status.CONVERGED if certificate.relative_gap <= self.tolerance else None
+
+    @property
+    def relative_gap(self) -> float:  # type: ignore[override]
+        return self.tolerance
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,7 +46,7 @@ class SparseLowRank(MatrixTransformer):
 
     Attributes
     ----------
-    low_rank_, sparse_ : (n_samples, n_features) ndarray, in the dtype of X
+    low_rank_, sparse_ : (n_samples, n_features) ndarray, float64
     components_ : (rank, n_features) ndarray
         Orthonormal directions of the rows of L, largest singular value first.
     singular_values_ : (rank,) ndarray, those of L
@@ -101,13 +101,12 @@ class SparseLowRank(MatrixTransformer):
         problem = Problem.build(Identity(shape), data.reshape(-1), Squared(), regularizer)
         result = self._solved(problem)
         low_rank, sparse = (part.dense(shape) for part in result.matrix_parts or ())
-        self.low_rank_ = low_rank.astype(checked.dtype, copy=False)
-        self.sparse_ = sparse.astype(checked.dtype, copy=False)
+        self.low_rank_, self.sparse_ = low_rank, sparse
         factored = result.low_rank
         order = np.argsort(-factored.weights, kind="stable")
         self.singular_values_ = factored.weights[order]
         self._basis = factored.right[:, order]
-        self.components_ = self._basis.T.astype(checked.dtype)
+        self.components_ = self._basis.T
         # The weight that the sparse part has at this fit: alpha ratio, where it is penalized.
         W, gauge = low_rank + sparse, float(sum(part.gauge for part in result.matrix_parts or ()))
         self._threshold = self.ratio_ * regularizer.multiplier(gauge, float(np.vdot(data - W, W)))
@@ -170,7 +169,7 @@ class SparsePCA(MatrixTransformer):
 
     Attributes
     ----------
-    components_ : (n_components, n_features) ndarray, in the dtype of X
+    components_ : (n_components, n_features) ndarray, float64
         Unit vectors with k non-zeros at most, heaviest first, the largest entry positive.
     weights_ : (n_components,) ndarray, their c_i
     explained_variance_, explained_variance_ratio_ : (n_components,) ndarray
@@ -242,8 +241,8 @@ class SparsePCA(MatrixTransformer):
         diagonal = np.diag(np.linalg.qr(centered @ directions.T, mode="r"))
         variance = np.zeros(order.size)
         variance[: diagonal.size] = np.square(diagonal) / (n_samples - 1)
-        self.mean_ = means.astype(checked.dtype)
-        self.components_ = (directions + 0.0).astype(checked.dtype)
+        self.mean_ = means
+        self.components_ = directions + 0.0
         self.weights_ = factored.weights[order]
         self.explained_variance_ = variance
         self.explained_variance_ratio_ = variance / (float(np.trace(S)) or 1.0)

@@ -8,14 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.preprocessing import normalize
-from sklearn.utils.validation import validate_data
 
 from atomlearn.core.data.coefficients import coefficient_matrix
-from atomlearn.core.data.convert import readable
+from atomlearn.core.data.convert import refuse_not_finite
+from atomlearn.core.data.dense import DenseDesign
 from atomlearn.core.interfaces import Array, Form, Norm
 from atomlearn.core.solvers.solver import MAX_ITER, TOLERANCE, Solver
 from atomlearn.designs import Tasks
-from atomlearn.estimators.checks import amount_of, keep
+from atomlearn.estimators.checks import amount_of, checked_array, keep
 from atomlearn.estimators.parameters import ProvedModel, entries_of
 from atomlearn.losses import Squared
 from atomlearn.norms import KSupport, as_norm
@@ -28,15 +28,10 @@ class MatrixModel(ProvedModel):
 
     def _checked(self, X: Any, *, reset: bool, least: int = 1, gaps: bool = False) -> NDArray[Any]:
         """Return X in float32 or float64, its names and width compared; ``gaps``: NaN may be."""
-        checked: NDArray[Any] = validate_data(
-            self,
-            readable(X),
-            reset=reset,
-            dtype=[np.float64, np.float32],
-            ensure_min_samples=least,
-            ensure_all_finite="allow-nan" if gaps else True,
-        )
-        return np.require(checked, requirements="A")
+        checked = checked_array(self, X, reset=reset, ensure_min_samples=least)
+        found: NDArray[Any] = np.require(checked, requirements="A")
+        refuse_not_finite(DenseDesign(np.where(np.isnan(found), 0.0, found) if gaps else found), X)
+        return found
 
     def _solved(self, problem: Problem) -> Result:
         [result] = self._solve([problem], [None], self._settings())
@@ -151,7 +146,7 @@ class MatrixPursuit(MatrixModel):
         design = Tasks(np.asfortranarray(data.T), n)
         regularizer = Regularizer(norm, self.form, amount_of(self))
         result = self._solved(Problem.build(design, data.T.reshape(-1), Squared(), regularizer))
-        self.coef_ = coefficient_matrix(*entries_of(result), (n, n)).astype(checked.dtype)
+        self.coef_ = coefficient_matrix(*entries_of(result), (n, n))
         magnitude = abs(self.coef_)
         self.affinity_ = (magnitude + magnitude.T).tocsr()
         return self

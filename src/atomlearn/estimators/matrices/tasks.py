@@ -44,6 +44,6 @@ def fit_tasks(estimator: Any, data: Checked, loss: Loss, settings: Settings) -> 
     starts = estimator._starts(1, task.problem.design.shape[1], data.classes)
     results = estimator._solve([task.problem], starts, settings)
     W = results[0].coef.reshape(design.shape[1], -1)
-    coef = np.ascontiguousarray(W.T.astype(design.dtype))
+    coef = np.ascontiguousarray(W.T)
     estimator._take_coefficients(data, coef, task.intercepts(W))
     estimator._report(results)

@@ -93,6 +93,8 @@ class Summed(OfCoefficients):
 
         Nothing more is asked where the guess leaves but this share of f.
         """
+        if not self.intercept:
+            return first
         looks = {first["shift"]: first}
 
         def slope(b: float) -> tuple[float, float]:
@@ -102,9 +104,13 @@ class Summed(OfCoefficients):
             near = steep * steep <= 2.0 * curve * left * value
             return 0.0 if near else steep, looks[b]["size"]
 
-        if not self.intercept:
-            return first
-        return looks[least_shift(slope, lambda b: looks[b]["curve"], first["shift"], self.n_rows)]
+        def curve(b: float) -> float:
+            return float(looks[b]["curve"])
+
+        def value(b: float) -> float:
+            return float(looks[b]["value"])
+
+        return looks[least_shift(slope, curve, value, first["shift"], self.n_rows)]
 
     def foresee(self, points: Sequence[Array]) -> None:
         """Ask in one question for what proofs at these points take.

@@ -1,0 +1,108 @@
+"""Spans: sums over the rows at risk at each time, and over the times of each row."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+
+from atomlearn.core.interfaces import Array, Rows
+
+
+@dataclass(frozen=True, slots=True)
+class Spans:
+    """Each row is at risk at successive times, which are cut into the nodes of a binary tree.
+
+    Node 1 is all times, nodes 2 k and 2 k + 1 are the halves of node k, and the last ``width``
+    nodes are single times. A span is the union of at most 2 log2(m) disjoint nodes. So sums over
+    spans, and over the rows whose spans hold a time, are sums of positive terms, O(n log m). As
+    differences of running sums they would lose all digits where few are at risk after many.
+
+    rows, nodes : the pairs of a row and a node of its span; n_rows, n_times : how many there are.
+    """
+
+    rows: Rows
+    nodes: Rows
+    n_rows: int
+    n_times: int
+
+    @classmethod
+    def between(cls, first: Rows, last: Rows, n_times: int) -> Self:
+        """Return those of rows that are at risk at the times first, ..., last - 1."""
+        width = _width(n_times)
+        left, right = first + width, np.maximum(first, last) + width
+        rows, nodes = [], []
+        while np.any(left < right):
+            odd = (left < right) & (left % 2 == 1)
+            rows.append(np.flatnonzero(odd))
+            nodes.append(left[odd])
+            left = left + odd
+            odd = (left < right) & (right % 2 == 1)
+            right = right - odd
+            rows.append(np.flatnonzero(odd))
+            nodes.append(right[odd])
+            left, right = left // 2, right // 2
+        nothing = np.zeros(0, dtype=np.int64)
+        return cls(
+            np.concatenate([nothing, *rows]), np.concatenate([nothing, *nodes]), first.size, n_times
+        )
+
+    def at_times(self, x: Array) -> Array:
+        """Return log sum exp(x_i) over the rows at risk at each time, (n_times,)."""
+        return sums_of_exponentials(self._at_times, x)
+
+    def over_rows(self, x: Array) -> Array:
+        """Return log sum exp(x_m) over the times of each row, (n_rows,)."""
+        return sums_of_exponentials(self._over_rows, x)
+
+    def _at_times(self, terms: Array, add: Any) -> Array:
+        width = _width(self.n_times)
+        total = _grouped(terms[self.rows], self.nodes, 2 * width, add)
+        start = 1
+        while start < width:
+            # What is at risk at all times of a node is so at those of its halves.
+            halves = slice(2 * start, 4 * start)
+            total[halves] = add(total[halves], np.repeat(total[start : 2 * start], 2))
+            start *= 2
+        return total[width : width + self.n_times]
+
+    def _over_rows(self, terms: Array, add: Any) -> Array:
+        width = _width(self.n_times)
+        total = np.full(2 * width, _nothing(add))
+        total[width : width + self.n_times] = terms
+        start = width // 2
+        while start:
+            total[start : 2 * start] = add(
+                total[2 * start : 4 * start : 2], total[2 * start + 1 : 4 * start : 2]
+            )
+            start //= 2
+        return _grouped(total[self.nodes], self.rows, self.n_rows, add)
+
+
+def sums_of_exponentials(sums: Callable[[Array, Any], Array], x: Array) -> Array:
+    """Return log of sums of exp(x), where ``sums(terms, ufunc)`` adds terms with a ufunc."""
+    top = float(x.max())
+    # Within so many powers of e nothing underflows.
+    if top - float(x.min()) < 600.0:
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(sums(np.exp(x - top), np.add)) + top)
+    return sums(x, np.logaddexp)
+
+
+def _width(n_times: int) -> int:
+    """Return the least power of 2 that is no less."""
+    return 1 << max(n_times - 1, 0).bit_length()
+
+
+def _nothing(add: Any) -> float:
+    """Return the sum of no terms."""
+    return 0.0 if add is np.add else -np.inf
+
+
+def _grouped(terms: Array, groups: Rows, n_groups: int, add: Any) -> Array:
+    """Return the sum of the terms of each group, (n_groups,)."""
+    total = np.full(n_groups, _nothing(add))
+    add.at(total, groups, terms)
+    return total
