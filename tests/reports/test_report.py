@@ -158,7 +158,7 @@ def test_the_page_is_self_contained_and_tells_the_result() -> None:
         "3 of 9 features were selected, 2 of them again when 25% of the rows were left out; a "
         "model of 3 features predicts outcome",
         "The same selection was made on the other",
-        "random labels do this well once in 10,000 times",
+        "targets that have nothing to do with the features do this well once in 10,000 times",
         "An AUC above 0.700 would count as better than chance.",
         "held-out AUC 0.930",
         "interval 0.800 to 0.980",

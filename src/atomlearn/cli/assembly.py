@@ -63,7 +63,7 @@ def content_of_fit(
     if fitted.settings["method"] == "atomic norm" and not fitted.has_curves:
         scaled = replace(view, design=data.design)
         path = PathDisplay.of_view(scaled, data.y, **data.of_rows, **data.parameters)
-    more |= _terms(source, plan, fitted)
+    more |= _terms(source, plan, fitted) | {"considered": _considered(source, fitted)}
     return content_of(
         view,
         target.values,
@@ -84,7 +84,6 @@ def content_of_fit(
         command=source.command,
         versions=versions(),
         chosen_first="selected_by" in fitted.settings,
-        considered=_considered(source, fitted),
         missing={n: plan.missing for plan in source.schema.columns for n in plan.made()},
         **more,
     )

@@ -74,7 +74,8 @@ def explanations_csv(
     """Return the CSV: ids of the row (or its number), output, score, base, and what features add.
 
     A feature adds what it is worth in this row less its mean over all rows given: for sums of
-    features these are the exact Shapley values. A product of two columns is one feature here.
+    features these are the Shapley values where inputs are replaced independently of each other. A
+    product of two columns is one feature here.
     """
     parts = model.parts(inputs)
     outputs = [model.target] if model.classes is None else [str(label) for label in model.classes]

@@ -31,7 +31,7 @@ from atomlearn.core.losses.probabilities import log_probabilities
 from atomlearn.core.paths.folds import Fold
 from atomlearn.designs import as_design
 from atomlearn.estimators.dependent_rows import held_out as held_out_rows
-from atomlearn.estimators.prediction_sets import held_out_errors
+from atomlearn.estimators.prediction_sets import drift_along, held_out_errors, score_of
 from atomlearn.estimators.survival import StepFunction
 from atomlearn.findings.conditional import FeatureTests, p_values
 from atomlearn.findings.held_out import fits_of
@@ -46,6 +46,7 @@ from atomlearn.reports.held_out import told_of_rows
 from atomlearn.reports.html import ReportUnavailable, report_html
 from atomlearn.reports.model import SavedModel
 from atomlearn.reports.model_file import model_text
+from atomlearn.reports.suspects import drifting
 from atomlearn.reports.tables import (
     files_of_run,
     groups_csv,
@@ -219,6 +220,10 @@ def _fits(
         weight = np.ones(test.size) if given.weight is None else given.weight[test]
         loss = as_loss(first.settings["loss"])
         errors = held_out_errors(loss, target.values[test], risk, weight)
+        if given.order is not None and target.task == "regression":
+            places = np.argsort(given.order[test], kind="stable")
+            far = score_of(loss, loss.mean(risk), target.values[test])[places]
+            notes += drifting(drift_along(far))
         final = replace(final, settings=final.settings | errors)
     return final, held_out, notes, interrupted
 
@@ -317,8 +322,8 @@ def _told(
     parts, left = (target.values[trained], target.values[every]), None
     if "baseline_times" in fitted.settings and len(rows) == 1:
         left = partial(_left, fitted.settings, scores[:, 0])
-    more = {"probabilities": shares, "left": left, "folds": [part.size for part in rows]}
-    return told_of_rows(task, *parts, told, target.outputs, **more)
+    sizes = [part.size for part in rows]
+    return told_of_rows(task, *parts, told, target.outputs, None, shares, left, sizes)
 
 
 def _left(settings: dict[str, Any], risk: Array, time: float) -> Array:

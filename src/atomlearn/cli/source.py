@@ -202,12 +202,8 @@ def read_source(options: argparse.Namespace, plan: Plan, watch: Watch) -> Datase
         say(f"interactions: {features.n_columns:,} features")
     command = shlex.join(["atomlearn", *options.given])
     given = _given(table, options, target, names)
-    groups, order, told = belonging(table, options, given.test_rows)
-    repeated = repeated_rows(table.X)
-    if repeated is not None:
-        together = joined(n_samples, groups, repeated)
-        groups = together if order is None and np.ptp(together) else groups
-        told += [repeating(repeated, order is None)]
+    told = list[str]()
+    given = _with_rows(table, options, given, told)
     return Dataset(
         path.name,
         table.X,
@@ -216,17 +212,25 @@ def read_source(options: argparse.Namespace, plan: Plan, watch: Watch) -> Datase
         table.schema,
         target,
         command,
-        replace(
-            given,
-            row_groups=groups,
-            order=order,
-            repeated=repeated,
-            on_disk=on_disk,
-            center=not sparse,
-        ),
+        replace(given, on_disk=on_disk, center=not sparse),
         (*doubts, *told, *given.notes, *_time_varying(options, told), *table.notes),
         table.variants,
     )
+
+
+def _with_rows(
+    table: DataTable, options: argparse.Namespace, given: Given, told: list[str]
+) -> Given:
+    """Return with it which rows belong together, as they are said to or repeat each other."""
+    groups, order, said = belonging(table, options, given.test_rows)
+    told += said
+    repeated = repeated_rows(table.X)
+    if repeated is not None:
+        together = joined(repeated.size, groups, repeated)
+        several = together is not None and np.unique(together).size > 1
+        groups = together if order is None and several else groups
+        told.append(repeating(repeated, order is None))
+    return replace(given, row_groups=groups, order=order, repeated=repeated)
 
 
 def _time_varying(options: argparse.Namespace, told: Sequence[str]) -> list[str]:

@@ -8,6 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import rankdata
 
 from atomlearn.core.data.limits import LIMITS
 from atomlearn.core.interfaces import TINY, Array, Columns, Design, Loss, Mask, Rows
@@ -33,7 +34,8 @@ class OutOfFold:
     columns : (m,) columns of the fits, weights : (n_folds, n_outputs, m), intercepts : (n_folds,
     n_outputs); rows, folds, scores : (r,), (r,), (r, ...) of each row that was left out: its
     number, the fold, and how far the fit is from it; mass : (r,) what each counts, of 1 in all
-    (before ``counted``: for how many rows it stands); clock : of survival, see ``_timed``.
+    (before ``counted``: for how many rows it stands); clock : of survival, see ``_timed``; drift :
+    how often errors would grow as much along a series by chance, 1 without an order of rows.
     """
 
     loss: Loss
@@ -45,6 +47,7 @@ class OutOfFold:
     scores: Array
     mass: Array
     clock: Array | None = None
+    drift: float = 1.0
 
     @classmethod
     def of(
@@ -89,11 +92,24 @@ class OutOfFold:
         y = np.stack([problem.y[at] for problem in problems], axis=1)
         return replace(fits, scores=fits.score(mine, y, drawn(linear)[at]))
 
-    def counted(self, n_rows: int, groups: Any) -> Self:
+    def counted(self, n_rows: int, groups: Any, order: Any = None) -> Self:
         """Return the same where each group of rows counts as one, and a new one as one more."""
         units = unit_numbers(n_rows, groups)[self.rows]
         _, units, sizes = np.unique(units, return_inverse=True, return_counts=True)
-        return replace(self, mass=self.mass / ((sizes.size + 1) * sizes[units]))
+        drift = 1.0
+        if order is not None:
+            places = np.argsort(unit_numbers(n_rows, None, order)[self.rows], kind="stable")
+            drift = drift_along(self.scores[places].reshape(places.size, -1).mean(axis=1))
+        return replace(self, mass=self.mass / ((sizes.size + 1) * sizes[units]), drift=drift)
+
+    def among(self, mine: Mask) -> Self:
+        """Return the same of these rows alone: a new one is then one more of them."""
+        sums = self.mass[mine].sum()
+        # All rows hold units / (units + 1) of the mass.
+        every = self.mass.sum() / max(1.0 - self.mass.sum(), TINY)
+        units = every * sums / max(self.mass.sum(), TINY)
+        mass = np.where(mine, self.mass, 0.0) / max(sums, TINY) * units / (units + 1.0)
+        return replace(self, mass=mass)
 
     def decisions(self, design: Design, offset: Array | None = None) -> Array:
         """Return X w + b (+ offset) of each fit, (n, n_folds, n_outputs)."""
@@ -119,26 +135,29 @@ class OutOfFold:
         )
         return ranked
 
-    def interval(self, design: Design, share: float, offset: Array | None) -> tuple[Array, ...]:
+    def interval(
+        self, design: Design, share: float | Array, offset: Array | None
+    ) -> tuple[Array, ...]:
         """Return the ends of intervals that hold a share of new targets, each (n, n_outputs).
 
-        Of survival times the lower one alone.
+        Of survival times the lower one alone. ``share`` : one number, or one a row.
         """
         means = self.loss.mean(self.decisions(design, offset))
         means = means if self.clock is None else -means
         scales = scale_of(self.loss, means)
         low, high = np.empty((2, len(means), means.shape[2]))
+        wanted = np.broadcast_to(share, len(means))[:, None]
         for some in LIMITS.pieces(len(means), self.folds.size):
             for output in range(means.shape[2]):
                 middle = means[some, self.folds, output]
                 far = self.scores[:, output] * scales[some, self.folds, output]
-                high[some, output] = _quantiles(middle + far, self.mass, share)
-                low[some, output] = -_quantiles(far - middle, self.mass, share)
+                high[some, output] = _quantiles(middle + far, self.mass, wanted[some])
+                low[some, output] = -_quantiles(far - middle, self.mass, wanted[some])
         if self.clock is not None:
             return (np.interp(np.exp(low), self.clock[1], self.clock[0]),)
         return (np.maximum(low, 0.0) if has_link(self.loss) else low), high
 
-    def sets(self, design: Design, share: float, offset: Array | None) -> Mask:
+    def sets(self, design: Design, share: float | Array, offset: Array | None) -> Mask:
         """Return which labels are in sets that hold a share of new labels, (n, n_classes)."""
         decisions = self.decisions(design, offset)
         u, below = drawn(self.decisions(design)), np.zeros(())
@@ -148,7 +167,22 @@ class OutOfFold:
             sums = np.concatenate([[0.0], np.cumsum(self.mass[order])])
             ranked = self.ranked(decisions[:, fold], u)
             below = below + sums[np.searchsorted(self.scores[order], ranked)]
-        return np.asarray(below < share)
+        return np.asarray(below < np.broadcast_to(share, len(below))[:, None])
+
+
+def drift_along(errors: Array) -> float:
+    """Return how often errors in the order of a series would grow as much along it by chance.
+
+    By the rank correlation with the position, of the series as it is and moved on by every number
+    of rows, its end coming to the beginning: so what is next to each other stays so.
+    """
+    n_rows = errors.size
+    if n_rows < 20 or not np.ptp(errors):
+        return 1.0
+    ranks = rankdata(errors) - 0.5 * (n_rows + 1)
+    place = np.arange(n_rows) - 0.5 * (n_rows - 1)
+    sums = np.fft.irfft(np.fft.rfft(ranks).conj() * np.fft.rfft(place), n_rows)
+    return float(np.mean(sums >= ranks @ place - 1e-9 * n_rows**2))
 
 
 def is_plain(y: Any) -> bool:
@@ -226,8 +260,11 @@ def drawn(decisions: Array) -> Array:
     return np.asarray(np.mod(np.abs(decisions[:, :, 0].sum(axis=1)) * 1e4, 1.0))
 
 
-def _quantiles(values: Array, mass: Array, share: float) -> NDArray[Any]:
-    """Return of each row the least value that a share of the mass does not exceed, or infinity."""
+def _quantiles(values: Array, mass: Array, share: Array) -> NDArray[Any]:
+    """Return of each row the least value that its share of the mass does not exceed, or infinity.
+
+    share : (n, 1).
+    """
     order = np.argsort(values, axis=1)
     enough = np.cumsum(mass[order], axis=1) >= share - 1e-12
     at = np.take_along_axis(order, enough.argmax(axis=1)[:, None], axis=1)

@@ -173,7 +173,7 @@ class CrossValidatedModel(AtomicModel):
         self.status_ = self._searched if self.status_.is_converged else self.status_
         self.n_passes_ += searched
         if self._out_of_fold is not None:
-            self._out_of_fold = self._out_of_fold.counted(len(data.y), groups)
+            self._out_of_fold = self._out_of_fold.counted(len(data.y), groups, order)
         return self
 
     def predict(self, X: Any, offset: Any = None, interval: float | None = None) -> Any:
@@ -196,9 +196,11 @@ class CrossValidatedModel(AtomicModel):
         end is the quantile of q at the share (CV+; with ``cv=LeaveOneOut()`` the jackknife+, with
         ``refit=False`` the split conformal interval). Errors of counts and amounts are in units of
         the root of the mean. It holds on average over data and new rows that come from where the
-        rows of the fit come from, not for each x; with ``groups=`` for new groups. What is proved
-        is 2 share - 1; what is seen is near the share. It cannot see that alpha was chosen by the
-        same folds.
+        rows of the fit come from, not for each x, class or part of the rows (for these see
+        ``findings.prediction_sets``); with ``groups=`` for new groups. The theorem promises
+        2 share - 1 (1 - 2 alpha, alpha = 1 - share), for folds that chose nothing; here they chose
+        alpha and norm, too. What is seen is near the share. With ``order=`` a warning says where
+        errors grow along it.
 
         Survival times are measured by the cumulative hazard, and an event stands for all rows such
         as it that had left before, by Cox's model of leaving with the risk as its one column. Of
@@ -234,6 +236,14 @@ class CrossValidatedModel(AtomicModel):
                 f"{type(self).__name__}: intervals need held-out rows of each fold, of numbers or "
                 "probabilities: not after a search cut short, matrix norms, of a loss without "
                 "probabilities, or of times with strata or late entries"
+            )
+        if known.drift <= 0.05:
+            warnings.warn(
+                f"{type(self).__name__}: errors of held-out rows grow along order (p = "
+                f"{known.drift:.2g}): intervals made from earlier rows hold fewer of later targets "
+                "than they say",
+                UserWarning,
+                stacklevel=2,
             )
         design = self._expanded(checked_design(self, X, reset=False))
         shift = (

@@ -11,6 +11,7 @@ from atomlearn.findings.kept import Kept
 from atomlearn.findings.knockoffs import KnockoffSelector, knockoff_threshold
 from atomlearn.findings.new_rows import Monitored, keep, monitor
 from atomlearn.findings.power import PowerCurve, power
+from atomlearn.findings.prediction_sets import prediction_sets
 from atomlearn.findings.stability import (
     StabilitySelector,
     meinshausen_buhlmann,
@@ -43,6 +44,7 @@ __all__ = [
     "monitor",
     "p_values",
     "power",
+    "prediction_sets",
     "twins",
     "unimodal",
     "verdict_on",

@@ -19,8 +19,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 from scipy.spatial.distance import cdist
 
 from atomlearn.core.data.parts import dense_part
@@ -44,7 +42,7 @@ GAP = 0.25
 #: Share of such rows by chance, of those there are, from which on they are no copies.
 BY_CHANCE = 0.25
 #: Columns from which on rows can be nearly the same: points of a plane always are.
-FEW_COLUMNS = 4
+LEAST_COLUMNS = 4
 #: Random sums a row is compared by, and those of large data.
 SUMS, FEW_SUMS = 32, 8
 #: Rows whose distances are all computed, and columns of the tables that are drawn.
@@ -62,8 +60,11 @@ def repeated_rows(X: Any) -> Rows | None:
     >>> from atomlearn.findings.copies import repeated_rows
     >>> X = np.random.default_rng(0).standard_normal((8, 5))
     >>> X[0, 0] = np.nan
-    >>> print(repeated_rows(X), repeated_rows(X[[0, 1, 2, 3, 4, 5, 6, 7, 0]]))
-    None [0 1 2 3 4 5 6 7 0]
+    >>> repeated_rows(X) is None
+    True
+    >>> found = repeated_rows(X[[0, 1, 2, 3, 4, 5, 6, 7, 0]])
+    >>> np.flatnonzero(found == found[8])
+    array([0, 8])
     """
     design = numbers_of_table(X)
     if not design.listable or min(design.shape) < 1 or design.shape[0] < 4:
@@ -85,7 +86,7 @@ def repeated_rows(X: Any) -> Rows | None:
         found = same
     first = np.unique(found, return_index=True)[1]
     few = some[np.isin(some, first)]
-    near = _near(keys[first]) if used.size >= FEW_COLUMNS else np.arange(first.size)
+    near = _near(keys[first]) if used.size >= LEAST_COLUMNS else np.arange(first.size)
     if _share(near) and not _by_chance(design, few, columns, _share(_near(keys[few])), _near):
         found = near[found]
     return found if _share(found) else None
@@ -103,8 +104,14 @@ def joined(n_rows: int, *labels: Rows | None) -> Rows | None:
 
 def _components(rows: Rows, others: Rows, count: int) -> Rows:
     """Return the number of the part of a graph that each of ``count`` points is in."""
-    edges = coo_array((np.ones(rows.size), (rows, others)), shape=(count, count))
-    return np.asarray(connected_components(edges, directed=False)[1], dtype=np.int64)
+    found, before = np.arange(count), np.arange(0)
+    while not np.array_equal(found, before):
+        before = found.copy()
+        least = np.minimum(found[rows], found[others])
+        for ends in (rows, others):
+            np.minimum.at(found, ends, least)
+        found = found[found]
+    return np.unique(found, return_inverse=True)[1].astype(np.int64)
 
 
 def numbers_of_table(X: Any) -> Design:

@@ -151,14 +151,9 @@ def trial_of(
         return decisions_of(again, rows_of(table, test), known is not None)
 
     inputs = numbers_of_table(X)
-    work = entries_of(inputs) * fits_of(fitted)
+    work = float(inputs.shape[0]) * inputs.shape[1] * fits_of(fitted)
     more = inputs if inputs.listable else None, groups, order, repeated, work
     return Trial(decide, task, values, rng, ranks, known, *more)
-
-
-def entries_of(design: Design) -> float:
-    """Return how many entries a pass over a design reads."""
-    return float(design.shape[0]) * design.shape[1]
 
 
 def fits_of(fitted: Any) -> int:

@@ -70,7 +70,7 @@ class Ranked:
         return self.critical() + float(norm.ppf(POWER)) * spread <= score
 
 
-def rescaled(scores: Array, errors: Array, baseline: float, error: float) -> Array:
+def null_of(scores: Array, errors: Array, baseline: float, error: float) -> Array:
     """Return draws as they count for a score with this error; one without error is a guess."""
     known = np.where(errors > 0, errors, np.inf)
     return np.asarray(baseline + (scores - baseline) * (error / known))
@@ -99,7 +99,7 @@ def areas(codes: Columns, decisions: Array, rng: np.random.Generator) -> Ranked:
     of_class, of_rest = 1.0 / counts, 1.0 / (len(codes) - counts)
     found = list[Array]()
     sides = [_Sorted.of(column) for column in columns.T]
-    for orders in _orders(*columns.shape, rng):
+    for orders in _orders(len(columns), columns.shape[1], rng):
         sums, squares = np.zeros(len(orders)), np.zeros(orders.shape)
         for at, side in enumerate(sides):
             labels = positive[orders, at][:, side.order]
@@ -107,7 +107,7 @@ def areas(codes: Columns, decisions: Array, rng: np.random.Generator) -> Ranked:
             sums += off.sum(axis=1) / 2
             squares[:, side.order] += off
         errors = np.linalg.norm(squares, axis=1)
-        found.append(rescaled(sums, errors, 0.0, 1.0))
+        found.append(null_of(sums, errors, 0.0, 1.0))
     at_guess = float(np.linalg.norm(guess_area(codes, decisions)[1])) / max(len(sides), 1)
     null = 0.5 + at_guess * np.concatenate(found) if found else _in_the_limit(0.5, at_guess)
     usual = float(np.sqrt(np.sum(of_class + of_rest) / 12)) / max(len(sides), 1)
@@ -213,7 +213,7 @@ def correlations(
     at_guess = float(np.linalg.norm((x * y).mean(axis=1)))
     null, found = np.zeros(0), list[Array]()
     if rng is not None:
-        for orders in _orders(*y.shape, rng):
+        for orders in _orders(len(y), y.shape[1], rng):
             rows = np.zeros(orders.shape)
             for mine, theirs in zip(y.T, x.T, strict=True):
                 permuted = theirs[orders]
@@ -221,7 +221,7 @@ def correlations(
                 length = np.linalg.norm(permuted, axis=1, keepdims=True)
                 rows += permuted * mine / np.where(length > 0, length, np.inf) / y.shape[1]
             sums, errors = rows.sum(axis=1), np.linalg.norm(rows, axis=1)
-            found.append(rescaled(sums, errors, 0.0, at_guess))
+            found.append(null_of(sums, errors, 0.0, at_guess))
         null = np.concatenate(found) if found else _in_the_limit(0.0, at_guess)
     usual = 1.0 / np.sqrt(freedom * y.shape[1])
     return Ranked(score, error, 0.0, null, float(usual), rests_on)
@@ -302,23 +302,24 @@ def ranked_concordance(
     if not first.size:
         return None
     value = concordance_of(risk, first, second)
-    rows = pair_rows(risk, first, second)
-    at_guess, count = float(np.linalg.norm(rows)), np.bincount(first, minlength=risk.size)
-    count = (count + np.bincount(second, minlength=risk.size)) / first.size
+    rows = concordance_rows(risk, first, second)
+    at_guess, both = float(np.linalg.norm(rows)), np.concatenate([first, second])
+    paired = np.bincount(both, minlength=risk.size) / first.size
     scores, errors = np.empty((2, 999))
     for draw in range(999):
         moved = risk[np.lexsort((rng.random(risk.size), records["stratum"]))]
-        each = pair_rows(moved, first, second)
+        each = concordance_rows(moved, first, second)
         scores[draw], errors[draw] = 0.5 + each.sum() / 2, np.linalg.norm(each)
-    null = rescaled(scores, errors, 0.5, at_guess)
-    error = float(np.linalg.norm(rows - (value - 0.5) * count))
+    null = null_of(scores, errors, 0.5, at_guess)
+    error = float(np.linalg.norm(rows - (value - 0.5) * paired))
     return Ranked(value, error, 0.5, null, float(np.std(scores)))
 
 
-def pair_rows(risk: Array, first: Rows, second: Rows) -> Array:
+def concordance_rows(risk: Array, first: Rows, second: Rows) -> Array:
     """Return of each row twice what its pairs add to the concordance above one half."""
     off = 0.5 * np.sign(risk[first] - risk[second]) / max(first.size, 1)
-    return np.bincount(first, off, risk.size) + np.bincount(second, off, risk.size)
+    found = np.bincount(first, off, risk.size) + np.bincount(second, off, risk.size)
+    return np.asarray(found, dtype=np.float64)
 
 
 def plain_interval(ranked: Ranked) -> tuple[float, float]:

@@ -18,8 +18,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import norm, rankdata
-from sklearn.linear_model import LogisticRegression
-from sklearn.preprocessing import SplineTransformer
 
 from atomlearn.core.data.parts import dense_part
 from atomlearn.core.interfaces import Array, Design, Mask, Rows, Task
@@ -32,21 +30,23 @@ from atomlearn.findings.ranking import (
     POWER,
     Ranked,
     comparable,
+    concordance_rows,
     correlation_interval,
     correlation_rows,
     guess_area,
-    pair_rows,
+    null_of,
     plain_interval,
-    rescaled,
 )
 from atomlearn.findings.verdict import (
     USEFUL,
     Verdict,
+    drawn_from,
     judged,
     measure,
     no_verdict,
     numbers_of,
     verdict_on,
+    with_curves,
 )
 from atomlearn.survival.target import checked_survival
 
@@ -67,8 +67,6 @@ N_PLANTED = 10
 #: correlation of 0.3 with numbers, an area of 0.65 of two classes alike, a concordance of 0.65.
 FEATURES_PLANTED = 2
 PLANTED = {"regression": USEFUL, "classification": 0.34, "survival": 0.45}
-#: Values from which on a covariate has a curve, and its knots where rows are many.
-MANY_VALUES, KNOTS = 6, 5
 
 #: Of (training rows, test rows, target or None, order of the features or None), decisions.
 Decide = Callable[[Rows, Rows, NDArray[Any] | None, Rows | None], Array]
@@ -151,7 +149,7 @@ class Trial:
         units = unit_numbers(len(self.values), self.groups, self.order)[test]
         if self.order is not None or np.unique(units).size < test.size:
             return self._of_units(test, decisions)
-        known, words = self._baseline(test.size)
+        known, words = with_curves(self.known, test.size)
         known = None if known is None else known[test]
         truth = self.values[test]
         found = verdict_on(self.task, truth, decisions, self.rng, ranks=self.ranks, known=known)
@@ -219,7 +217,9 @@ class Trial:
             if self.known is None:
                 order = permuted_rows(len(self.values), rng, self.groups)
             else:
-                values = self._drawn(rng)
+                values = drawn_from(
+                    with_curves(self.known, len(self.values))[0], self.task, self.values, rng
+                )
             again = self.decisions(parts, values, order)
             null.append(self._measure(self.values if values is None else values, *again))
             as_well = sum(_t(*one, self._asked[1]) >= t_value - 1e-12 for one in null)
@@ -232,36 +232,6 @@ class Trial:
         n_rows = sum(test.size for _, test in parts)
         found = self._judged(observed, null, n_rows, len(parts), words)
         return self._with_power(found, parts) if found.verdict == "no better" else found
-
-    def _drawn(self, rng: np.random.Generator) -> NDArray[Any]:
-        """Return targets as the covariates alone would have them: numbers, or codes of classes."""
-        known = standardized(self._baseline(len(self.values))[0])[0]
-        if self.task == "classification":
-            model = LogisticRegression(max_iter=1000).fit(known, self.values)
-            chances = np.cumsum(model.predict_proba(known), axis=1)
-            above = rng.random(len(chances))[:, None] > chances[:, :-1]
-            return np.asarray(model.classes_[above.sum(axis=1)])
-        beside = np.column_stack([np.ones(len(known)), known])
-        fit = beside @ np.linalg.lstsq(beside, self.values, rcond=None)[0]
-        return np.asarray(fit + rng.permutation(self.values - fit))
-
-    def _baseline(self, n_rows: int) -> tuple[Array | None, dict[str, str]]:
-        """Return what a guess knows, with curves where so many judged rows allow, and the words."""
-        if self.known is None:
-            return None, {}
-        many = [np.unique(column).size >= MANY_VALUES for column in self.known.T]
-        room = n_rows / 8 / max(sum(many), 1)
-        knots = KNOTS if room >= KNOTS + 1 else 2 if room >= 3 else 0
-        linear = "the covariates alone, each linearly"
-        if not knots or not any(many):
-            few = ": the rows are too few for curves of them" if any(many) else ""
-            return self.known, {"compared_with": linear + few}
-        curves = [self.known]
-        for column in self.known.T[many]:
-            ends = np.unique(np.quantile(column, np.linspace(0, 1, knots)))[:, None]
-            curves.append(SplineTransformer(knots=ends).fit_transform(column[:, None])[:, 1:])
-        told = "the covariates alone, with a cubic spline of each numeric one"
-        return np.hstack(curves), {"compared_with": told}
 
     def _judged(
         self,
@@ -278,12 +248,12 @@ class Trial:
         plain = np.arctanh(np.clip(scores, -0.999, 0.999)) if numbers else scores
         inflated = max(at_guess / np.median(errors), 1.0) if np.median(errors) > 0 else 1.0
         error = float(np.std(plain)) * inflated
-        null_scores = rescaled(scores, errors, baseline, at_guess)
+        null_scores = null_of(scores, errors, baseline, at_guess)
         ranked = Ranked(score, error, baseline, null_scores, float(np.std(scores)) or np.inf)
         interval = correlation_interval(ranked) if numbers else plain_interval(ranked)
         words = "as wide as scores of permuted rows spread"
         found = judged(ranked, interval, name, n_rows, words, n_folds, guess, draws)
-        return replace(found, how=found.how | self._baseline(n_rows)[1])
+        return replace(found, how=found.how | with_curves(self.known, n_rows)[1])
 
     @property
     def _asked(self) -> tuple[str, float, str]:
@@ -344,7 +314,7 @@ class Trial:
         some = np.arange(0, truth.size, -(-truth.size // MOST_PAIRED))
         first, second = comparable(checked_survival(truth[some]))
         added = np.zeros(truth.size)
-        added[some] = pair_rows(decisions[some, 0], first, second)
+        added[some] = concordance_rows(decisions[some, 0], first, second)
         return float(added.sum()) / 2 if first.size else float("nan"), added
 
     def _correlation(
@@ -358,7 +328,7 @@ class Trial:
             numbers = rankdata(numbers, axis=0)
             told = [rankdata(d, axis=0) / len(d) for d in told]
         known = np.repeat(np.eye(len(rows)), [r.size for r in rows], axis=0)
-        curves = self._baseline(every.size)[0]
+        curves = with_curves(self.known, every.size)[0]
         if curves is not None:
             known = np.hstack([known, curves[every]])
         decisions = np.concatenate(told)[:, : numbers.shape[1]]

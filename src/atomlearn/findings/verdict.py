@@ -8,9 +8,12 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import rankdata
+from sklearn.linear_model import LogisticRegression
+from sklearn.preprocessing import SplineTransformer
 
 from atomlearn.core.interfaces import Array, Task
 from atomlearn.estimators.survival import Baseline
+from atomlearn.findings.precision import standardized
 from atomlearn.findings.ranking import (
     LEVEL,
     POWER,
@@ -26,6 +29,8 @@ from atomlearn.survival.target import checked_survival
 #: How far from a guess to perfection a signal is that should be seen: a correlation of 0.3, an area
 #: of 0.65. Where it would be missed more often than once in five times, rows are too few.
 USEFUL = 0.3
+#: Knots of the curve of a covariate where rows are many; one with fewer values has none.
+KNOTS = 5
 
 Word = Literal["better", "no better", "too few rows to tell"]
 
@@ -250,6 +255,43 @@ def verdict_on(
         if ranked is None:
             return no_verdict("the held-out rows have no two times whose order is known")
     return judged(ranked, area_interval(ranked, int(fewest)), name, len(truth), words)
+
+
+def with_curves(known: Array | None, n_rows: int) -> tuple[Array | None, dict[str, str]]:
+    """Return what a guess knows, with a curve of each number where so many judged rows allow it.
+
+    And what it is, in words, none where nothing is known.
+    """
+    if known is None:
+        return None, {}
+    many = [np.unique(column).size > KNOTS for column in known.T]
+    room = n_rows / 8 / max(sum(many), 1)
+    knots = KNOTS if room > KNOTS else 2 if room >= 3 else 0
+    if not knots or not any(many):
+        few = ": the rows are too few for curves of them" if any(many) else ""
+        return known, {"compared_with": f"the covariates alone, each linearly{few}"}
+    curves = [known]
+    for column in known.T[many]:
+        ends = np.unique(np.quantile(column, np.linspace(0, 1, knots)))[:, None]
+        curves.append(SplineTransformer(knots=ends).fit_transform(column[:, None])[:, 1:])
+    told = "the covariates alone, with a cubic spline of each numeric one"
+    return np.hstack(curves), {"compared_with": told}
+
+
+def drawn_from(
+    known: Array | None, task: Task, values: NDArray[Any], rng: np.random.Generator
+) -> NDArray[Any]:
+    """Return targets as the covariates alone would have them: numbers, or codes of classes."""
+    assert known is not None
+    scaled = standardized(known)[0]
+    if task == "classification":
+        model = LogisticRegression(max_iter=1000).fit(scaled, values)
+        chances = np.cumsum(model.predict_proba(scaled), axis=1)
+        above = rng.random(len(chances))[:, None] > chances[:, :-1]
+        return np.asarray(model.classes_[above.sum(axis=1)])
+    beside = np.column_stack([np.ones(len(scaled)), scaled])
+    fit = beside @ np.linalg.lstsq(beside, values, rcond=None)[0]
+    return np.asarray(fit + rng.permutation(values - fit))
 
 
 def _numbers(name: str, given: ArrayLike) -> Array:

@@ -2,7 +2,7 @@
 
 from atomlearn.reports.best_subset import BoundsDisplay
 from atomlearn.reports.content import Content
-from atomlearn.reports.data_displays import CalibrationDisplay
+from atomlearn.reports.data_displays import CalibrationDisplay, CoverageDisplay
 from atomlearn.reports.displays import (
     CoefficientDisplay,
     ConvergenceDisplay,
@@ -31,6 +31,7 @@ __all__ = [
     "CoefficientDisplay",
     "Content",
     "ConvergenceDisplay",
+    "CoverageDisplay",
     "GroupsDisplay",
     "InteractionsDisplay",
     "MatrixDisplay",

@@ -299,7 +299,8 @@ class Content:
         """The scores beside the verdict, of the terminal and of the page: a line here adds one."""
         scores = () if self.held_out is None else self.held_out.scores
         others = [score.figure for score in scores if score.name != self.verdict.score_name]
-        return [(f"{self.verdict.kind} {name}", *shown) for name, *shown in others]
+        kind = self.verdict.kind
+        return [(f"{kind} {name}", shown, against) for name, shown, against in others]
 
     @property
     def recalls(self) -> list[tuple[str, int, float]]:

@@ -22,6 +22,9 @@ from atomlearn.reports.drawing import (
     names_on,
 )
 
+#: Rows from which on shares are of tenths of them, and from which on there are any.
+MANY_ROWS, ENOUGH_ROWS = 100, 50
+
 
 @dataclass
 class SharesDisplay(Display):
@@ -238,3 +241,72 @@ class PredictionDisplay(Display):
         ax.plot(ends, ends, color=OTHERS, linestyle="--")
         ax.scatter(truth, predicted, **{"s": 12, "alpha": 0.5, "lw": 0, **options})
         ax.set(xlabel="true value", ylabel="predicted value")
+
+
+@dataclass
+class CoverageDisplay(Display):
+    """Share of targets inside their intervals, by tenths of the prediction.
+
+    predicted, held : (n_rows,), predictions, and whether the target is in its interval; share :
+    that was asked for.
+
+    Examples
+    --------
+    >>> import matplotlib
+    >>> matplotlib.use("agg")
+    >>> from sklearn.datasets import load_diabetes
+    >>> from atomlearn import AtomicRegressorCV, reports
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> search = AtomicRegressorCV(n_alphas=5).fit(X[:300], y[:300])
+    >>> reports.CoverageDisplay.from_estimator(search, X[300:], y[300:]).shares.size
+    10
+    """
+
+    predicted: Array
+    held: NDArray[np.bool_]
+    share: float = 0.9
+    title = "Intervals by tenths of the prediction"
+    about = (
+        "Held-out rows from the lowest tenth of predictions to the highest: the share of targets "
+        "within the interval that holds 90% of all of them, with a standard error. Where a part "
+        "is below the dashed line, intervals of such rows say too much."
+    )
+    part = "prediction"
+    needs = "gives no intervals; fit a search of numbers: AtomicRegressorCV()"
+
+    @classmethod
+    def of_estimator(cls, estimator: Any, X: Any, y: Any, names: Any) -> Self | None:
+        """Return the shares on these rows: not those that the estimator was fitted to."""
+        try:
+            predicted, low, high = estimator.predict(X, interval=0.9)
+        except (TypeError, ValueError):
+            return None
+        truth = np.asarray(y)
+        return cls(predicted, (low <= truth) & (truth <= high))
+
+    @classmethod
+    def of_errors(cls, truth: Array, predicted: Array) -> Self:
+        """Return the shares of intervals of one width, made from all of these errors."""
+        errors = np.abs(truth - predicted)
+        return cls(predicted, errors <= np.quantile(errors, 0.9, method="higher"))
+
+    @property
+    def parts(self) -> list[NDArray[np.int64]]:
+        """The rows of each tenth; of fewer than a hundred rows of each fifth."""
+        count = 10 if len(self.predicted) >= MANY_ROWS else 5
+        return np.array_split(np.argsort(self.predicted, kind="stable"), count)
+
+    @property
+    def shares(self) -> Array:
+        """The share of each part that its intervals hold."""
+        return np.array([np.mean(self.held[rows]) for rows in self.parts])
+
+    def _draw(self, ax: Any, options: dict[str, Any]) -> None:
+        shares, sizes = self.shares, np.array([len(rows) for rows in self.parts])
+        errors = np.sqrt(self.share * (1 - self.share) / sizes)
+        middles = [float(np.mean(self.predicted[rows])) for rows in self.parts]
+        places = np.arange(shares.size)
+        ax.errorbar(places, shares, errors, **{"fmt": "o", "color": SERIES[0], **options})
+        ax.axhline(self.share, linestyle="--", color=OTHERS)
+        ax.set_xticks(places, [f"{value:.3g}" for value in middles], fontsize="x-small")
+        ax.set(xlabel="mean prediction of the part", ylabel="share inside", ylim=(0, 1.05))

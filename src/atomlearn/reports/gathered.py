@@ -119,8 +119,8 @@ class Fits:
     y: NDArray[Any]
     rng: int
     dependence: dict[str, Any]
-    n_resamples: int | None = None
     repeated: Rows | None = None
+    n_resamples: int | None = None
 
 
 def half_fits(fits: Fits, view: View) -> list[Half]:
@@ -235,22 +235,17 @@ def content_of(
     where they are known; looks : whether the data are looked at; missing : values of columns that
     were filled in; more : fields of ``Content``.
     """
-    labels, is_times = view.labels, y.dtype.names is not None
     found, covariates = without_covariates([*map(known, selected_of(view))], free)
     proof = SubsetProof.of(view, held_out is not None and held_out.refitted)
     found = with_twins(view, found, (lambda: proof.twins) if proof else asked) if looks else found
     selected = _with_shares(found, stability or (shares(halves) if halves else None))
-    warned, questions, boxes = list[str](), list[str](), list[BoxesDisplay]()
-    if looks:
-        columns = [*single_inputs(view, selected).values()]
-        given = view.inputs, y, labels, columns, view.names, target, missing
-        (warned, questions), boxes = suspects(*given), boxes_of(view, y, selected)
+    warned, asks, boxes = _seen(view, y, selected, target, missing) if looks else ([], [], [])
     places = along_chromosomes(view, y, selected, positions)
     groups = None if "groups" in more else groups_of(view.model, selected)
     pictures = [places, groups, *boxes, ValidationDisplay.of_estimator(view.model), path]
     return Content(
         target=target,
-        task="survival" if is_times else "classification" if labels else "regression",
+        task="survival" if y.dtype.names else "classification" if view.labels else "regression",
         n_samples=view.inputs.shape[0],
         n_inputs=view.offered,
         n_features=(view.map.n_terms if view.is_mapped else view.offered) - len(free),
@@ -260,16 +255,20 @@ def content_of(
         fits=_fits_of(outputs, results, gaps),
         goal=float(view.model.tol) if results else 0.0,
         held_out=held_out,
-        class_counts=tuple((label, int(np.sum(y == at))) for at, label in enumerate(labels or ())),
+        class_counts=_class_counts(view, y),
         curves=curves_of(view, selected, halves, outputs),
         evidence=[picture for picture in pictures if picture is not None],
         scale=_scale_of(view),
         proof=proof,
         **_seen_data(view, y, target, selected, missing) if looks and view.inputs.listable else {},
         warnings=(*(held_out.warnings if held_out else ()), *warned),
-        questions=tuple(questions),
+        questions=tuple(asks),
         **more,
     )
+
+
+def _class_counts(view: View, y: NDArray[Any]) -> tuple[tuple[str, int], ...]:
+    return tuple((label, int(np.sum(y == at))) for at, label in enumerate(view.labels or ()))
 
 
 def _fits_of(
@@ -311,6 +310,19 @@ def _seen_data(
     if view.classes is None and y.ndim == 1 and y.dtype.names is None:
         columns.insert(0, Profile.of(target, y.astype(np.float64), 0))
     return {"columns": columns, "rows": facts_of(view.inputs, missing)}
+
+
+def _seen(
+    view: View,
+    y: NDArray[Any],
+    selected: Sequence[SelectedFeature],
+    target: str,
+    missing: Mapping[str, int],
+) -> tuple[list[str], list[str], list[BoxesDisplay]]:
+    """Return what is odd about the data, questions to the reader, and features in each class."""
+    columns = [*single_inputs(view, selected).values()]
+    odd = suspects(view.inputs, y, view.labels, columns, view.names, target, missing)
+    return *odd, boxes_of(view, y, selected)
 
 
 def groups_of(model: Any, selected: Sequence[SelectedFeature]) -> GroupsDisplay | None:

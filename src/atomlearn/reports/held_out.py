@@ -33,7 +33,12 @@ from atomlearn.findings.held_out import (
     split_of,
 )
 from atomlearn.reports.content import HeldOut, Score
-from atomlearn.reports.data_displays import PredictionDisplay, curves_of_classes
+from atomlearn.reports.data_displays import (
+    ENOUGH_ROWS,
+    CoverageDisplay,
+    PredictionDisplay,
+    curves_of_classes,
+)
 from atomlearn.reports.drawing import Display
 from atomlearn.reports.gathered import Fits
 from atomlearn.reports.survival_displays import CalibratedAtDisplay, SurvivalDisplay
@@ -146,7 +151,7 @@ def told_of_rows(
     its own: decisions are compared within them.
     """
     if task == "survival":
-        records, risk = checked_survival(truth), within(told, folds)[:, 0]
+        records, risk = checked_survival(truth), ranks_within(told, folds)[:, 0]
         index = concordance(records, risk)
         score = Score("concordance", index, 0.5, "a guess", False)
         pictures: list[Display] = [SurvivalDisplay(records, risk)]
@@ -155,12 +160,14 @@ def told_of_rows(
         return {"scores": () if np.isnan(index) else (score,), "displays": pictures}
     if task == "regression":
         told = told.reshape(truth.shape)
-        drawn = [PredictionDisplay(truth, told)] if truth.ndim == 1 else []
+        drawn: list[Display] = [PredictionDisplay(truth, told)] if truth.ndim == 1 else []
+        if truth.ndim == 1 and truth.size >= ENOUGH_ROWS and np.ptp(told):
+            drawn.append(CoverageDisplay.of_errors(truth, told))
         return {"scores": scores_of_numbers(trained, truth, told), "displays": drawn}
     n_classes = max(2, len(outputs))
     if called is None:
         called = (told[:, 0] > 0).astype(np.int64) if n_classes == 2 else np.argmax(told, axis=1)
-    told = within(told, folds)
+    told = ranks_within(told, folds)
     counts = confusion_matrix(truth, called, labels=range(n_classes))
     return {
         "scores": scores_of_classes(trained, truth, called, told, n_classes),
@@ -169,7 +176,7 @@ def told_of_rows(
     }
 
 
-def within(told: Array, sizes: Sequence[int]) -> Array:
+def ranks_within(told: Array, sizes: Sequence[int]) -> Array:
     """Return decisions as they are of one model; of several their ranks within the rows of each."""
     if len(sizes) < 2:
         return told

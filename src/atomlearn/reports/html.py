@@ -14,6 +14,7 @@ from itertools import groupby
 from types import ModuleType
 from typing import Any
 
+from atomlearn.findings.verdict import Verdict
 from atomlearn.reports.content import Content
 from atomlearn.reports.drawing import MOST_POINTS, percent, svg_of
 from atomlearn.reports.tables import considered_words
@@ -92,15 +93,23 @@ def verdict_words(content: Content) -> list[str]:
         f"{target} better than {verdict.guess}.",
     }[verdict.verdict]
     rows = f"{verdict.n_rows:,} rows"
-    second = f"On {rows}: {verdict.evidence}, that is, {p_words(verdict.p_value)}"
+    second = f"On {rows}: {verdict.evidence}, that is, {p_words(verdict)}"
     if verdict.critical > verdict.baseline:  # else no score is better than another
         article = "An" if verdict.score_name == "AUC" else "A"
         name, least = verdict.score_name, verdict.critical
         second += f" {article} {name} above {least:.3f} would count as better than chance."
     words = [first, second]
+    if "compared_with" in verdict.how:
+        words.append(f"It is compared with {verdict.how['compared_with']}.")
+    signal = "a correlation of 0.3" if verdict.baseline == 0.0 else f"{_useful(verdict)} of 0.65"
     if verdict.power is not None:
         share = f"{verdict.power:.0%} of the trials"
-        words.append(f"A signal of a useful size, put into these data, was found in {share}.")
+        words.append(f"A signal with {signal}, put into these data, was found in {share}.")
+    elif verdict.verdict == "no better":
+        words.append(
+            f"A model that predicts with {signal} would have been told from a guess with a "
+            "probability of 80% or more."
+        )
     if content.again:
         # The features shown are not those scored: a reader of the box alone has to know that.
         words.append(
@@ -109,11 +118,16 @@ def verdict_words(content: Content) -> list[str]:
     return words
 
 
-def p_words(p_value: float) -> str:
+def _useful(verdict: Verdict) -> str:
+    return f"{'an' if 'AUC' in verdict.score_name[:3] else 'a'} {verdict.score_name}"
+
+
+def p_words(verdict: Verdict) -> str:
     """Return in words how often a guess does as well."""
-    times = 1.0 / max(p_value, 1e-12)
-    often = f"once in {times:,.0f} times" if p_value < 0.5 else "about as often as not"
-    return f"random labels do this well {often}."
+    times = 1.0 / max(verdict.p_value, 1e-12)
+    often = f"once in {times:,.0f} times" if verdict.p_value < 0.5 else "about as often as not"
+    often = f"at most {often}" if verdict.at_most else often
+    return f"targets that have nothing to do with the features do this well {often}."
 
 
 def _meaning(content: Content) -> list[str]:

@@ -112,11 +112,7 @@ def report(
     files_of_run(place.parent, ["summary.json"])
     content = content_of_matrix(estimator, X, feature_names)
     if content is None:
-        repeated = None if is_opened(X) else repeated_rows(X)
-        if order is None:
-            groups = joined(len(y), groups, repeated)
-        dependence = {"groups": groups, "order": order}
-        fits = Fits(estimator, X, np.asarray(y), rng, dependence, n_resamples, repeated)
+        fits = Fits(estimator, X, np.asarray(y), rng, *_rows_of(X, groups, order), n_resamples)
         view, names = view_of(estimator, X, feature_names), target_names(y)
         target = target or (names[0] if len(names) == 1 else "the target")
         outputs = outputs_of(view, target, names)
@@ -138,6 +134,14 @@ def report(
     summary = summary_text(replace(content, files=tuple(dict.fromkeys(kept))))
     write_together(place.parent, {"summary.json": summary, place.name: report_html(content)})
     return content
+
+
+def _rows_of(X: Any, groups: Any, order: Any) -> tuple[dict[str, Any], Any]:
+    """Return which rows belong together, as told or as they repeat each other, and these."""
+    repeated = None if is_opened(X) else repeated_rows(X)
+    if order is None and repeated is not None:
+        groups = joined(repeated.size, groups, repeated)
+    return {"groups": groups, "order": order}, repeated
 
 
 def _content_of_model(

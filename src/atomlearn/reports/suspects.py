@@ -13,6 +13,7 @@ from scipy.stats import rankdata, t
 
 from atomlearn.core.data.standardized import column_moments
 from atomlearn.core.interfaces import Array, Columns, Design, Mask, Rows
+from atomlearn.findings.ranking import LEVEL
 from atomlearn.reports.drawing import MOST_NAMED
 
 #: From this correlation of ranks on (2 AUC - 1 for classes) one column alone tells the target so
@@ -54,7 +55,9 @@ def suspects(
             few = looked.size + 10 > rows.size  # more columns than rows make up any target
             among = np.flatnonzero(mine) if few else np.arange(looked.size)
             found += adding_up(X[:, among], y[rows], [known[at] for at in among], target)
-        found += made_of(X, y[rows], classes, known, target, missing if rows.size == y.size else {})
+        found += parts_of_target(
+            X, y[rows], classes, known, target, missing if rows.size == y.size else {}
+        )
         found += aggregates(X, y[rows], classes, known, target)
         for same, told in _leaks(X, y[rows], classes, mine, known, design.shape[1]):
             (found if same else asked).append(told)
@@ -125,7 +128,7 @@ def _leaks(
     return found[:10]
 
 
-def made_of(
+def parts_of_target(
     X: Array,
     y: NDArray[Any],
     classes: Sequence[str] | None,
@@ -295,3 +298,13 @@ def repeating(repeated: Rows, together: bool) -> str:
     if not together:
         what = "held-out rows that repeat an earlier one do not count"
     return f"{again:,} of {repeated.size:,} rows repeat another one, exactly or nearly: {what}"
+
+
+def drifting(p_value: float) -> list[str]:
+    """Return what to say of errors that grow along a series."""
+    if p_value > LEVEL:
+        return []
+    return [
+        f"errors of held-out rows grow along --order (p = {p_value:.2g}): intervals of "
+        "`atomlearn predict --interval` hold fewer of later targets than they say"
+    ]

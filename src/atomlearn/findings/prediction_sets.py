@@ -1,0 +1,152 @@
+"""prediction_sets: intervals and sets of labels with a share of its own in parts of the rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import StratifiedKFold, cross_val_predict
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from atomlearn.core.data.parts import dense_part
+from atomlearn.core.interfaces import Array, Design, Mask, check_share
+from atomlearn.designs import as_design
+from atomlearn.estimators.prediction_sets import OutOfFold
+
+#: Probabilities of the classifier of old and new rows are kept between this and one less it.
+LEAST_CHANCE = 0.01
+
+
+def prediction_sets(
+    search: Any,
+    X: Any,
+    y: ArrayLike,
+    X_new: Any,
+    share: float = 0.9,
+    *,
+    by: Any = None,
+    shift: bool = False,
+) -> tuple[NDArray[Any], ...]:
+    """Return predictions with intervals, or sets of labels, that hold a share in parts of the rows.
+
+    ``search.predict(X_new, interval=share)`` holds its share of all rows together: of a rare class,
+    or of one hospital, it may hold far fewer. Here the errors of each part make the sets of that
+    part (Mondrian sets), or errors count as new rows are like them.
+
+    Parameters
+    ----------
+    search : fitted ``AtomicRegressorCV`` or ``AtomicClassifierCV``
+    X, y : what it was fitted to
+    X_new : (n_new, n_features)
+    share : float in (0, 1)
+    by : "class", or a pair of arrays, optional
+        Of what parts the share is held: of each class; or of rows with one value, (values of the
+        rows of X, values of the rows of X_new), such as one column of both. A part of fewer than
+        1 / (1 - share) rows says nothing: intervals are infinite, sets hold all labels.
+    shift : bool
+        Whether rows count by how much more often rows like them are among X_new than among X: by
+        the odds of a logistic regression on the columns that the fits use, made without the fold of
+        the row. Then the share is of rows that come from where X_new comes from, if only x has
+        changed, the target given x has not, and these odds are right.
+
+    Returns
+    -------
+    prediction, lower, upper : (n_new,) of numbers and counts
+    label, set : (n_new,), (n_new, n_classes) of classes
+
+    Notes
+    -----
+    From the fits without each fold (see ``predict``). A share is held on average over data and new
+    rows of the part, if these are exchangeable with the rows of the part; the theorem promises
+    2 share - 1, for folds that chose nothing, and what is seen is near the share.
+
+    References
+    ----------
+    V. Vovk, A. Gammerman, G. Shafer. Algorithmic Learning in a Random World. Springer, 2005
+    (Mondrian). R. J. Tibshirani, R. F. Barber, E. J. Candes, A. Ramdas. Conformal prediction under
+    covariate shift. NeurIPS 2019.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from atomlearn import AtomicClassifierCV, findings
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.standard_normal((400, 5))
+    >>> y = (X[:, 0] + rng.standard_normal(400) > 1.8).astype(int)  # a rare class
+    >>> search = AtomicClassifierCV(n_alphas=5).fit(X[:300], y[:300])
+    >>> label, held = findings.prediction_sets(search, X[:300], y[:300], X[300:], by="class")
+    >>> held.shape
+    (100, 2)
+    """
+    check_share("share", share, 0.9)
+    known = vars(search).get("_out_of_fold")
+    if known is None:
+        raise ValueError(
+            f"prediction_sets is of a fitted search with rows left out of each fold, such as "
+            f"AtomicRegressorCV().fit(X, y); got {type(search).__name__}"
+        )
+    predicted = search.predict(X_new)
+    of_classes, by_class = known.loss.task == "classification", str(by) == "class"
+    if known.loss.task == "survival" or (by_class and not of_classes) or (by is not None and shift):
+        raise ValueError(
+            f"prediction_sets: by={by!r:.40} and shift={shift} for a {known.loss.task}; by='class' "
+            "is of classes, by and shift are one or the other, and of times take predict(interval=)"
+        )
+    old, design = as_design(X), search._expanded(as_design(X_new))
+    wanted: Any = share
+    if shift:
+        known, wanted = _shifted(known, search._expanded(old), design, share)
+    if by_class:
+        codes = np.searchsorted(search.classes_, np.asarray(y))[known.rows]
+        each = [known.among(codes == code).sets(design, share, None) for code in np.unique(codes)]
+        return predicted, np.stack([held[:, code] for code, held in enumerate(each)], axis=1)
+    found: list[Any] = []
+    for own, its in _parts(known, by, old.shape[0], len(predicted)):
+        if of_classes:
+            ends: tuple[Any, ...] = (own.sets(design, wanted, None),)
+        else:
+            ends = tuple(e.reshape(predicted.shape) for e in own.interval(design, wanted, None))
+        found = found or [np.empty_like(end) for end in ends]
+        for end, mine_of in zip(found, ends, strict=True):
+            end[its] = mine_of[its]
+    return predicted, *found
+
+
+def _parts(known: OutOfFold, by: Any, n_old: int, n_new: int) -> Iterator[tuple[OutOfFold, Mask]]:
+    """Yield the fits with the errors of each part, and the new rows of it."""
+    if by is None:
+        yield known, np.ones(n_new, dtype=bool)
+        return
+    values, of_new = (np.asarray(given) for given in by)
+    if values.shape != (n_old,) or of_new.shape != (n_new,):
+        raise ValueError(
+            f"by must be 'class' or two arrays, of {n_old} and {n_new} rows, got shapes "
+            f"{values.shape} and {of_new.shape}"
+        )
+    for one in np.unique(of_new):
+        yield known.among(values[known.rows] == one), of_new == one
+
+
+def _shifted(
+    known: OutOfFold, old: Design, new: Design, share: float
+) -> tuple[OutOfFold, NDArray[Any]]:
+    """Return the fits with rows that count by the odds of the new data, and the mass each needs."""
+    columns = known.columns if known.columns.size else np.arange(1)
+    X = np.vstack([dense_part(design, columns) for design in (old, new)])
+    is_new = np.repeat([0, 1], [old.shape[0], new.shape[0]])
+    model = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
+    cv = StratifiedKFold(max(2, min(5, new.shape[0])), shuffle=True, random_state=0)
+    chance = cross_val_predict(model, X, is_new, cv=cv, method="predict_proba")[:, 1]
+    chance = np.clip(chance, LEAST_CHANCE, 1 - LEAST_CHANCE)
+    odds: Array = chance / (1 - chance) * old.shape[0] / new.shape[0]
+    mass = known.mass * odds[known.rows]
+    scale = known.mass.sum() / mass.sum()
+    # All rows hold units / (units + 1) of the mass before, the new one the rest, by its own odds.
+    rest = (1.0 - known.mass.sum()) * scale * odds[old.shape[0] :]
+    total = known.mass.sum() + rest
+    return replace(known, mass=mass * scale), share * total
