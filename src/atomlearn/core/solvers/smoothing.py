@@ -129,7 +129,7 @@ class SmoothedSteps(Solver):
         smooth, known = at.of(problem), state.certificate
         v = smooth.negative_gradient(state.prediction)
         exact = _exact(problem, smooth, state, v)
-        # What rounding leaves open in the smooth problem no step of it closes. That is more where the
+        # What rounding leaves open in the smooth problem no step of it closes. It is more where the
         # width is small, as slopes are residuals in units of it: then it grows again.
         enough = max(ENOUGH * exact.gap, 2.0 * known.rounding)
         last = math.inf if at.certificate is None else at.certificate.gap
