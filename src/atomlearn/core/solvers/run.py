@@ -36,7 +36,7 @@ LAST_POINT |= {Status.COLUMN_LIMIT, Status.SELECTED}
 CUT = (Status.INTERRUPTED, Status.TIME_LIMIT)
 #: Problems of fewer entries are proved in some hundred steps of masters, or are held by rounding:
 #: after so many steps, one or two seconds, they have stalled. A step of the solver adds two.
-SMALL, MOST_WORK, MORE_WORK = 10_000, 8000, 2
+SMALL, MOST_WORK, MORE_WORK = 10_000, 4000, 2
 
 
 class How(NamedTuple):
