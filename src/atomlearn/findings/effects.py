@@ -355,8 +355,9 @@ def _carved(
     signs = np.concatenate([[0.0], np.sign(weights)])
     signs[1 + np.flatnonzero(np.isin(columns, data.free))] = 0.0
     # The spread by which the model has the error that other rows give the coefficient.
-    spreads = other.spread * np.diag(_chosen(data, other)) / np.diag(other.covariance)
-    spreads = _widened(spreads, other.left, level)
+    model, chosen = np.diag(other.covariance), np.diag(_chosen(data, other))
+    ratio = np.divide(chosen, model, out=np.zeros(model.size), where=model > 0)
+    spreads = _widened(other.spread * ratio, other.left, level)
     one, selecting = la.pinvh(whole.information), la.pinvh(step.information)
     d, c = step.values - whole.values, step.values - b
     return [
