@@ -32,7 +32,7 @@ RISING = STRENGTHS[1::2]
 #: A number of features is as good as the best within so many standard errors of their difference,
 #: or such a share of what the best gains over none. None is chosen unless such a share of the folds
 #: gains, and on average more than so many standard errors. On 16 real sets the mean AUC (or R^2)
-#: is .003 below that of the best number, and of 10 to 20 false features of made tables few are left.
+#: is .003 below that of the best number; of 10 to 20 false features of made tables few are left.
 AS_GOOD, SHARE_OF_GAIN = 1.5, 0.01
 SHARE_OF_FOLDS, CHANCE = 0.8, 0.45
 

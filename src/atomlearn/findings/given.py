@@ -142,7 +142,7 @@ class Step:
         )
         weighed = W[:, None] * X
         A = Z.T @ weighed
-        inverse: Array = la.pinv(A)
+        inverse = np.asarray(la.pinv(A), dtype=np.float64)
         values = b + inverse @ Z.T @ r
         model = spread * inverse @ (Z.T @ (W[:, None] * Z)) @ inverse.T
         # Coefficients of the predictions that are none of b have no part in the leverage.
