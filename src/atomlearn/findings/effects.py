@@ -326,12 +326,19 @@ def line_of_lasso(estimator: Any, X: Any, y: Any, data: Given) -> LassoLine:
 
 
 def _told(
-    estimator: Any, data: Given, columns: Columns, rows: Any, level: float, how: Any, *groups: Any
+    estimator: Any,
+    data: Given,
+    columns: Columns,
+    rows: Any,
+    level: float,
+    how: Any,
+    groups: tuple[Columns, ...] = (),
+    p_values: Array | None = None,
 ) -> Estimates:
     """Return the estimates of rows of values, ends and p-values, as the model has them beside."""
     values, *ends, p = np.reshape(rows, (-1, 4)).T
     known = columns, _coefficients(estimator, columns), values, np.column_stack(ends), p
-    return Estimates(*known, level, how, *groups, by_group=data.units is not None)
+    return Estimates(*known, level, how, groups, p_values, data.units is not None)
 
 
 def _carved(
