@@ -36,6 +36,7 @@ import numpy as np
 
 from benchmarks.certificate.drawn import LIMIT, Task, draw
 from benchmarks.certificate.further import draw_further
+from benchmarks.certificate.later import FIRST, draw_later
 
 HANG = 30
 #: One seed in so many is of the further kinds.
@@ -118,7 +119,9 @@ def solved(seed: int) -> dict[str, Any]:
     signal.signal(signal.SIGALRM, ring)
     signal.setitimer(signal.ITIMER_REAL, HANG)
     try:
-        task = draw_further(seed) if seed % FURTHER == FURTHER - 1 else draw(seed)
+        later = seed >= FIRST and seed % FURTHER < FURTHER // 2
+        drawn = draw_further if seed % FURTHER == FURTHER - 1 else draw
+        task = draw_later(seed) if later else drawn(seed)
         kind = task.kind
         row = judge(task, np.random.default_rng([8, seed]))
     except Hang:

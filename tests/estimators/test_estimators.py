@@ -20,7 +20,18 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
-from atomlearn import AtomicClassifier, AtomicRegressor, norms, solve, solvers
+from atomlearn import (
+    AtomicClassifier,
+    AtomicRegressor,
+    AtomicRegressorCV,
+    FeatureGenerator,
+    StabilitySelector,
+    SubsetRegressor,
+    norms,
+    solve,
+    solvers,
+)
+from atomlearn.core.data.coefficients import packed, unpacked
 from atomlearn.designs import DenseDesign
 from atomlearn.losses import as_loss
 from atomlearn.result import Status
@@ -87,6 +98,19 @@ def test_l1_logistic_is_logistic_regression() -> None:
     np.testing.assert_allclose(ours.coef_, theirs.coef_, atol=2e-4)
     np.testing.assert_allclose(ours.predict_proba(X), theirs.predict_proba(X), atol=1e-4)
     np.testing.assert_array_equal(ours.predict(X), theirs.predict(X))
+
+
+def test_class_weights_count_in_the_c_of_logistic_regression() -> None:
+    X, y = labels()
+    each = np.where(y == "yes", 7.0, 1.0) * np.random.default_rng(3).uniform(0.5, 2.0, y.size)
+    how: Any = {"class_weight": {"yes": 7.0}, "fit_intercept": False}
+    weight = each / np.where(y == "yes", 7.0, 1.0)
+    ours = AtomicClassifier(alpha=1 / (0.5 * each.sum()), tol=1e-9, **how).fit(X, y, weight)
+    solver: Any = {"l1_ratio": 1.0, "solver": "liblinear", "tol": 1e-10, "max_iter": 10_000}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        theirs = LogisticRegression(C=0.5, **solver, **how).fit(X, y, weight)
+    np.testing.assert_allclose(ours.coef_, theirs.coef_, atol=1e-3)
 
 
 def test_l1_squared_hinge_is_linear_svc() -> None:
@@ -416,3 +440,48 @@ def test_class_weights_must_be_usable() -> None:
         AtomicClassifier(class_weight={"yes": -1.0, "no": 1.0}).fit(X, y)
     with pytest.raises(ValueError, match="class_weight"):
         AtomicClassifier(class_weight="equal").fit(X, y)
+
+
+def test_a_pickle_takes_no_room_for_zeros() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((30, 20_000)).astype(np.float32)
+    y = X[:, 5].astype(np.float64)
+    for model, target in (
+        (AtomicRegressor(alpha=0.5), y),
+        (AtomicRegressorCV(n_alphas=4, cv=3), y),
+        (AtomicClassifier(alpha=0.3), y > 0),
+        (FeatureGenerator(1), y > 0),
+        (SubsetRegressor(1, time_limit=2.0), y),
+        (StabilitySelector(AtomicRegressor(alpha=0.5), 4, rng=0), y),
+    ):
+        model.fit(X, target)
+        held = pickle.dumps(model)
+        assert len(held) < 15_000, type(model).__name__
+        again = pickle.loads(held)
+        for name, value in vars(model).items():
+            if isinstance(value, np.ndarray):
+                found = getattr(again, name)
+                assert found.dtype == value.dtype
+                np.testing.assert_array_equal(found, value, err_msg=name)
+
+
+@pytest.mark.parametrize(
+    "array",
+    [
+        np.array([0.0, -0.0, 2.0] + [0.0] * 40),
+        np.zeros((40, 3), dtype=np.float32),
+        np.eye(40, dtype=np.int8),
+        np.zeros(50, dtype=bool),
+        np.full(9, np.nan),
+        np.zeros(0),
+        np.array(3.0),
+        np.array(["a", "b"]),
+    ],
+)
+def test_packed_arrays_are_the_same_to_the_bit(array: np.ndarray) -> None:
+    [found] = unpacked(packed({"a": array})).values()
+    assert (found.dtype, found.shape, found.tobytes()) == (
+        array.dtype,
+        array.shape,
+        array.tobytes(),
+    )

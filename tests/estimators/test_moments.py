@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -69,3 +71,21 @@ def test_what_sums_do_not_tell_is_refused(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr("atomlearn.estimators.moments.LIMITS", few)
     with pytest.raises(ValueError, match="of 12 columns"):
         AtomicRegressor().partial_fit(X, y)
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+def test_what_the_sums_lose_belongs_to_the_gap(intercept):
+    """A fit that is perfect but for rounding: the constant is a difference of large sums."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((30, 3))
+    y = 1e6 * X @ [1.0, -2.0, 0.5] + (3e6 if intercept else 0.0)
+    with warnings.catch_warnings(action="ignore"):
+        model = AtomicRegressor(alpha=1e-9, fit_intercept=intercept).partial_fit(X, y)
+    w, b = [Fraction(float(one)) for one in model.coef_], Fraction(model.intercept_)
+    total = Fraction(0)
+    for row, target in zip(X, y, strict=True):
+        linear = b + sum(Fraction(float(x)) * c for x, c in zip(row, w, strict=True))
+        total += (Fraction(float(target)) - linear) ** 2
+    exact = total / 60 + Fraction(1e-9) * sum(map(abs, w))
+    assert abs(exact - Fraction(model.objective_)) <= Fraction(model.gap_)
+    assert model.status_.is_converged == (model.gap_ <= 1e-6 * model.objective_)

@@ -12,9 +12,10 @@ from scipy.stats import norm as normal
 from scipy.stats import t as student
 from sklearn.base import BaseEstimator
 from sklearn.feature_selection import SelectorMixin
-from sklearn.linear_model import LinearRegression
+from sklearn.linear_model import Lasso, LinearRegression
 
 from atomlearn import AtomicClassifier, AtomicRegressor, AtomicRegressorCV, report
+from atomlearn.designs import as_design
 from atomlearn.estimators.dependent_rows import held_out
 from atomlearn.findings import estimates, power
 from atomlearn.findings.carving import carved
@@ -43,6 +44,36 @@ def test_directions_keep_the_bound_of_their_level_and_leave_covariates_out() -> 
         assert cosine[others].max() <= np.sqrt(2 * np.log(20) / 150) * 1.01
         assert cosine[7] < 1e-3  # a covariate has nothing in common with it
         assert cosine[[0, 4]].max() > 0.5  # nor is anything of its own group taken off
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_path_ends_where_its_error_has_grown_by_a_quarter_from_the_bound_of_noise(
+    seed: int,
+) -> None:
+    """The rule of Zhang and Zhang over lassos of scikit-learn at the same levels."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((60, 14)) + rng.standard_normal((60, 1))
+    centered = X - X.mean(axis=0)
+    price = np.sqrt(np.sum(centered**2, axis=0))
+    x, others = centered[:, 3], np.delete(centered / price, 3, axis=1)
+    levels = np.abs(others.T @ x).max() * np.geomspace(1.0, 0.01, 30)
+    limit, expected, left = np.inf, 0, [x]
+    for level in levels:
+        fit = Lasso(level / 60, fit_intercept=False, tol=1e-12, max_iter=100_000).fit(others, x)
+        left.append(x - fit.predict(others))
+        length = np.sqrt(left[-1] @ left[-1])
+        error = length / (left[-1] @ x)
+        if error > limit:
+            break
+        expected = len(left) - 1
+        if level / length <= np.sqrt(2 * np.log(14) / 60) and limit == np.inf:
+            limit = 1.25 * error
+    assert 1 < expected < 30
+    none = np.zeros(0, dtype=np.int64)
+    [[z]] = [Z.T for Z in directions(as_design(X), np.ones(60), [np.array([3])], price, none)]
+    far = [np.linalg.norm(z - one) for one in left]
+    assert int(np.argmin(far)) == expected
+    assert far[expected] < 0.02 * np.linalg.norm(z)
 
 
 def test_named_columns_of_few_are_near_least_squares_with_its_error() -> None:

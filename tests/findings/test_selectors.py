@@ -15,6 +15,7 @@ from sklearn.linear_model import Lasso, LogisticRegression
 from atomlearn import (
     AtomicClassifier,
     AtomicRegressor,
+    AtomicRegressorCV,
     FeatureGenerator,
     KnockoffSelector,
     StabilitySelector,
@@ -23,6 +24,7 @@ from atomlearn import (
 )
 from atomlearn.core.interfaces.loss import mean_loss
 from atomlearn.core.losses import as_loss
+from atomlearn.estimators.dependent_rows import folds
 from atomlearn.findings import (
     gaussian_knockoffs,
     knockoff_threshold,
@@ -31,9 +33,10 @@ from atomlearn.findings import (
     unimodal,
 )
 from atomlearn.findings.gaussian import _ends, generator, knockoffs_of
-from atomlearn.findings.importance import path_with_scores
+from atomlearn.findings.importance import RATIO, coefficients, path_with_scores
 from atomlearn.findings.knockoffs import e_threshold, e_values
 from atomlearn.findings.precision import independent, means_of, near_duplicates, standardized
+from atomlearn.paths import NoImprovement
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore:No features were selected:UserWarning",
@@ -212,6 +215,23 @@ def test_true_features_are_found_and_exchanging_columns_changes_nothing_else() -
     found, _ = coefficients(sizes, y, norms.L1(), "auto", KnockoffSelector().n_alphas, None, seed)
     W = (found[:80] - found[80:]) * np.where(swapped, -1.0, 1.0)
     np.testing.assert_allclose(W, one, atol=2e-3 * np.abs(both).max())
+
+
+@pytest.mark.parametrize("told", [{"groups": np.arange(60) // 6}, {"order": np.arange(60)}, {}])
+def test_rows_that_belong_together_are_left_out_together(told: dict[str, Any]) -> None:
+    """The level is that of a search over the same folds, not that of single rows."""
+    rng = np.random.default_rng(4)
+    X = np.repeat(rng.standard_normal((10, 8)), 6, axis=0) + 0.1 * rng.standard_normal((60, 8))
+    y = X[:, 0] + np.repeat(rng.standard_normal(10), 6)
+    cv = None if told else 4
+    sizes, level = coefficients(X, y, norms.L1(), "squared", 8, cv, 0, **told)
+    search = AtomicRegressorCV(
+        "l1", n_alphas=16, alpha_ratio=RATIO**2, cv=folds(60, cv or 5, 0, **told),
+        until=NoImprovement(),
+    ).fit(X, y)  # fmt: skip
+    assert level == search.alpha_
+    assert_allclose(sizes, np.abs(search.coef_))
+    assert coefficients(X, y, norms.L1(), "squared", 8, None, 0)[1] != level
 
 
 def test_a_path_whose_last_level_is_the_best_goes_on() -> None:

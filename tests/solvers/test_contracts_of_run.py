@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from atomlearn import norms, paths, solve
+from atomlearn.core.interfaces.deadline import Work
 from atomlearn.designs import as_design
 from atomlearn.interfaces import Deadline, Norm, Solver, WarmStart
 from atomlearn.losses import as_loss
@@ -46,6 +47,15 @@ def test_a_deadline_passes_once_its_moment_has_come() -> None:
     assert 0 < ahead.left <= 1e6
     assert never.sooner(ahead) is ahead
     assert ahead.sooner(gone) is gone
+
+
+def test_a_deadline_of_steps_passes_once_they_are_used_and_not_by_being_asked() -> None:
+    steps = Deadline(work=Work(2))
+    assert not any(steps.passed for _ in range(10))
+    assert [steps.use_step() for _ in range(3)] == [False, False, True]
+    assert steps.passed
+    assert steps.exhausted
+    assert not Deadline().use_step()
 
 
 @dataclass(frozen=True)

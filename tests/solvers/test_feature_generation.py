@@ -224,8 +224,16 @@ def test_groups() -> None:
     result = generate(problem, gap=1e-7)
     assert result.status is Status.CONVERGED
     assert_allclose(result.objective, cvxpy_optimum(problem, X), rtol=tolerances.ORACLE)
-    _, d = result.state.scaling(problem.regularizer.norm, 40)
-    assert_allclose(np.unique(np.round(d, 12)).size, np.unique(labels[result.columns]).size, atol=2)
+    columns, d = result.state.scaling(problem.regularizer.norm, 40)
+    mine = labels[columns]
+    # One number a group, with which the squared norm is sum ||w_g||^2 / d_g.
+    for label in np.unique(mine):
+        assert np.count_nonzero(mine == label) == np.count_nonzero(labels == label)
+        assert_allclose(d[mine == label], d[mine == label][0], rtol=1e-12)
+    used = np.isin(columns, result.columns)
+    assert (d[used] > 0).all()
+    gauge = KSupport(2, groups=groups).value(result.coef)
+    assert_allclose((result.coef[columns[used]] ** 2 / d[used]).sum(), gauge**2, rtol=1e-9)
 
 
 def test_warm_start_is_cut_into_blocks() -> None:

@@ -97,12 +97,12 @@ def checked_array(estimator: Any, X: Any, **how: Any) -> Any:
             # SciPy would follow the indices of other sparse formats before anyone looks at them.
             return validate_data(estimator, as_compressed(readable(X)), **how)
     except (ValueError, TypeError, OverflowError) as error:
+        kind = TypeError if type(error) is TypeError else ValueError
         if not re.search(r"could not convert|too large|inhomogeneous|float\(\)", str(error)):
-            kind = TypeError if type(error) is TypeError else ValueError
             raise kind(_one_line(str(error))) from error
         if is_table(X):
             frame_to_array(X[:0])  # it names the columns that are none of numbers
-        raise ValueError(
+        raise kind(
             f"X must hold numbers: {error}; encode categories with "
             "sklearn.preprocessing.OneHotEncoder, or leave such columns out"
         ) from error

@@ -93,8 +93,10 @@ class AtomicClassifier(SelectsColumns, OneLevel, LinearClassifier):
     ``solve`` minimizes the *sum* over samples: its ``level`` is alpha * sum(sample_weight), or
     alpha * n_samples without weights. ``C`` of ``sklearn.linear_model.LogisticRegression`` (l1) is
     1 / (alpha * n_samples), ``C`` of ``LinearSVC`` (l1, squared hinge without our factor 1/2) is
-    1 / (2 * alpha * n_samples). Dense X in float32 or float64 (also read-only, memory mapped) and
-    sparse CSR and CSC are not copied; a ``Design`` is accepted, too.
+    1 / (2 * alpha * n_samples). With ``class_weight`` or sample weights n_samples is, in all of
+    these, the sum of the weights of the samples, each times that of its class. Dense X in float32
+    or float64 (also read-only, memory mapped) and sparse CSR and CSC are not copied; a ``Design``
+    is accepted, too.
 
     References
     ----------

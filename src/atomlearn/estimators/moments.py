@@ -13,8 +13,9 @@ from atomlearn.core.data.parts import part_of
 from atomlearn.core.interfaces import Array, Design
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.regularizer import Regularizer
+from atomlearn.core.problem.rounding import growth
 from atomlearn.losses import as_loss
-from atomlearn.result import Result
+from atomlearn.result import Result, Status
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +70,11 @@ class Moments:
             self, weight=total, means=self.means + (added / total) * apart, scatter=scatter
         )
 
-    def problem(self, penalty: Regularizer, fit_intercept: bool) -> tuple[Problem, float]:
-        """Return the mean squared loss with a penalty, but for a constant, and that constant."""
+    def problem(self, penalty: Regularizer, fit_intercept: bool) -> tuple[Problem, float, float]:
+        """Return the mean squared loss with a penalty, but for a constant; that, and its rounding.
+
+        The constant is a difference of sums, which are off by some digits of the largest.
+        """
         sums = self.scatter
         if not fit_intercept:
             sums = sums + self.weight * np.outer(self.means, self.means)
@@ -78,12 +82,14 @@ class Moments:
         weight = np.full(target.size, 1.0 / self.weight)
         problem = Problem.of_checked(design, target, weight, as_loss("squared"), penalty, False)
         rest = 0.5 * max(float(sums[-1, -1] - target @ target), 0.0) / self.weight
-        return problem, rest
+        return problem, rest, growth(target.size) * float(sums[-1, -1]) / self.weight
 
-    def completed(self, result: Result, rest: float, fit_intercept: bool) -> Result:
-        """Return the result with the constant and the intercept."""
-        objective = result.objective + rest
+    def completed(self, result: Result, rest: float, lost: float, fit_intercept: bool) -> Result:
+        """Return the result with the constant, its rounding as a part of the gap, the intercept."""
+        objective, gap, status = result.objective + rest, result.gap + lost, result.status
+        if status is Status.CONVERGED and not gap <= result.tol * objective:
+            status = Status.STALLED
         intercept = 0.0
         if fit_intercept:
             intercept = float(self.means[-1] - result.weights @ self.means[result.columns])
-        return replace(result, objective=objective, intercept=intercept)
+        return replace(result, objective=objective, gap=gap, status=status, intercept=intercept)

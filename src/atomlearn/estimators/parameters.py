@@ -14,6 +14,7 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 
 from atomlearn._kernels import single_threaded_blas
+from atomlearn.core.data.coefficients import packed, unpacked
 from atomlearn.core.interfaces import (
     Array,
     Columns,
@@ -35,8 +36,18 @@ from atomlearn.result import Result, Status
 from atomlearn.solvers import PrintProgress
 
 
+class PackedState(BaseEstimator):
+    """An estimator whose pickles hold arrays such as ``coef_`` without their zeros."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        return packed(super().__getstate__())
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(unpacked(state))
+
+
 @dataclass(eq=False, repr=False, kw_only=True)
-class ProvedModel(OwnParameters, BaseEstimator):
+class ProvedModel(OwnParameters, PackedState):
     """An estimator whose ``fit`` solves problems to a proved gap; not for direct use."""
 
     tol: float = TOLERANCE

@@ -195,10 +195,10 @@ class AtomicRegressor(OneLevel, LinearRegressor):
         moments = before.joined(design, target, weight)
         norm = norm_on(norm_for(self, self.norm, design), design)
         penalty = Regularizer(norm, self._form_of(norm), amount_of(self))
-        problem, rest = moments.problem(penalty, intercept)
+        problem, rest, lost = moments.problem(penalty, intercept)
         start = None if known is None else self.results_[0].warm_start()
         [result] = self._solve([problem], [start], settings)
-        result = moments.completed(result, rest, intercept)
+        result = moments.completed(result, rest, lost, intercept)
         self._take(Checked(design, target, [target], weight, problem.loss), [result])
         self._moments = moments, self.results_
         return self

@@ -150,8 +150,8 @@ class SubsetModel(SelectsColumns, AtomicModel):
     def unit_names(self, names: Sequence[str]) -> dict[int, str]:
         """Return what ``result_`` counts, by its number: names of columns, or of their groups."""
         found: dict[int, list[str]] = {}
-        for unit, name in zip(self._units.tolist(), names, strict=True):
-            found.setdefault(unit, []).append(name)
+        for column, (ahead, name) in enumerate(zip(self._units.tolist(), names, strict=True)):
+            found.setdefault(column + ahead, []).append(name)
         return {unit: " and ".join(members) for unit, members in found.items()}
 
     def _sizes(self, n_units: int) -> list[int]:
@@ -180,7 +180,9 @@ class SubsetModel(SelectsColumns, AtomicModel):
                 "all groups but one, or use FeatureGenerator(groups=...), whose groups may overlap"
             )
         labels = np.arange(size) if norm.groups is None else norm.partition(size).labels
-        self._units = labels[:: len(data.targets)]
+        units_of_columns = labels[:: len(data.targets)]
+        # From the numbers of the columns: all zeros without groups, which take no room in a file.
+        self._units = units_of_columns - np.arange(units_of_columns.size)
         return problem, n_units, units
 
     def _record(self, data: Checked, problem: Problem, result: SubsetResult, units: Any) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
+from sklearn.base import MetaEstimatorMixin, clone
 from sklearn.feature_selection import SelectorMixin
 from sklearn.feature_selection._base import _get_feature_importances
 from sklearn.utils import get_tags
@@ -42,6 +42,7 @@ from atomlearn.estimators.base import AtomicModel
 from atomlearn.estimators.checks import keep
 from atomlearn.estimators.classifier import AtomicClassifier
 from atomlearn.estimators.dependent_rows import fit_parameters, halves
+from atomlearn.estimators.parameters import PackedState
 from atomlearn.estimators.regressor import AtomicRegressor
 from atomlearn.findings.halves import automatic_alphas, first_columns, masks_of_parts
 from atomlearn.findings.held_out import rows_of, unsearched
@@ -77,7 +78,7 @@ def selected_by(estimator: Any) -> tuple[Mask, Array]:
     return mask, np.where(mask, np.maximum(sizes, TINY), 0.0)
 
 
-class StabilitySelector(OwnParameters, MetaEstimatorMixin, SelectorMixin, BaseEstimator):
+class StabilitySelector(OwnParameters, MetaEstimatorMixin, SelectorMixin, PackedState):
     """Keep the features that an estimator selects from a share ``threshold`` of random halves.
 
     The rows are split into two halves, again and again, and the estimator is fitted to each half
@@ -211,7 +212,7 @@ class StabilitySelector(OwnParameters, MetaEstimatorMixin, SelectorMixin, BaseEs
         units = np.array([np.bincount(labels, mask, n_units) > 0 for mask in masks])
         self.selection_probabilities_ = units.mean(axis=0)
         self.both_probabilities_ = (units[::2] & units[1::2]).mean(axis=0)
-        self._labels = labels
+        self._labels = None if self.groups is None else labels
         q = self.n_selected_ = float(units.sum(axis=1).mean())
         self.bounds_ = {
             "unimodal": unimodal(q, n_units, self.threshold, n_pairs),
@@ -259,7 +260,7 @@ class StabilitySelector(OwnParameters, MetaEstimatorMixin, SelectorMixin, BaseEs
     def _get_support_mask(self) -> Mask:
         check_is_fitted(self)
         chosen = self.selection_probabilities_ >= self.threshold
-        return np.asarray(chosen[self._labels])
+        return np.asarray(chosen if self._labels is None else chosen[self._labels])
 
     @available_if(_estimator_has("predict"))  # type: ignore[untyped-decorator]
     def predict(self, X: Any) -> Any:

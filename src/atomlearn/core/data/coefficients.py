@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 
 from atomlearn.core.data.compressed import is_sparse
 from atomlearn.core.data.limits import LIMITS
@@ -58,3 +59,38 @@ def coefficient_matrix(columns: Columns, weights: Array, shape: tuple[int, int])
     # scikit-learn takes indices of 32 bits only.
     rows, cols = (part.astype(np.int32) for part in np.divmod(columns, shape[1]))
     return sp.csr_array(sp.coo_array((weights, (rows, cols)), shape=shape))
+
+
+class Packed(NamedTuple):
+    """An array of which most entries are 0: places of the others in order, values, shape."""
+
+    places: Columns
+    values: NDArray[Any]
+    shape: tuple[int, ...]
+
+    def array(self) -> NDArray[Any]:
+        """Return the array, entry for entry."""
+        whole = np.zeros(self.shape, dtype=self.values.dtype)
+        whole.reshape(-1)[self.places] = self.values
+        return whole
+
+
+def packed(state: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a state to pickle whose arrays of numbers take no room for their zeros."""
+    return {name: _packed(value) for name, value in state.items()}
+
+
+def unpacked(state: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a state with the arrays that ``packed`` was given."""
+    return {
+        name: value.array() if type(value) is Packed else value for name, value in state.items()
+    }
+
+
+def _packed(value: Any) -> Any:
+    if type(value) is not np.ndarray or value.dtype.kind not in "fiub":
+        return value
+    flat = value.reshape(-1)
+    places = np.flatnonzero((flat != 0) | np.signbit(flat) if value.dtype.kind == "f" else flat)
+    room = 2 * places.size * (places.itemsize + value.itemsize)
+    return Packed(places, flat[places], value.shape) if room < value.nbytes else value

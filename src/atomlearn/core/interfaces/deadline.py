@@ -18,7 +18,7 @@ class TimeIsUp(Exception):
 
 @dataclass(eq=False, slots=True)
 class Work:
-    """How many more steps a run may make: one for each time that a loop asks for its deadline."""
+    """How many more steps a run may make, of those that loops count with ``Deadline.use_step``."""
 
     left: int
 
@@ -27,9 +27,10 @@ class Work:
 class Deadline:
     """A moment of the monotonic clock, or never.
 
-    A ``Problem`` carries one, so that masters and long steps can ask ``problem.deadline.passed``
-    in their loops: once it has, they return the best point they have, with its certificate, and
-    ``run`` ends with ``Status.TIME_LIMIT``. Asking costs nothing where there is no limit.
+    A ``Problem`` carries one. Masters ask ``problem.deadline.use_step()`` once a step of their
+    loops, and other long work ``passed``: once it has, they return the best point they have, with
+    its certificate, and ``run`` ends with ``Status.TIME_LIMIT``. Asking costs nothing if there is
+    no limit.
 
     Parameters
     ----------
@@ -81,11 +82,15 @@ class Deadline:
         if self.passed:
             raise TimeIsUp
 
+    def use_step(self) -> bool:
+        """Use up one step; return whether the deadline has passed."""
+        if self.work is not None:
+            self.work.left -= 1
+        return self.passed
+
     @property
     def passed(self) -> bool:
         """Whether the moment has come, or all steps are made."""
-        if self.work is not None:
-            self.work.left -= 1
         return self.exhausted or time.monotonic() >= self.at
 
     @property

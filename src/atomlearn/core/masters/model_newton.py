@@ -108,7 +108,7 @@ class ModelNewton(Master):
             weights = prices.feasible(problem, weights)
         best = certified(problem, problem.inside(None, weights))
         while best.refit.gap > gap_target and steps < TUNING.inner_steps:
-            if problem.deadline.passed:
+            if problem.deadline.use_step():
                 break
             if not steps and prices is None and not block.couples_by_structure:
                 block = DenseBlock(block.dense())  # products are BLAS's then

@@ -178,7 +178,7 @@ class _Run:
             if relative_decrease is not None:
                 last, objective = objective, self.at.loss_value + _penalty(problem, self.at.weights)
                 settled |= 0.0 <= last - objective <= relative_decrease * abs(last)
-            ends = settled or count == period or problem.deadline.passed
+            ends = settled or count == period or problem.deadline.use_step()
             if ends or count % CHECK_EVERY == 0:
                 at = self.at
                 trial = self.last = certified(problem, at.weights, at.linear, at.intercept)
@@ -324,6 +324,7 @@ def _searched(
         return None
 
     def slope(length: float) -> tuple[float, ProxPoint | None]:
+        problem.deadline.use_step()
         scores, curve, rest = at.scores - length * bend, bend, 0.0
         if length and not loss.is_quadratic:
             z = start + length * moved

@@ -82,7 +82,8 @@ class PatternNewton(Master):
         z, steps = block.dot(weights) + intercept, 0
         value = problem.objective(weights, z)
         for _ in range(TUNING.inner_steps):
-            model = None if problem.deadline.passed else _minimum(problem, block, weights, z, gram)
+            late = problem.deadline.use_step()
+            model = None if late else _minimum(problem, block, weights, z, gram)
             if model is None:
                 break
             found, turned, more = model

@@ -89,9 +89,8 @@ class ScalingNewton(Master):
         exact = problem.loss.is_quadratic
         base, positions = block_of(problem).distinct()
         while best.refit.gap > gap_target and steps < TUNING.inner_steps:
-            model = (
-                None if problem.deadline.passed else _model(problem, base, best.refit.prediction)
-            )
+            late = problem.deadline.use_step()
+            model = None if late else _model(problem, base, best.refit.prediction)
             if model is None:
                 break
             enough = 0.9 * gap_target if exact else TUNING.model_share * best.refit.gap

@@ -70,7 +70,7 @@ class WorkingSets(Master):
         best, steps, stalled = certified(problem, weights, None, intercept), 0, 0
         for _ in range(TUNING.inner_steps):
             gap = best.refit.gap
-            if gap <= gap_target or stalled >= 2 or problem.deadline.passed:
+            if gap <= gap_target or stalled >= 2 or problem.deadline.use_step():
                 break
             chosen = self._chosen(problem, best)
             if 4 * chosen.size >= 3 * size:

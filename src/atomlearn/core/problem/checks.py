@@ -19,7 +19,7 @@ def check_tau(tau: Any) -> None:
 
 
 def check_loss(loss: Loss, y: Array, weight: Array, fit_intercept: Any) -> None:
-    """Raise where an intercept is not what it can have, or f(0) is beyond float64: no gap."""
+    """Raise where an intercept is not what it can have, or f(0) or a digit of it is no float."""
     if fit_intercept not in (0, 1):
         raise TypeError(f"the intercept is fitted or not: True or False, got {fit_intercept!r}")
     if fit_intercept and loss.task == "survival":
@@ -27,11 +27,6 @@ def check_loss(loss: Loss, y: Array, weight: Array, fit_intercept: Any) -> None:
             f"the loss {loss.name!r} has no intercept: the baseline hazard takes its place; "
             "leave it out"
         )
-    check_size(loss, y, weight)
-
-
-def check_size(loss: Loss, y: Array, weight: Array) -> None:
-    """Raise where f(0) is beyond float64, or so small that a digit of it is: no gap."""
     with np.errstate(over="ignore", invalid="ignore"):
         value = loss.value(y, np.zeros(y.shape[0]), weight)
     said = f"for float64: the loss {loss.name!r} of predicting 0 is {value}"

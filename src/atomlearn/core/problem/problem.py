@@ -20,7 +20,6 @@ from atomlearn.core.losses.shift import optimal_shift
 from atomlearn.core.problem.checks import (
     check_free,
     check_loss,
-    check_size,
     check_tau,
 )
 from atomlearn.core.problem.objective import Objective
@@ -120,7 +119,7 @@ class Problem(Objective):
             return self
         numbers, free = check_offset(offset, self.y.size), self.loss.free
         if self.plain_loss.translates:
-            check_size(self.plain_loss, self.y - numbers, self.weight)
+            check_loss(self.plain_loss, self.y - numbers, self.weight, self.fit_intercept)
         loss = Offset(self.plain_loss, numbers)
         return self.changed(loss=loss if free is None else free.around(loss), offset=numbers)
 

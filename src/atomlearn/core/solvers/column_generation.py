@@ -16,8 +16,9 @@ from atomlearn.core.data.blocks import DenseBlock
 from atomlearn.core.data.cached_block import CachedBlock
 from atomlearn.core.data.limits import LIMITS
 from atomlearn.core.interfaces import Array, Block, Columns, WarmStart
+from atomlearn.core.interfaces.scores import ArrayScores
 from atomlearn.core.masters.choose import candidates_for_free, choose_master
-from atomlearn.core.masters.master import Master, Refit
+from atomlearn.core.masters.master import Master, Refit, certified
 from atomlearn.core.problem.objective import Pricing
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.rounding import Lengths, counted, measured
@@ -26,6 +27,9 @@ from atomlearn.core.solvers.solver import INNER_RATIO, TOLERANCE, Solver, State
 #: Entries of a block up to which a re-fit to the end costs nothing that could be measured beside a
 #: pass: all columns of such a design are taken at once, which proves the optimum in one pass.
 SMALL = 2**15
+#: Powers of ten between the level at which a fit from zero begins and its own, beyond which it is
+#: led there level by level: masters find the way from far away slowly, or not at all.
+FAR = 3.0
 #: Of losses that couple predictions, a re-fit goes no further down with the level than by this
 #: factor from the least at which the point would stay: Newton steps from far away fill it with
 #: columns that the optimum does not have, and take most of the time. At 4 they take a tenth longer.
@@ -148,14 +152,36 @@ class ColumnGeneration(Solver):
     ) -> tuple[Array, float, int]:
         """Return the optimum over the columns of a start, for no gap has said how near it is."""
         master = self.master or choose_master(restricted)
+        weights, intercept, before = self._led_down(restricted, master, weights, intercept)
         guess = master.guess(restricted, weights, intercept)
         if guess is not None:
-            return guess
+            return guess[0], guess[1], before + guess[2]
         enough = 0.5 * self.tolerance * restricted.loss_at_zero()
         if math.prod(restricted.design.shape) <= SMALL:
             enough *= 1e-4
         refit = master.solve(restricted, weights, intercept, enough)
-        return refit.weights, refit.intercept, refit.steps
+        return refit.weights, refit.intercept, before + refit.steps
+
+    def _led_down(
+        self, restricted: Problem, master: Master, weights: Array, intercept: float
+    ) -> tuple[Array, float, int]:
+        """Return a start near the optimum, from zero by a path of levels, where it is far away."""
+        penalty, steps = restricted.regularizer, 0
+        if weights.any() or penalty.form == "constrained":
+            return weights, intercept, steps
+        at = certified(restricted, weights, None, intercept)
+        level = restricted.regularizer.norm.polar(ArrayScores(at.scores))
+        if penalty.form == "squared":  # the level of a fit that explains about half of the loss
+            level *= level / (2.0 * at.refit.objective or math.inf)
+        count = math.log10(level / penalty.amount) if 0.0 < level < math.inf else 0.0
+        if count > FAR:
+            for amount in np.geomspace(level, penalty.amount, math.ceil(count), endpoint=False)[1:]:
+                part = replace(restricted, regularizer=replace(penalty, amount=float(amount)))
+                linear = part.design.dot(weights) + intercept
+                enough = 1e-3 * part.objective(weights, linear)
+                refit = master.solve(part, weights, intercept, enough)
+                weights, intercept, steps = refit.weights, refit.intercept, steps + refit.steps
+        return weights, intercept, steps
 
     def step(self, problem: Problem, state: ActiveState) -> ActiveState:
         """Add the candidates, re-fit, drop idle columns, price: one pass over the data."""

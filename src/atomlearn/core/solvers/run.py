@@ -30,15 +30,13 @@ from atomlearn.core.solvers.solver import Solver, State, checked_warm_start
 from atomlearn.core.solvers.stopping import StoppingRule, check_rule
 
 #: A solver that stops by choice returns its last point, one that was cut short its best.
-LAST_POINT = (
-    Status.CONVERGED, Status.PERFECT_FIT, Status.COLUMN_LIMIT, Status.SELECTED,
-    Status.SEARCH_RELATIVE,
-)  # fmt: skip
+LAST_POINT = {Status.CONVERGED, Status.PERFECT_FIT, Status.SEARCH_RELATIVE}
+LAST_POINT |= {Status.COLUMN_LIMIT, Status.SELECTED}
 #: Why a level was given up: its solution is not that of the level.
 CUT = (Status.INTERRUPTED, Status.TIME_LIMIT)
 #: Problems of fewer entries are proved in some hundred steps of masters, or are held by rounding:
 #: after so many steps, one or two seconds, they have stalled. A step of the solver adds two.
-SMALL, MOST_WORK, MORE_WORK = 10_000, 8000, 2
+SMALL, MOST_WORK, MORE_WORK = 10_000, 4000, 2
 
 
 class How(NamedTuple):

@@ -19,9 +19,10 @@ from typing import Any
 
 import numpy as np
 
-from atomlearn.core.interfaces import Array, Arrays, Loss, WarmStart
+from atomlearn.core.interfaces import EPS, Array, Arrays, Loss, WarmStart
 from atomlearn.core.interfaces.certificate import Certificate, Status
 from atomlearn.core.problem.problem import Problem
+from atomlearn.core.problem.rounding import growth
 from atomlearn.core.solvers.solver import Solver, State
 
 #: The first width, in mean residuals of the start, and what it is multiplied with each time. Wide
@@ -52,11 +53,11 @@ class Smoothing:
         """Return the smooth problem."""
         return replace(problem, loss=self.loss, y=self.y)
 
-    def following(self, problem: Problem, dual: Array) -> Smoothing:
-        """Return the next smooth problem, around the dual point -v."""
+    def following(self, problem: Problem, dual: Array, factor: float) -> Smoothing:
+        """Return the next smooth problem, around the dual point -v, so many times as wide."""
         s = problem.weight
         center = np.divide(-dual, s, out=np.zeros_like(dual), where=s > 0.0)
-        width = self.width * FACTOR
+        width = self.width * factor
         loss = problem.loss.smoothed(width)
         assert loss is not None
         return Smoothing(loss, problem.y - width * center, width, None, self.gap, self.idle + 1)
@@ -128,13 +129,18 @@ class SmoothedSteps(Solver):
         smooth, known = at.of(problem), state.certificate
         v = smooth.negative_gradient(state.prediction)
         exact = _exact(problem, smooth, state, v)
-        done = known.gap <= ENOUGH * exact.gap or state.exhausted is not None
+        # What rounding leaves open in the smooth problem no step of it closes. It is more where the
+        # width is small, as slopes are residuals in units of it: then it grows again.
+        enough = max(ENOUGH * exact.gap, 2.0 * known.rounding)
+        last = math.inf if at.certificate is None else at.certificate.gap
+        stuck = known.gap > enough and known.gap > 0.9 * last and state.patience < math.inf
+        done = known.gap <= enough or stuck or state.exhausted is not None
         better = exact.gap <= 0.9 * at.gap
         at = replace(at, certificate=known, gap=min(at.gap, exact.gap))
         if better:
             at = replace(at, idle=0)
         if done and exact.gap > 0.0:
-            following = at.following(problem, v)
+            following = at.following(problem, v, 1.0 / FACTOR if stuck else FACTOR)
             moved = following.of(problem)
             iteration = state.iteration
             state.certificate = replace(
@@ -160,10 +166,12 @@ def _exact(problem: Problem, smooth: Problem, state: State, v: Array) -> Certifi
     assert known.terms is not None
     weights, gauge, polar, excess = known.terms
     exact = problem.certificate(weights, prediction, v, gauge, polar, excess)
-    # Slopes jump at the kinks: those of the edges bound what a move of the prediction changes.
-    steepest = np.asarray(problem.weight, dtype=np.float64)
     columns, lengths = state.columns, state.lengths
-    loss = problem.plain_loss
     lost = problem.loss.slack(problem.y, prediction, v, problem.weight)
-    at = exact, state.weights, prediction, steepest, columns, lengths
-    return exact.widened(lost + replace(problem, loss=loss).lost(*at))
+    plain = replace(problem, loss=problem.plain_loss)
+    lost += plain.lost(exact, state.weights, prediction, v, columns, lengths)
+    # Slopes jump at the kinks: those of the edges bound what a move of the prediction changes.
+    moved = EPS * float(np.linalg.norm(prediction))
+    if lengths is not None:
+        moved += growth(columns.size) * float(np.abs(state.weights) @ lengths.summed)
+    return exact.widened(lost + moved * float(np.linalg.norm(problem.weight)))
