@@ -35,7 +35,7 @@ from atomlearn.estimators.prediction_sets import drift_along, held_out_errors, s
 from atomlearn.estimators.survival import StepFunction
 from atomlearn.findings.conditional import FeatureTests, p_values
 from atomlearn.findings.held_out import fits_of
-from atomlearn.findings.trials import LOOSE_GAP, Trial
+from atomlearn.findings.trials import A_FIT, LOOSE_GAP, Trial
 from atomlearn.findings.verdict import LONG_TAILED
 from atomlearn.losses import as_loss
 from atomlearn.maps.additive import Additive
@@ -360,7 +360,7 @@ def _trial(source: Dataset, plan: Plan, fitted: Fitted, say: Callable[[str], Non
         np.hstack(known) if known else None,
         None if given.on_disk else inputs,
         repeated=given.repeated,
-        work=np.inf if given.on_disk else entries * fits_of(fitted.model),
+        work=np.inf if given.on_disk else (entries + A_FIT) * fits_of(fitted.model),
         say=say,
         **given.dependence,
     )

@@ -21,7 +21,7 @@ from atomlearn.estimators.checks import unpenalized_columns
 from atomlearn.estimators.dependent_rows import fit_parameters, held_out
 from atomlearn.estimators.targets import class_codes, targets_of_rows
 from atomlearn.findings.copies import joined, numbers_of_table, repeated_rows
-from atomlearn.findings.trials import LOOSE_GAP, Trial
+from atomlearn.findings.trials import A_FIT, LOOSE_GAP, Trial
 from atomlearn.findings.verdict import LONG_TAILED, Verdict, no_verdict
 
 #: Fits that a search for a best subset counts for.
@@ -151,7 +151,7 @@ def trial_of(
         return decisions_of(again, rows_of(table, test), known is not None)
 
     inputs = numbers_of_table(X)
-    work = float(inputs.shape[0]) * inputs.shape[1] * fits_of(fitted)
+    work = (float(inputs.shape[0]) * inputs.shape[1] + A_FIT) * fits_of(fitted)
     more = inputs if inputs.listable else None, groups, order, repeated, work
     return Trial(decide, task, values, rng, ranks, known, *more)
 

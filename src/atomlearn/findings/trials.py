@@ -58,7 +58,7 @@ FEW_ROWS = 50
 N_REPEATS, FEWEST = 199, 19
 #: Entries of the data that all repetitions together may fit to: some six seconds of one core; and
 #: entries that take as long as what a fit costs whatever its size.
-MOST_WORK, A_FIT = 300_000_000, 300_000
+MOST_WORK, A_FIT = 200_000_000, 200_000
 #: Relative gap below which differences of fits decide nothing.
 LOOSE_GAP = 1e-2
 #: Tables with a signal put in: rows are too few where less than POWER of them are told, ...
@@ -82,8 +82,8 @@ class Trial:
     numbers have a long tail; known : (n_rows, q) what a guess knows, such as covariates; inputs :
     the columns of the data, None where they are too many to look at; groups, order : as in
     ``dependent_rows``; repeated : a number for each row that rows share which repeat each other, or
-    None; work : entries of the data that one call of ``decide`` fits to, infinite where it may not
-    be called often.
+    None; work : entries of the data that one call of ``decide`` fits to, ``A_FIT`` more for each
+    fit, infinite where it may not be called often.
     """
 
     decide: Decide
@@ -202,7 +202,7 @@ class Trial:
         How many there are depends on the rows and columns that are fitted to, and on nothing else.
         """
         parts = self.folds
-        each = max(len(parts), 1) * (self.work + A_FIT)
+        each = max(len(parts), 1) * self.work
         total = min(20 * int(MOST_WORK / (20 * each)) - 1, N_REPEATS)
         if not parts or total < FEWEST:
             return None
@@ -342,7 +342,7 @@ class Trial:
         with noise orders the values of the target. It ends as soon as it is known whether POWER of
         N_PLANTED are told.
         """
-        work = len(parts) * N_PLANTED * (self.work + A_FIT)
+        work = len(parts) * N_PLANTED * self.work
         if self.inputs is None or self.values.ndim > 1 or work > MOST_WORK:
             return found
         baseline = self._asked[1]

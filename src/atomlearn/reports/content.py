@@ -276,6 +276,8 @@ class Content:
         were = "was" if count == 1 else "were"
         first = f"{count:,} of {of} {were} selected{beside}{self.again}"
         model = f"a model of {_counted(self.held_out.n_selected, unit)}"
+        if verdict.n_folds:
+            model = "a model selected in this way"
         if not self.held_out.refitted:
             model = "this model"
         if verdict.better:

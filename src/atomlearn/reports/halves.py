@@ -25,7 +25,7 @@ from atomlearn.maps.feature_map import FeatureMap
 FEWEST_HALVES = 6
 #: Entries of the data up to which halves are fitted without being asked for, and the entries that
 #: they may fit to together: some two seconds. No clock decides how many there are.
-SMALL, MOST_WORK = 1_000_000, 100_000_000
+SMALL, MOST_WORK = 1_000_000, 60_000_000
 
 
 @dataclass(frozen=True, slots=True)
