@@ -303,13 +303,6 @@ class FeatureGenerator(SelectsColumns, AtomicModel):
         problem, n_units = problem_of(self, replace(data, design=units.design), offset)
         problem = replace(problem, deadline=settings.deadline)
         wanted = min(self.n_wanted_, n_units)
-        if not wanted:
-            warnings.warn(
-                "no number of features predicts rows that were held out better than none does, so "
-                "none is selected; give n_features to select some all the same",
-                UserWarning,
-                stacklevel=4,
-            )
         if self.n_wanted_ > n_units:
             told = f"n_features={self.n_wanted_} of {n_units} candidates: nothing is left out"
             remedy = "give a smaller number, or n_features='auto'"
@@ -382,6 +375,13 @@ class FeatureGenerator(SelectsColumns, AtomicModel):
             result.status, cut = self.C_choice_.cut, True
         chosen = found.converged or found.status is Status.SELECTED
         self._report([result], complete=(self.n_selected_ >= wanted and not cut) or chosen)
+        if not wanted:
+            warnings.warn(
+                "no number of features predicts rows that were held out better than none does, so "
+                "none is selected; give n_features to select some all the same",
+                UserWarning,
+                stacklevel=4,
+            )
         if self.n_selected_ < wanted and found.converged and self.n_features != "auto":
             warnings.warn(
                 f"the optimum has only {self.n_selected_} of the {wanted} features asked for; "
