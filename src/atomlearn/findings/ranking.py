@@ -294,8 +294,8 @@ def ranked_concordance(
     Risks are permuted within strata: what these have in common is no order of times.
     """
     if risk.size > MOST_PAIRED:
-        rows = rng.choice(risk.size, MOST_PAIRED, replace=False)
-        records, risk = records[rows], risk[rows]
+        some = rng.choice(risk.size, MOST_PAIRED, replace=False)
+        records, risk = records[some], risk[some]
     order = np.argsort(records["stratum"], kind="stable")
     records, risk = records[order], risk[order]
     first, second = comparable(records)

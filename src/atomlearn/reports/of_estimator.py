@@ -107,16 +107,15 @@ def report(
         raise TypeError(f"report(estimator, X, y): the model comes first, got {given}") from error
     if y is not None and np.ndim(y) == 0:
         raise TypeError(f"report(estimator, X, y, path): y must be the target, got {y!r}")
-    place = Path(path)
-    check_place(place)
+    check_place(place := Path(path))
     files_of_run(place.parent, ["summary.json"])
     content = content_of_matrix(estimator, X, feature_names)
     if content is None:
         fits = Fits(estimator, X, np.asarray(y), rng, *_rows_of(X, groups, order), n_resamples)
         view, names = view_of(estimator, X, feature_names), target_names(y)
         target = target or (names[0] if len(names) == 1 else "the target")
-        outputs = outputs_of(view, target, names)
-        content = _content_of_model(fits, view, target, outputs, (test, test_fraction), positions)
+        own = view, target, outputs_of(view, target, names)
+        content = _content_of_model(fits, *own, (test, test_fraction), positions)
     shown, seed = in_words(estimator), "" if y is None else f", rng={rng}"
     given = "X" if y is None else "X, y"
     content = replace(
