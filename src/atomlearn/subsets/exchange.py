@@ -104,7 +104,7 @@ class Exchange:
         Columns join while there are fewer than k; priced ones may leave, too.
         """
         deadline = self.relaxation.problem.deadline
-        while self.relaxation.units.partition is None and not deadline.passed:
+        while self.relaxation.units.partition is None and not deadline.use_step():
             offered = [self.offer(units) for units in self._moves(subset)]
             best = min([subset, *offered], key=lambda each: each.objective)
             if not best.objective < subset.objective * (1.0 - LEAST_GAIN):

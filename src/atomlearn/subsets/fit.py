@@ -62,7 +62,7 @@ def ridge_fit(
     for _ in range(STEPS):
         if at.certificate.gap <= accuracy * at.objective or problem.is_perfect(at.certificate):
             break
-        if problem.deadline.passed:
+        if problem.deadline.use_step():
             break
         H = _hessian(problem, block, at.prediction) if gram is None else gram
         if damping:

@@ -256,7 +256,7 @@ class Hunt:
         wanted, within = self.wanted, search.within
         if within is not None and len(search.within_reach(within)) > wanted.max_sets:
             search.within = None  # they are too many, and the proof of the best one goes on
-        enough = search.nodes >= wanted.max_nodes or wanted.deadline.passed
+        enough = search.nodes >= wanted.max_nodes or wanted.deadline.use_step()
         return enough or self.interrupted or search.is_perfect
 
     def _ended(self, search: Search, listed: bool) -> SubsetStatus:

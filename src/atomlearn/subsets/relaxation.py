@@ -175,7 +175,7 @@ class Relaxation:
         answers: dict[int, Scores | None] = dict.fromkeys(range(len(steps)))
 
         def step(number: int) -> Array | None:
-            if number and answers[number] is None and self.problem.deadline.passed:
+            if number and answers[number] is None and self.problem.deadline.use_step():
                 found[number] = None
                 return None
             try:
@@ -232,7 +232,7 @@ class Relaxation:
             if math.isfinite(cutoff):
                 enough = max(enough, 0.05 * (cutoff - best.lower))
             gap = objective - lower
-            if best.lower >= cutoff or gap <= enough or problem.deadline.passed:
+            if best.lower >= cutoff or gap <= enough or problem.deadline.use_step():
                 break
             if columns.size > self.room:
                 break
@@ -289,7 +289,7 @@ class Relaxation:
         most = STEPS if free.size <= MANY else 1
         for _ in range(0, STEPS, most):
             made = branch_newton(*given, k=k, level=level, least=least, most=most)
-            if made < most or self.problem.deadline.passed:
+            if made < most or self.problem.deadline.use_step():
                 break
         weights = np.zeros(weights.size)
         weights[order] = found

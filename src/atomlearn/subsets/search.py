@@ -275,7 +275,7 @@ class Search(Exchange):
         for at in np.argsort(bounds, kind="stable"):
             if np.sort(np.append(inside, free[at])).tobytes() in self.known:
                 continue
-            if bounds[at] >= self.cutoff or self.relaxation.problem.deadline.passed:
+            if bounds[at] >= self.cutoff or self.relaxation.problem.deadline.use_step():
                 self._cut = min(self._cut, float(bounds[at]))
                 break
             self.offer(np.append(inside, free[at]))
