@@ -100,14 +100,9 @@ def coefficients(
     if found.task == "classification":
         classes, codes, counts = np.unique(y, return_inverse=True, return_counts=True)
         n_classes, rarest = classes.size, int(counts.min())
-    independent = cv is None and groups is None and order is None
+    one_by_one = n_classes <= 2 and cv is None and groups is None and order is None
     free, n_own = np.arange(X.shape[1])[X.shape[1] - n_free :], X.shape[1] - n_free
-    if (
-        independent
-        and n_classes <= 2
-        and of_single_rows(found)
-        and l1_weights(norm, X.shape[1]) is not None
-    ):
+    if one_by_one and of_single_rows(found) and l1_weights(norm, X.shape[1]) is not None:
         target: Any = y if codes is None else 2.0 * codes - 1.0
         path = path_with_scores(X, target, found, norm, n_alphas, RATIO, free)
         best = int(np.argmin(path.scores))

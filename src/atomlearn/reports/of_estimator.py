@@ -107,8 +107,9 @@ def report(
         raise TypeError(f"report(estimator, X, y): the model comes first, got {given}") from error
     if y is not None and np.ndim(y) == 0:
         raise TypeError(f"report(estimator, X, y, path): y must be the target, got {y!r}")
-    check_place(place := Path(path))
-    files_of_run(place.parent, ["summary.json"])
+    place = Path(path)
+    check_place(place)
+    kept = (*files_of_run(place.parent, ["summary.json"]), "summary.json", place.name)
     content = content_of_matrix(estimator, X, feature_names)
     if content is None:
         fits = Fits(estimator, X, np.asarray(y), rng, *_rows_of(X, groups, order), n_resamples)
@@ -129,7 +130,6 @@ def report(
     if effects is not None:
         told = effects.sentences(names_in(X) if feature_names is None else feature_names)
         content = replace(content, notes=(*content.notes, *told))
-    kept = (*files_of_run(place.parent, ["summary.json"]), "summary.json", place.name)
     summary = summary_text(replace(content, files=tuple(dict.fromkeys(kept))))
     write_together(place.parent, {"summary.json": summary, place.name: report_html(content)})
     return content

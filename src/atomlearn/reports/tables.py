@@ -168,9 +168,8 @@ def summary_text(content: Content) -> str:
 
 
 #: What a selection may write into its folder. The summary says which of them it wrote.
-RUN_FILES = (
-    "summary.json", "selected.csv", "groups.csv", "score.tsv", "model.json", "report.html"
-)  # fmt: skip
+TABLES = ("summary.json", "selected.csv", "groups.csv", "score.tsv")
+RUN_FILES = (*TABLES, "model.json", "report.html")
 
 
 def files_of_run(folder: Path, wanted: Iterable[str] = RUN_FILES) -> list[str]:
