@@ -127,8 +127,8 @@ class ModelOptions:
     """How features are selected.
 
     n_features : number
-        Select exactly N features (the default way, with N = 50), or auto: the number that does best
-        in cross-validation. More than two classes share their features.
+        Select exactly N features (the default way, with N = 50), or auto: cross-validation chooses,
+        the least number that does as well as the best. More than two classes share their features.
     best_subset : bool
         With --n-features: search for the best N features of all subsets, and bound how much better
         any other subset can be.
