@@ -16,6 +16,7 @@ from sklearn.preprocessing import StandardScaler
 
 from atomlearn import FeatureGenerator, norms, solve
 from atomlearn.core.solvers.stopping import Iterations
+from atomlearn.estimators.generation_trials import Trials
 from atomlearn.papers import generated
 from atomlearn.result import Status
 
@@ -335,6 +336,51 @@ def test_probabilities_of_noise_are_near_the_base_rate() -> None:
     X, y = rng.standard_normal((80, 50)), np.arange(80) % 2
     model = FeatureGenerator(10).fit(X[:40], y[:40])
     assert log_loss(y[40:], model.predict_proba(X[40:])) < np.log(2.0) + 0.03
+
+
+def test_the_number_of_features_is_the_least_that_is_as_good_as_the_best() -> None:
+    rng = np.random.default_rng(0)
+    shared = rng.standard_normal((120, 1))
+    X = np.sqrt(0.5) * (shared + rng.standard_normal((120, 40)))
+    y = X[:, :6].sum(axis=1) + 0.7 * rng.standard_normal(120)
+    model = FeatureGenerator("auto", loss="squared").fit(X, y)
+    assert np.setdiff1d(model.selected_, np.arange(6)).size <= 1
+    assert np.isin(np.arange(6), model.selected_).sum() >= 5
+    tried = [size for size, _ in model.size_choice_.values]
+    assert tried[0] == 0
+    assert model.n_selected_ in set(tried) - {8, 12, 20}  # one between those that are tried first
+
+
+@pytest.mark.parametrize("loss", ["squared", "logistic"])
+def test_of_noise_no_feature_is_selected(loss: str) -> None:
+    none = 0
+    for seed in range(3):
+        rng = np.random.default_rng([seed, 4])
+        X, y = rng.standard_normal((60, 15)), rng.permutation(60) % 2
+        target = y if loss == "logistic" else y + rng.standard_normal(60)
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            model = FeatureGenerator("auto", loss=loss).fit(X, target)
+        none += not model.selected_.size
+        if not model.selected_.size:
+            assert "none is selected" in str(told[-1].message)
+            assert model.transform(X).shape == (60, 0)
+            assert (
+                np.ptp(model.decision_function(X) if loss == "logistic" else model.predict(X))
+                < 1e-12
+            )
+    assert none >= 2
+
+
+def test_as_good_is_by_differences_in_folds() -> None:
+    """None, 1, 2 and 3 features in five folds that differ more than the numbers do."""
+    folds, gain = np.array([5.0, -3.0, 0.0, 4.0, -1.0]), np.array([1.0, 1.2, 0.8, 1.0, 1.0])
+    off = np.array([0.1, -0.1, 0.2, 0.0, 0.1])
+    least = Trials._least
+    assert least(np.array([folds, folds + gain, folds + gain + off, folds + gain])) == 1
+    assert least(np.array([folds, folds + gain / 2, folds + gain, folds + gain])) == 2
+    assert least(np.array([folds, folds - gain, folds - gain, folds + 0.01 * off])) == 0
+    assert least(np.array([folds])) == 0
 
 
 def test_rows_without_weight_are_in_no_fold() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import time
 
 import cvxpy as cp
 import numpy as np
@@ -12,6 +13,7 @@ from numpy.testing import assert_allclose
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.cluster import SpectralClustering
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import MultiTaskLasso
 from sklearn.metrics import adjusted_rand_score
 
@@ -24,6 +26,7 @@ from atomlearn import (
     SparsePCA,
     norms,
 )
+from atomlearn.result import Status
 from atomlearn.testing.tolerances import CLARABEL, ORACLE
 
 RNG = np.random.default_rng(0)
@@ -272,3 +275,24 @@ def test_matrix_pursuit_clusters_planes() -> None:
     gauge = norms.KSupport(4 * 60).value(W.ravel())
     here = 0.5 * ((rows.T - rows.T @ W) ** 2).sum() + 0.05 * gauge**2
     assert_allclose(here, model.objective_, rtol=1e-9)
+
+
+def test_sparse_components_end_at_their_time_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The search is NP-hard: the best point is returned, with the gap that is proved."""
+    monkeypatch.setattr(time, "monotonic", time.process_time)
+    assert SparsePCA().time_limit == 60.0
+    data = np.random.default_rng(0).standard_normal((120, 60))
+    began = time.process_time()
+    with pytest.warns(ConvergenceWarning, match="time limit"):
+        model = SparsePCA(time_limit=0.3).fit(data)
+    assert time.process_time() - began < 3.0
+    assert model.status_ is Status.TIME_LIMIT
+    W = (model.components_.T * model.weights_) @ model.components_
+    S = np.cov(data.T)
+    value = 0.5 * np.sum((S - W) ** 2) + model.alpha_ * model.weights_.sum()
+    assert model.objective_ == pytest.approx(value, rel=1e-9)
+    assert model.gap_ > 1e-4 * model.objective_
+    # Nothing below the bound: the diagonal of S is a feasible point, of atoms with one non-zero.
+    diagonal = np.maximum(np.diag(S) - model.alpha_, 0.0)
+    other = 0.5 * np.sum((S - np.diag(diagonal)) ** 2) + model.alpha_ * diagonal.sum()
+    assert model.objective_ - model.gap_ <= other

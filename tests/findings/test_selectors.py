@@ -179,6 +179,18 @@ def test_targets_of_one_value_and_columns_that_are_all_alike() -> None:
     }
 
 
+@pytest.mark.parametrize("unit", [2.0**900, 2.0**-900])
+def test_columns_are_standardized_in_any_units(unit: float) -> None:
+    X = np.random.default_rng(0).standard_normal((20, 5))
+    X[:, 3] = 2.5
+    found, expected = standardized(X * unit), standardized(X)
+    np.testing.assert_array_equal(found[0], expected[0])
+    assert found[2][3] == expected[2][3] == 1.0
+    np.testing.assert_array_equal(found[1], expected[1] * unit)
+    varies = np.arange(5) != 3
+    np.testing.assert_array_equal(found[2][varies], expected[2][varies] * unit)
+
+
 def test_e_values_select_by_their_definition() -> None:
     W = np.concatenate([np.arange(1.0, 31), [-0.5, 0.2]])
     values = e_values(W, 0.1)

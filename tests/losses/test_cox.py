@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import pickle
+import tracemalloc
 from typing import Any, Literal
 
 import numpy as np
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 from scipy.optimize import linprog, minimize
 
 from atomlearn import norms, solve
-from atomlearn.losses import Cox, as_loss, survival_target
+from atomlearn.losses import Cox, FreeColumns, as_loss, survival_target
 from atomlearn.survival.cox import concordance
 from atomlearn.survival.target import RECORD, checked_survival
 from atomlearn.testing.cases import each
@@ -71,6 +72,29 @@ def test_value_and_derivatives_are_the_textbooks(ties: Ties, truncated: bool, se
     assert_allclose(np.diag(c) - K @ (K.T @ eye), np.array(turns) / (2 * step), atol=1e-7)
     assert_allclose(loss.curvature(y, z, s), c)
     assert_allclose(K @ (K.T @ eye[0]), (K @ (K.T @ eye))[:, 0], rtol=1e-13)
+
+
+@pytest.mark.parametrize(("ties", "truncated"), KINDS)
+def test_free_columns_join_the_hessian_by_products(ties: Ties, truncated: bool) -> None:
+    """The Hessian is the derivative of the gradient, and no matrix of samples is made for it."""
+    y, z, s = sample(2, truncated)
+    loss = FreeColumns(Cox(ties), np.random.default_rng(0).standard_normal((25, 2)), False)
+    step, eye = 1e-5, np.eye(25)
+    c, K = loss.coupling(y, z, s)
+    turns = [loss.gradient(y, z + step * e, s) - loss.gradient(y, z - step * e, s) for e in eye]
+    assert_allclose(np.diag(c) - K @ (K.T @ eye), np.array(turns) / (2 * step), atol=1e-6)
+    assert K.T.shape == K.shape[::-1]
+    assert (K.T @ eye).shape == K.T.shape
+    n, rng = 3000, np.random.default_rng(1)
+    y = survival_target(np.ones(n, dtype=bool), rng.exponential(size=n))
+    loss = FreeColumns(Cox(ties), rng.standard_normal((n, 2)), False)
+    A, z, s = rng.standard_normal((n, 3)), rng.standard_normal(n), np.ones(n)
+    tracemalloc.start()
+    c, K = loss.coupling(y, z, s)
+    _ = K.T @ A
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 8 * n * n / 10
 
 
 @pytest.mark.parametrize(("ties", "truncated"), KINDS)

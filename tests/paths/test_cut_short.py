@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from typing import Any
 
 import numpy as np
@@ -81,6 +82,38 @@ def test_folds_that_share_readings(monkeypatch: pytest.MonkeyPatch) -> None:
     found = cut(AtomicRegressorCV(PAIRS, n_alphas=40)).cv_results_["mean_test_score"]
     known = np.isfinite(found)
     np.testing.assert_allclose(found[known], whole.cv_results_["mean_test_score"][known])
+
+
+@pytest.mark.parametrize("norm", ["l1", PAIRS], ids=["swept", "level by level"])
+@pytest.mark.parametrize("number", [1, 7, 9])
+def test_points_without_a_proof_get_it_where_they_are_all_there_is(
+    norm: Any, number: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A real Ctrl-C before the first reading that proves: five folds fill the pool, then solve."""
+    whole = AtomicRegressorCV(norm, n_alphas=40).fit(X, Y)
+    advance, calls = SharedLevels.advance, []
+
+    def interrupted(self: Any) -> Any:
+        calls.append(0)
+        if len(calls) == number:
+            signal.raise_signal(signal.SIGINT)
+        return advance(self)
+
+    monkeypatch.setattr(SharedLevels, "advance", interrupted)
+    model = AtomicRegressorCV(norm, n_alphas=40)
+    if number == 1:
+        with pytest.raises(KeyboardInterrupt, match="scored anything"):
+            model.fit(X, Y)
+        return
+    with pytest.warns(ConvergenceWarning, match="cut short by Ctrl-C"):
+        found = model.fit(X, Y).cv_results_
+    assert model.status_ is Status.INTERRUPTED
+    # One fold, or three, have a score: each is that of the whole search.
+    for fold in range(number - 6):
+        scores, of_all = (kept[f"split{fold}_test_score"] for kept in (found, whole.cv_results_))
+        known = np.isfinite(scores)
+        assert known[0]
+        np.testing.assert_allclose(scores[known], of_all[known], rtol=1e-4)
 
 
 @pytest.mark.parametrize("after", [1, 2])

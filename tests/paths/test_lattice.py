@@ -65,7 +65,7 @@ class Made:
 def path_at(levels: Array, fold: int) -> PathResult:
     """Return a path whose results say which level and fold they are of."""
     results: Any = [(level, fold) for level in levels]
-    return PathResult(levels, results, 1, np.dtype(float), 1.0)
+    return PathResult(levels, results, 1, passes=1.0)
 
 
 @pytest.mark.parametrize("top", [(0, 0), (10, 19), (4, 7), (5, 12), (9, 3)])

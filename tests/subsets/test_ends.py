@@ -69,6 +69,9 @@ def test_a_set_whose_fit_was_cut_short_leaves_the_gap_open(monkeypatch: pytest.M
     assert result.status is SubsetStatus.ROUNDING
     assert not result.near_complete
     assert not result.fitted.converged
+    # It may be the best one: neither are its columns proved out, nor others proved in.
+    assert set(cut) <= set(result.open_columns)
+    assert set(result.proved_in) <= set(cut)
 
 
 @pytest.mark.parametrize("gap", [1e-3, 1e-6, 1e-15, 1e-300])

@@ -22,7 +22,8 @@ from atomlearn.core.interfaces import Array, Columns, Design, Norm
 from atomlearn.core.problem.result import Result
 from atomlearn.estimators.classifier import AtomicClassifier
 from atomlearn.estimators.feature_generator import FeatureGenerator
-from atomlearn.estimators.generation import SIZES, norm_of
+from atomlearn.estimators.generation import norm_of
+from atomlearn.estimators.generation_trials import SIZES
 from atomlearn.estimators.regressor import AtomicRegressor
 from atomlearn.estimators.subsets import SECONDS, SubsetClassifier, SubsetRegressor, told
 from atomlearn.findings.knockoffs import KnockoffSelector

@@ -24,18 +24,8 @@ from atomlearn.estimators.checks import (
     loss_task,
     whole,
 )
-from atomlearn.estimators.generation import (
-    RISING,
-    STRENGTHS,
-    Choice,
-    Selected,
-    Trials,
-    debiased,
-    problem_of,
-    sizes_of,
-    take,
-    weighed,
-)
+from atomlearn.estimators.generation import Selected, debiased, problem_of, take, weighed
+from atomlearn.estimators.generation_trials import RISING, STRENGTHS, Choice, Trials, sizes_of
 from atomlearn.estimators.parameters import keeps_blas_single
 from atomlearn.estimators.selects_columns import SelectsColumns
 from atomlearn.estimators.targets import checked_targets, offset_of
@@ -61,8 +51,10 @@ class FeatureGenerator(SelectsColumns, AtomicModel):
     ----------
     n_features : int or "auto", default=100
         Number of features to select (of groups, where ``groups`` is given); all of them where X
-        has fewer. "auto": the number with the best held-out score (minus log loss where the loss
-        has probabilities), each at the best C for it; ``size_choice_`` tells the scores.
+        has fewer. "auto": the least number that is as good on held-out rows as the best (within
+        1.5 standard errors of their difference, or a hundredth of what the best gains over none),
+        by minus log loss where the loss has probabilities, each at the best C for it. None, with a
+        warning, where hardly any fold gains; ``size_choice_`` tells the scores.
     batch : "auto" or int, default="auto"
         Features (or groups) taken in one pass, B of the paper. Small: fewer and better features;
         large: faster. "auto": a tenth of ``n_features``, 1 at least and 10 at most (but a
@@ -383,6 +375,13 @@ class FeatureGenerator(SelectsColumns, AtomicModel):
             result.status, cut = self.C_choice_.cut, True
         chosen = found.converged or found.status is Status.SELECTED
         self._report([result], complete=(self.n_selected_ >= wanted and not cut) or chosen)
+        if not wanted:
+            warnings.warn(
+                "no number of features predicts rows that were held out better than none does, so "
+                "none is selected; give n_features to select some all the same",
+                UserWarning,
+                stacklevel=4,
+            )
         if self.n_selected_ < wanted and found.converged and self.n_features != "auto":
             warnings.warn(
                 f"the optimum has only {self.n_selected_} of the {wanted} features asked for; "

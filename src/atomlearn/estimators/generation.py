@@ -1,10 +1,7 @@
-"""What feature generation solves: its norm, its problem, its selection, and how many to select."""
+"""What feature generation solves: its norm, its problem, and its selection."""
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Iterator, Sequence
-from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,37 +9,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from atomlearn.core.data.coefficients import coefficient_rows, single_row
-from atomlearn.core.interfaces import EPS, Array, Columns, Design, Lift, WarmStart, is_number
+from atomlearn.core.interfaces import Array, Columns, Design, Lift, WarmStart
 from atomlearn.core.losses.probabilities import for_classes
 from atomlearn.core.norms.names import named, named_columns
 from atomlearn.core.norms.partition import membership_of
-from atomlearn.core.paths.folds import Fold
 from atomlearn.core.problem.checks import check_free
 from atomlearn.core.solvers.stopping import Iterations, RelativeGap
-from atomlearn.designs import FeatureMap, RowSubset, Tasks
-from atomlearn.estimators.checks import input_names, whole
-from atomlearn.estimators.dependent_rows import folds, splits
+from atomlearn.designs import FeatureMap, Tasks
+from atomlearn.estimators.checks import input_names
 from atomlearn.estimators.targets import Checked, offset_of
 from atomlearn.estimators.units import Units, batch_of, too_many
 from atomlearn.lifting.latent import LatentNorm
-from atomlearn.losses import FreeColumns, as_loss
+from atomlearn.losses import FreeColumns
 from atomlearn.matrices.norms.rows import over_tasks
 from atomlearn.norms import L2, KSupport, LatentKSupport
 from atomlearn.papers.feature_generation import FeatureGeneration, GenerationState
-from atomlearn.paths import Settings
 from atomlearn.problem import Problem, Regularizer
-from atomlearn.result import Result, Status
+from atomlearn.result import Result
 from atomlearn.solvers import ColumnGeneration, run
-
-#: Sizes that are tried; beyond half the rows nothing is told apart.
-SIZES = (1, 2, 3, 5, 8, 12, 20, 32, 50, 80, 128)
-#: C of the weights: values that are tried.
-STRENGTHS = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
-#: C while features are selected, from one of them on: the first with as many as are asked for.
-#: Models of a small C fit less noise, which is what they select next; those of a large one tell
-#: what is left to explain. Where the number is chosen it is the last but one: at the last,
-#: features join that do not help.
-RISING = STRENGTHS[1::2]
 
 # --- the problem ----------------------------------------------------------------------------
 
@@ -254,144 +238,3 @@ def weighed(
         passes=found.passes + result.passes,
         seconds=found.seconds + result.seconds,
     )
-
-
-# --- what held-out rows choose --------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Choice:
-    """Values of a parameter that were tried, and which of them was chosen.
-
-    scores : (n_values, n_folds), larger is better; cut : what ended the trials early.
-    """
-
-    values: tuple[Any, ...]
-    scores: Array
-    chosen: Any
-    cut: Status | None = None
-
-
-class Trials:
-    """Fits of an estimator to the training rows of each fold, scored at the others.
-
-    The score is minus the log loss where there are probabilities, else that of the estimator: the
-    share of labels that are right, R^2, the concordance. ``given`` : y, sample_weight, offset,
-    groups and order, as ``fit`` takes them; ``cv`` : a splitter, or a number of folds;
-    ``settings`` : of ``fits``. Without two rows of a class no fold is made.
-    """
-
-    def __init__(
-        self,
-        estimator: Any,
-        design: Design,
-        given: Sequence[Any],
-        cv: Any,
-        settings: Settings | None = None,
-    ) -> None:
-        if is_number(cv) and given[1] is not None:  # rows without weight have no say
-            rows = np.flatnonzero(np.asarray(given[1]))
-            design = RowSubset(design, rows)
-            given = [None if values is None else np.asarray(values)[rows] for values in given]
-        self.estimator, self.design, self.settings = estimator, design, settings
-        y, self.weight, self.offset, groups, order = given
-        y = np.asarray(y)
-        self.y = y = y.ravel() if y.size == len(y) else y  # of one column, too
-        of_classes = (loss := as_loss(estimator.loss)).task == "classification"
-        classes = np.unique(y, return_inverse=True)[1] if of_classes else None
-        self.likely = of_classes and loss.has_probabilities
-        self.folds = list[Fold]()
-        if not is_number(cv):
-            told = {} if groups is None else {"groups": groups}
-            self.folds += splits(cv, y, y, of_classes, groups, order, told)
-            return
-        counts = [y.size] if classes is None else np.bincount(classes)
-        n_folds = int(min(whole("cv", cv), *counts))
-        if n_folds > 1:
-            self.folds += folds(y.size, n_folds, 0, classes, groups, order)
-
-    def score(self, tried: dict[str, Any], how: tuple[Any, ...] = ()) -> list[Any]:
-        """Return the score of these parameters at the test rows of each fold.
-
-        ``how`` : values of C to select at, and of models over what is selected, as ``fits`` takes
-        them: then a list of the scores of these models.
-        """
-        found = [list(self._scores(tried, fold, how)) for fold in self.folds]
-        return found if how else [each for [each] in found]
-
-    def _scores(self, tried: dict[str, Any], fold: Fold, how: tuple[Any, ...]) -> Iterator[float]:
-        # A copy knows the names of the columns.
-        model = copy(self.estimator).set_params(**tried, verbose=0, observers=None)
-        if self.settings is not None and not how:
-            left = self.settings.deadline.left
-            model.set_params(time_limit=max(left, 1e-3) if left < np.inf else None)
-        rows = self.weight, self.offset
-        (weight, offset), (tested, moved) = (
-            [None if values is None else np.asarray(values)[part] for values in rows]
-            for part in fold
-        )
-        fitted, (seen, y) = [(RowSubset(self.design, part), self.y[part]) for part in fold]
-        given = *fitted, weight, offset
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            for _ in model.fits(*given, *how, self.settings) if how else [model.fit(*given)]:
-                if model.results_[0].status is Status.INTERRUPTED or self._late():
-                    raise KeyboardInterrupt
-                if self.likely:
-                    told, at = model.predict_proba(seen, moved), np.searchsorted(model.classes_, y)
-                    likely = np.maximum(told[np.arange(y.size), at], EPS)
-                    yield float(np.average(np.log(likely), weights=tested))
-                else:
-                    yield float(model.score(seen, y, tested, moved))
-
-    def _late(self) -> bool:
-        return self.settings is not None and self.settings.deadline.passed
-
-    def choose(
-        self,
-        tried: Sequence[tuple[int, Sequence[float]]],
-        strengths: Sequence[float],
-        usual: float,
-    ) -> tuple[Choice, Choice]:
-        """Return the choices of a number of features with values of C to select at, and of C.
-
-        Each is judged at the best C of weights for it, and the best is chosen, the first of equal
-        ones; trials end after two in a row that are worse by two standard errors. Of one number
-        the best C is often best by chance, so it is the least within one standard error. After
-        Ctrl-C, or out of time, it is one of those tried until then, or the ``usual`` C.
-        """
-        several = self.estimator.n_features == "auto"
-        if several and not self.folds:
-            wanted = "two rows of each class at least, to hold some out; give a number of features"
-            raise ValueError(f"n_features='auto' needs {wanted}")
-        scores, best, cut = list[Array](), list[Array](), None
-        for size, rising in tried if self.folds else ():
-            try:
-                given = {"n_features": size, "selected_tol": 1e-3}
-                scores.append(np.array(self.score(given, (rising, strengths))).T)
-            except KeyboardInterrupt:
-                cut = Status.TIME_LIMIT if self._late() else Status.INTERRUPTED
-                break
-            best.append(max(scores[-1], key=np.mean))
-            if self._behind(best, 2.0)[-2:].sum() == 2:
-                break
-        if not scores:
-            return Choice((), np.zeros(0), tried[0], cut), Choice((), np.zeros(0), usual, cut)
-        at = int(np.mean(best, axis=1).argmax())
-        C = strengths[int(self._behind(scores[at], 0.0 if several else 1.0).argmin())]
-        of_tried = Choice(tuple(tried[: len(best)]), np.array(best), tried[at], cut)
-        return of_tried, Choice(tuple(strengths), scores[at], C, cut)
-
-    def _behind(self, scores: Any, errors: float) -> NDArray[np.bool_]:
-        """Return which mean scores are below the best by more than so many of its errors."""
-        means = np.mean(scores, axis=1)
-        best, n_folds = means.argmax(), len(self.folds)
-        error = np.std(scores[best], ddof=1) / np.sqrt(n_folds) if n_folds > 1 else 0.0
-        return np.asarray(means < means[best] - errors * error)
-
-
-def sizes_of(design: Design) -> list[int]:
-    """Return the numbers of features that are tried."""
-    n_rows, n_columns = design.shape
-    most = max(1, min(n_columns, n_rows // 2))
-    return sorted({size for size in (*SIZES, n_columns) if size <= most and size <= SIZES[-1]})

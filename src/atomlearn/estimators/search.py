@@ -123,7 +123,11 @@ class CrossValidatedModel(AtomicModel):
             return lambda z, test: loss.score(y[test], np.ravel(z), data.weight[test])
         # Its X is decisions, so that scorers see these and X is not copied.
         stand_in = copy(self)
-        stand_in.__dict__ |= {"classes_": data.classes, "_linear": lambda X, offset=None: X}
+        stand_in.__dict__ |= {
+            "classes_": data.classes,
+            "intercept_": 0.0,
+            "_linear": lambda X, offset=None: X,
+        }
 
         def score(decisions: Array, test: Rows) -> float:
             of_fold = _check_method_params(y, params, indices=test)

@@ -18,7 +18,8 @@ from atomlearn.core.solvers.stopping import StoppingRule
 from atomlearn.designs import map_of
 from atomlearn.estimators.base import AtomicModel
 from atomlearn.estimators.checks import checked_design, input_names, whole
-from atomlearn.estimators.generation import Trials, problem_of, take
+from atomlearn.estimators.generation import problem_of, take
+from atomlearn.estimators.generation_trials import Trials
 from atomlearn.estimators.parameters import keeps_blas_single
 from atomlearn.estimators.selects_columns import SelectsColumns
 from atomlearn.estimators.targets import Checked

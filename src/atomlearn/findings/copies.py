@@ -119,8 +119,10 @@ def numbers_of_table(X: Any) -> Design:
     try:
         return as_design(X)
     except (TypeError, ValueError):
-        pass
-    table, rng, columns = np.asarray(X), np.random.default_rng(2), list[Array]()
+        table = np.asarray(X)
+        if table.dtype.kind == "c" or not table.size:  # no words and no gaps: no table at all
+            raise
+    rng, columns = np.random.default_rng(2), list[Array]()
     for cells in table.reshape(len(table), -1).T:
         try:
             values = cells.astype(np.float64)

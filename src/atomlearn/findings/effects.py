@@ -326,12 +326,19 @@ def line_of_lasso(estimator: Any, X: Any, y: Any, data: Given) -> LassoLine:
 
 
 def _told(
-    estimator: Any, data: Given, columns: Columns, rows: Any, level: float, how: Any, *groups: Any
+    estimator: Any,
+    data: Given,
+    columns: Columns,
+    rows: Any,
+    level: float,
+    how: Any,
+    groups: tuple[Columns, ...] = (),
+    p_values: Array | None = None,
 ) -> Estimates:
     """Return the estimates of rows of values, ends and p-values, as the model has them beside."""
     values, *ends, p = np.reshape(rows, (-1, 4)).T
     known = columns, _coefficients(estimator, columns), values, np.column_stack(ends), p
-    return Estimates(*known, level, how, *groups, by_group=data.units is not None)
+    return Estimates(*known, level, how, groups, p_values, data.units is not None)
 
 
 def _carved(
@@ -355,8 +362,9 @@ def _carved(
     signs = np.concatenate([[0.0], np.sign(weights)])
     signs[1 + np.flatnonzero(np.isin(columns, data.free))] = 0.0
     # The spread by which the model has the error that other rows give the coefficient.
-    spreads = other.spread * np.diag(_chosen(data, other)) / np.diag(other.covariance)
-    spreads = _widened(spreads, other.left, level)
+    model, chosen = np.diag(other.covariance), np.diag(_chosen(data, other))
+    ratio = np.divide(chosen, model, out=np.zeros(model.size), where=model > 0)
+    spreads = _widened(other.spread * ratio, other.left, level)
     one, selecting = la.pinvh(whole.information), la.pinvh(step.information)
     d, c = step.values - whole.values, step.values - b
     return [

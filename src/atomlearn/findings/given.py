@@ -142,14 +142,14 @@ class Step:
         )
         weighed = W[:, None] * X
         A = Z.T @ weighed
-        inverse = la.pinv(A)
+        inverse = np.asarray(la.pinv(A), dtype=np.float64)
         values = b + inverse @ Z.T @ r
         model = spread * inverse @ (Z.T @ (W[:, None] * Z)) @ inverse.T
         # Coefficients of the predictions that are none of b have no part in the leverage.
         factor, leverage = rows / max(rows - max(used - b.size, 0), 1), inverse
         if left_out is not None:  # which is what the fit took of each row
             r = -data.loss.gradient(data.y, left_out, data.weight)
-            factor, leverage = 1.0, np.zeros_like(inverse)
+            factor, leverage = 1.0, 0.0 * inverse
         scores = _without_each(data.units, Z, weighed, leverage, r)
         robust = factor * inverse @ (scores.T @ scores) @ inverse.T
         if data.units is not None:
@@ -163,7 +163,8 @@ def _without_each(
     """Return A times what b loses where each row, or group of rows, is left out, one a row."""
     if units is None:  # the residual over one less the leverage
         rest = 1.0 - np.einsum("ij,jk,ik->i", weighed, inverse, Z)
-        return Z * np.divide(r, rest, out=np.zeros_like(r), where=rest > EPS)[:, None]
+        left = np.divide(r, rest, out=np.zeros_like(r), where=rest > EPS)
+        return np.asarray(Z * left[:, None])
     size, found = np.eye(Z.shape[1]), []
     for part in members_of(np.unique(units, return_inverse=True)[1]):
         rest = size - Z[part].T @ weighed[part] @ inverse

@@ -14,6 +14,7 @@ leverage stands out, as where columns have heavy tails) would take columns with 
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -27,6 +28,7 @@ from atomlearn.core.interfaces.numbers import all_text
 from atomlearn.core.interfaces.targets import finite
 from atomlearn.core.norms.groups import l1_weights
 from atomlearn.core.paths.ends import Reached
+from atomlearn.core.paths.folds import Fold
 from atomlearn.designs import as_design
 from atomlearn.estimators.cross_validated import (
     AtomicClassifierCV,
@@ -113,24 +115,39 @@ def coefficients(
             sizes = np.abs(path.results[best].coef[:n_own])
             return sizes, float(path.levels[best]) / len(y)
     n_folds = max(2, min(cv or 5, rarest))
+    cut = folds(len(y), n_folds, seed, codes, groups, order)
+    sizes, level = _by_folds(X, y, norm, found, n_alphas, cut, free)
+    return sizes[:n_own], level
+
+
+def _by_folds(
+    X: Array,
+    y: NDArray[Any],
+    norm: Norm,
+    loss: Loss,
+    n_alphas: int,
+    cut: Sequence[Fold],
+    free: Columns,
+) -> tuple[Array, float]:
+    """Return the sizes of all coefficients at the level that predicts best in folds, and that."""
     # Levels of the squared form count twice: they weigh the square of the norm.
     ratio = RATIO ** (4 if norm.usual_form == "squared" else 2)
-    kind: Any = SEARCHES[found.task][0]
-    own = {"ties": found.ties} if isinstance(found, Cox) else {"loss": found}
+    kind: Any = SEARCHES[loss.task][0]
+    own = {"ties": loss.ties} if isinstance(loss, Cox) else {"loss": loss}
     search = kind(
         norm,
         n_alphas=2 * n_alphas,
         alpha_ratio=ratio,
-        cv=folds(len(y), n_folds, seed, codes, groups, order),
+        cv=cut,
         form=norm.usual_form,
         until=NoImprovement(),
-        unpenalized=free if n_free else None,
+        unpenalized=free if free.size else None,
         **own,
     )
     with warnings.catch_warnings(action="ignore", category=UserWarning):
         # A gap that was not reached is small beside what separates two columns.
         search.fit(X, y)
-    sizes = np.linalg.norm(np.atleast_2d(search.coef_)[:, :n_own].astype(np.float64), axis=0)
+    sizes = np.linalg.norm(np.atleast_2d(search.coef_).astype(np.float64), axis=0)
     return sizes, float(search.alpha_)
 
 

@@ -197,13 +197,16 @@ def grouped(
 
 def standardized(X: Array) -> tuple[Array, Array, Array]:
     """Return the columns with mean 0 and variance 1, means and scales; constants become 0."""
-    means = X.mean(axis=0)
-    centered = X - means
+    # In units of powers of two, in which squares neither overflow nor vanish.
+    _, units = np.frexp(np.abs(X).max(axis=0, initial=0.0))
+    scaled = np.ldexp(X, -units)
+    means = scaled.mean(axis=0)
+    centered = scaled - means
     scales = np.sqrt(np.mean(centered**2, axis=0))
-    constant = scales <= 1e-12 * np.maximum(np.abs(X).max(axis=0, initial=0.0), 1e-300)
+    constant = scales <= 1e-12 * np.abs(scaled).max(axis=0, initial=0.0)
     centered[:, constant] = 0.0
-    scales = np.where(constant, 1.0, scales)
-    return np.asarray(centered / scales), means, scales
+    standard = np.asarray(centered / np.where(constant, 1.0, scales))
+    return standard, np.ldexp(means, units), np.where(constant, 1.0, np.ldexp(scales, units))
 
 
 def _warn_of_duplicates(X: Array) -> None:

@@ -27,7 +27,7 @@ from atomlearn.core.problem.rounding import growth
 from atomlearn.core.solve import checked_problem
 from atomlearn.subsets.hunt import GAP, Hunt, Wanted
 from atomlearn.subsets.norm import Choices
-from atomlearn.subsets.result import SubsetRecord, SubsetResult
+from atomlearn.subsets.result import SubsetRecord, SubsetResult, SubsetStatus
 
 #: The ridge, where none is given, in units of the curvature of f along a column of usual length.
 USUAL_RIDGE = 0.1
@@ -309,6 +309,8 @@ def subset_path(
 ) -> list[SubsetResult]:
     """Return the best subsets of several sizes, each search beginning at the sets before it.
 
+    After Ctrl-C, those until then.
+
     Parameters
     ----------
     ks : iterable of int
@@ -356,4 +358,6 @@ def subset_path(
             wanted = wanted_of(gap, None, MOST_SETS, share, max_nodes)
             starts = [chosen(result) for result in results[-1:]]
             results.append(best_subset(problem, k, wanted, starts))
+            if results[-1].ended is SubsetStatus.INTERRUPTED:
+                break
     return results

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from dataclasses import dataclass
 from typing import Any, Self
+
+import numpy as np
 
 from atomlearn.core.interfaces import Array, Loss, Rows
 from atomlearn.core.interfaces.forwarding import forward
@@ -125,3 +128,29 @@ class Offset(Around):
     def best_shift(self, y: Array, linear: Array, weight: Array, start: float) -> float:
         """Return a b near argmin_b f(linear + o + b), where a formula knows one."""
         return self.inner.best_shift(y, linear + self.offset, weight, start)
+
+
+@dataclass(frozen=True, slots=True)
+class Joined:
+    """The columns of a matrix followed by others, by products only; ``T`` is the transpose."""
+
+    first: Any
+    others: Array
+    transposed: bool = False
+
+    @property
+    def T(self) -> Joined:
+        """The transpose."""
+        return Joined(self.first, self.others, not self.transposed)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows by columns, or the other way round."""
+        rows, columns = self.others.shape[0], self.first.shape[1] + self.others.shape[1]
+        return (columns, rows) if self.transposed else (rows, columns)
+
+    def __matmul__(self, other: Array) -> Array:
+        if self.transposed:
+            return np.concatenate([self.first.T @ other, self.others.T @ other])
+        count = self.first.shape[1]
+        return np.asarray(self.first @ other[:count] + self.others @ other[count:])

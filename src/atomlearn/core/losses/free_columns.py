@@ -11,7 +11,7 @@ from scipy import sparse
 from scipy.linalg import qr, solve_triangular
 
 from atomlearn.core.interfaces import EPS, Array, Loss, Rows
-from atomlearn.core.losses.around import Around
+from atomlearn.core.losses.around import Around, Joined
 from atomlearn.core.losses.domain import EDGE_TOLERANCE
 
 #: A column whose distance from the span of the others is below this part of its length is left
@@ -171,9 +171,10 @@ class FreeColumns(Around):
         values, vectors = np.linalg.eigh(self._Q.T @ HQ)
         kept = values > 1e-12 * float(np.abs(values).max(initial=0.0))
         own = HQ @ (vectors[:, kept] / np.sqrt(values[kept]))
-        if not sparse.issparse(K):
-            # Of a loss that knows its products alone, K is made of them.
-            return c, np.hstack([np.asarray(K), own])
+        if not K.shape[1]:
+            return c, own
+        if not sparse.issparse(K):  # it may know its products only
+            return c, Joined(K, own)
         both: Any = [K, sparse.csc_array(own)]
         return c, sparse.hstack(both, format="csc")
 

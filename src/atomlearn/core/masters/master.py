@@ -11,6 +11,7 @@ import numpy as np
 from atomlearn.core.interfaces import Array, Block
 from atomlearn.core.masters.tuning import TUNING
 from atomlearn.core.problem.problem import Problem
+from atomlearn.core.problem.rounding import growth
 
 
 @dataclass(slots=True)
@@ -91,8 +92,13 @@ def block_of(problem: Problem) -> Block:
 
 
 def finished(refit: Refit, master: Master, problem: Problem, gap_target: float) -> Refit:
-    """Return the refit, or what another master makes of it, where gap and time ask for that."""
-    if refit.gap <= gap_target or problem.deadline.passed:
+    """Return the refit, or what another master makes of it, where gap and time ask for that.
+
+    A gap as small as what sums over the samples are rounded by is left: none smaller is proved.
+    """
+    rounding = growth(problem.y.size) * abs(refit.objective)
+    enough = refit.gap <= gap_target or refit.gap <= rounding < math.inf
+    if enough or problem.deadline.passed:
         return refit
     further = master.solve(problem, refit.weights, refit.intercept, gap_target)
     further.steps += refit.steps

@@ -107,13 +107,12 @@ def ended_by(found: Sequence[Sequence[PathResult]]) -> Status:
 def solved(paths: Sequence[PathResult]) -> tuple[PathResult, ...]:
     """Return the paths of all outputs up to the last level that each of them has.
 
-    Where the time was out before the first level was solved, that one as it is.
+    Where a search ended before the first level was solved, that one as it is.
     """
     counts = []
     for path in paths:
         cut = [result.status in CUT for result in path.results]
-        late = cut[:1] == [True] and path.results[0].status is Status.TIME_LIMIT
-        counts.append(cut.index(True) + late if True in cut else len(cut))
+        counts.append(max(cut.index(True), 1) if True in cut else len(cut))
     n_levels = min(counts, default=0)
     return tuple(
         replace(path, levels=path.levels[:n_levels], results=path.results[:n_levels])

@@ -177,7 +177,7 @@ class ColumnGeneration(Solver):
         if count > FAR:
             for amount in np.geomspace(level, penalty.amount, math.ceil(count), endpoint=False)[1:]:
                 part = replace(restricted, regularizer=replace(penalty, amount=float(amount)))
-                linear = part.design.dot(weights) + intercept
+                linear = part.design.predict(weights) + intercept
                 enough = 1e-3 * part.objective(weights, linear)
                 refit = master.solve(part, weights, intercept, enough)
                 weights, intercept, steps = refit.weights, refit.intercept, steps + refit.steps

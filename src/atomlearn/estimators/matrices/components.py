@@ -41,7 +41,7 @@ class SparseLowRank(MatrixTransformer):
         Bound on ||L||_* + ratio ||S||_1 where ``form="constrained"``; there alpha plays no part.
     tol : float, default=1e-6
         Relative duality gap to prove.
-    max_iter, solver, verbose
+    max_iter, solver, verbose, time_limit
         As in ``AtomicRegressor``.
 
     Attributes
@@ -85,6 +85,7 @@ class SparseLowRank(MatrixTransformer):
         max_iter: int = MAX_ITER,
         solver: str | Solver = "auto",
         verbose: int = 0,
+        time_limit: float | None = None,
     ) -> None:
         keep(self, locals())
 
@@ -166,6 +167,9 @@ class SparsePCA(MatrixTransformer):
         Relative duality gap to prove.
     max_iter, solver, verbose
         As in ``AtomicRegressor``.
+    time_limit : float or None, default=60.0
+        Seconds after which the best point found is returned, with status TIME_LIMIT and the gap
+        that is proved there. None: no limit.
 
     Attributes
     ----------
@@ -216,6 +220,7 @@ class SparsePCA(MatrixTransformer):
         max_iter: int = MAX_ITER,
         solver: str | Solver = "auto",
         verbose: int = 0,
+        time_limit: float | None = 60.0,
     ) -> None:
         keep(self, locals())
 
