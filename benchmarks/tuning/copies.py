@@ -122,7 +122,7 @@ HONEST = {
 
 
 def verdicts(X: np.ndarray, y: np.ndarray, seed: int, rules: list[float]) -> list[tuple]:
-    """Return (share left out, verdict) without any rule, and with each ``near_copy``."""
+    """Return (share left out, verdict) without any rule, and with each ``copies.NEAR``."""
     rows = np.arange(len(y))
     train, test = train_test_split(rows, test_size=0.3, random_state=seed, stratify=y)
     model = AtomicClassifier(alpha=0.02, tol=1e-3).fit(X[train], y[train])
@@ -130,8 +130,9 @@ def verdicts(X: np.ndarray, y: np.ndarray, seed: int, rules: list[float]) -> lis
     for rule in (0.0, *rules):
         known = np.zeros(test.size, dtype=bool)
         if rule:
-            copies.NEAR_COPY = rule
-            known = copies.known_already(design, train, test)
+            copies.NEAR = rule
+            alike = copies.repeated_rows(design)
+            known = known if alike is None else np.isin(alike[test], alike[train])
         fresh = test[~known]
         better = fresh.size > 0 and judged_rows(model, X[fresh], y[fresh], seed).better
         found.append((known.mean(), better))
@@ -141,7 +142,7 @@ def verdicts(X: np.ndarray, y: np.ndarray, seed: int, rules: list[float]) -> lis
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--tables", type=int, default=20, help="of each kind")
-    parser.add_argument("--near", type=float, nargs="*", default=[0.1, 0.15, 0.2, 0.25, 0.3, 0.4])
+    parser.add_argument("--near", type=float, nargs="*", default=[0.2, 0.25, 0.3, 0.35, 0.4, 0.5])
     parser.add_argument("--strength", type=float, default=1.5)
     parser.add_argument("--only", default="")
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results/tuning_copies.csv"))
