@@ -173,5 +173,6 @@ def _exact(problem: Problem, smooth: Problem, state: State, v: Array) -> Certifi
     # Slopes jump at the kinks: those of the edges bound what a move of the prediction changes.
     moved = EPS * float(np.linalg.norm(prediction))
     if lengths is not None:
-        moved += growth(columns.size) * float(np.abs(state.weights) @ lengths.summed)
+        shift = math.sqrt(problem.y.size) * np.abs(lengths.offsets)
+        moved += growth(columns.size) * float(np.abs(state.weights) @ (lengths.summed + shift))
     return exact.widened(lost + moved * float(np.linalg.norm(problem.weight)))
