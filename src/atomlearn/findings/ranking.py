@@ -199,9 +199,9 @@ def correlations(
     """Return the correlation of what linear functions of ``known`` (n, q) do not explain.
 
     The mean over the columns of truth and predicted, (n, m) both. None where ``known`` has nearly
-    as many columns as there are rows. The error, on Fisher's scale, is that of the jackknife, whose
-    freedom is the number of rows that it rests on; the null permutes what is left of ``predicted``;
-    without ``rng`` there is none.
+    as many columns as there are rows. The error, on Fisher's scale, is that of the
+    jackknife; its freedom is the number of rows that it rests on, less one. The null permutes what
+    is left of ``predicted``; without ``rng`` there is none.
     """
     left = _basis(known, len(truth))
     freedom = len(truth) - left.shape[1]
@@ -248,7 +248,8 @@ def _jackknife(x: Array, y: Array, left: Array) -> tuple[float, float]:
     off = (np.arctanh(each) - np.arctanh(each).mean()) ** 2
     if not off.any():
         return 0.0, np.inf
-    return float(np.sqrt(off.sum() * (len(x) - 1) / len(x))), float(off.sum() ** 2 / np.sum(off**2))
+    rests_on = float(off.sum() ** 2 / np.sum(off**2))
+    return float(np.sqrt(off.sum() * (len(x) - 1) / len(x))), max(rests_on - 1.0, 1.0)
 
 
 def _basis(known: Array | None, n_rows: int) -> Array:
