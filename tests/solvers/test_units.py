@@ -39,7 +39,7 @@ KINDS: list[tuple[Solver, Norm, str, str, tuple[int, int], int, int]] = [
     (AtomGeneration(), norms.KSupport(3), "penalized", "squared", WIDE, 237, 236),
     (AtomGeneration(), norms.KSupport(3), "penalized", "squared", TALL, 63, 62),
     (AtomGeneration(), norms.L1(), "constrained", "logistic", WIDE, 11, 12),
-    (AtomGeneration(), norms.KSupport(2), "penalized", "quantile", TALL, 50, 9),
+    (AtomGeneration(), norms.KSupport(2), "penalized", "quantile", TALL, 56, 9),
     (AtomGeneration(), ANY, "squared", "squared", WIDE, 5, 4),
     (FeatureGeneration(), norms.KSupport(4), "squared", "squared", WIDE, 22, 0),
     (FeatureGeneration(inner_tolerance=1e-6), norms.KSupport(4), "squared", "squared_hinge",

@@ -133,7 +133,7 @@ class SmoothedSteps(Solver):
         # width is small, as slopes are residuals in units of it: then it grows again.
         enough = max(ENOUGH * exact.gap, 2.0 * known.rounding)
         last = math.inf if at.certificate is None else at.certificate.gap
-        stuck = known.gap > enough and known.gap > 0.9 * last and state.patience < math.inf
+        stuck = known.gap > enough and known.gap > 0.98 * last and state.patience < math.inf
         done = known.gap <= enough or stuck or state.exhausted is not None
         better = exact.gap <= 0.9 * at.gap
         at = replace(at, certificate=known, gap=min(at.gap, exact.gap))
