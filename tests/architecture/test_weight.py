@@ -30,12 +30,17 @@ from tests.oracles.sources import PACKAGE, nodes, trees
 #: (3,000), later searches of pairs (1,500), full conformal sets and bounds of survival times
 #: (1,200), paths by sums where the rows are (1,800), genotypes packed in memory and refusals of
 #: sizes (1,800), the chosen C of FeatureGenerator (900); and lowered by what went (14,000).
+#: Then by false proofs mended (5,200: ridge fits of subsets to a gap of their own, exchanges, sums
+#: over risk sets, values of latent norms), folders, pickles and odd data (2,300), exact tails of
+#: p-values and intervals by a jackknife (2,700), sets of predictions by class and for shifted rows
+#: (1,300), verdicts and rows that repeat (4,600), targets made of columns (1,300), the number of
+#: features as good as the best (650), and smaller ones.
 CEILINGS = {
-    "tokens of Python": 399_890,
-    "tokens of C++": 71_650,
-    "files": 380,
-    "functions": 3686,
-    "numbers that decide": 317,
+    "tokens of Python": 419_590,
+    "tokens of C++": 72_110,
+    "files": 386,
+    "functions": 3843,
+    "numbers that decide": 345,
     "isinstance": 200,
     "getattr and hasattr": 55,
     "fmt: skip": 8,
@@ -49,7 +54,7 @@ CEILINGS = {
     "handlers of KeyboardInterrupt in the core": 1,
 }
 #: One l1 fit of 300 x 5000, by the estimator: through how much of the package does it pass?
-FIT = {"files": 50, "functions": 268, "frames": 16}
+FIT = {"files": 51, "functions": 277, "frames": 16}
 
 SILENT = {
     tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT,

@@ -73,6 +73,7 @@ for name in ("AtomicRegressor", "AtomicClassifier", "AtomicRegressorCV", "Atomic
 @pytest.mark.filterwarnings("ignore:the optimum has only:UserWarning")
 @pytest.mark.filterwarnings("ignore:n_features=:UserWarning")
 @pytest.mark.filterwarnings("ignore:. columns are in 1 clusters:UserWarning")  # iris
+@pytest.mark.filterwarnings("ignore:columns are strongly correlated:UserWarning")  # iris
 @pytest.mark.filterwarnings("ignore:No features were selected:UserWarning")
 # These come from the checks themselves.
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
