@@ -40,7 +40,6 @@ from atomlearn.findings.ranking import (
 from atomlearn.findings.verdict import (
     USEFUL,
     Verdict,
-    drawn_from,
     judged,
     measure,
     no_verdict,
@@ -177,9 +176,9 @@ class Trial:
 
     def _is_few(self, test: Rows) -> bool:
         """Return whether held-out rows are few: as many balanced ones as would tell as much."""
-        # Beside covariates targets are drawn: of numbers and classes of rows by themselves alone.
-        plain = self.groups is None and self.task != "survival" and not self.ranks
-        if (self.known is not None and not plain) or self.order is not None or self.values.ndim > 1:
+        # Next to covariates nothing that is repeated holds the level: targets drawn from them were
+        # called better in 10% of 200 tables of 60 rows, permuted features in 8 of 84.
+        if self.known is not None or self.order is not None or self.values.ndim > 1:
             return False
         n_rows, count = float(test.size), float(test.size)
         if self.task == "survival":
@@ -213,22 +212,13 @@ class Trial:
         enough = int(LEVEL * (total + 1))  # as many that do as well: p is above the level
         t_value = _t(*observed, self._asked[1])
         while len(null) < total:
-            values, order = None, None
-            if self.known is None:
-                order = permuted_rows(len(self.values), rng, self.groups)
-            else:
-                values = drawn_from(
-                    with_curves(self.known, len(self.values))[0], self.task, self.values, rng
-                )
-            again = self.decisions(parts, values, order)
-            null.append(self._measure(self.values if values is None else values, *again))
+            order = permuted_rows(len(self.values), rng, self.groups)
+            null.append(self._measure(self.values, *self.decisions(parts, None, order)))
             as_well = sum(_t(*one, self._asked[1]) >= t_value - 1e-12 for one in null)
             if as_well >= enough and len(null) >= FEWEST:
                 break
-        words = (
-            "permutations of the rows" if self.known is None else "targets drawn from covariates"
-        )
-        words += ", each with its own cross-validation and all choices made in it,"
+        words = "permutations of the rows, each with its own cross-validation and all choices made "
+        words += "in it,"
         n_rows = sum(test.size for _, test in parts)
         found = self._judged(observed, null, n_rows, len(parts), words)
         return self._with_power(found, parts) if found.verdict == "no better" else found

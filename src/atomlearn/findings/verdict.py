@@ -8,12 +8,10 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import rankdata
-from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import SplineTransformer
 
 from atomlearn.core.interfaces import Array, Task
 from atomlearn.estimators.survival import Baseline
-from atomlearn.findings.precision import standardized
 from atomlearn.findings.ranking import (
     LEVEL,
     POWER,
@@ -276,22 +274,6 @@ def with_curves(known: Array | None, n_rows: int) -> tuple[Array | None, dict[st
         curves.append(SplineTransformer(knots=ends).fit_transform(column[:, None])[:, 1:])
     told = "the covariates alone, with a cubic spline of each numeric one"
     return np.hstack(curves), {"compared_with": told}
-
-
-def drawn_from(
-    known: Array | None, task: Task, values: NDArray[Any], rng: np.random.Generator
-) -> NDArray[Any]:
-    """Return targets as the covariates alone would have them: numbers, or codes of classes."""
-    assert known is not None
-    scaled = standardized(known)[0]
-    if task == "classification":
-        model = LogisticRegression(max_iter=1000).fit(scaled, values)
-        chances = np.cumsum(model.predict_proba(scaled), axis=1)
-        above = rng.random(len(chances))[:, None] > chances[:, :-1]
-        return np.asarray(model.classes_[above.sum(axis=1)])
-    beside = np.column_stack([np.ones(len(scaled)), scaled])
-    fit = beside @ np.linalg.lstsq(beside, values, rcond=None)[0]
-    return np.asarray(fit + rng.permutation(values - fit))
 
 
 def _numbers(name: str, given: ArrayLike) -> Array:
