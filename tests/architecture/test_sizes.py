@@ -10,9 +10,9 @@ from functools import cache
 
 from tests.oracles.sources import PACKAGE, nodes
 
-MOST_LINES_OF_A_FILE = 400
+MOST_LINES_OF_A_FILE = 430
 #: Lines of a function without its docstring, its signature included.
-MOST_LINES_OF_A_FUNCTION = 50
+MOST_LINES_OF_A_FUNCTION = 60
 #: Longer files, with the lines they may have at most.
 LONG_FILES: dict[str, int] = {}
 #: Longer functions, as file:name, with the lines they may have at most.

@@ -62,11 +62,14 @@ class ActiveFactor:
         """Make room for ``size`` atoms, and some more so that growing costs little."""
         if self.order.size >= size:
             return
-        count, capacity = self.count, size + size // 2 + 8
-        factor, order = np.zeros((capacity, capacity)), np.zeros(capacity, dtype=np.int64)
+        count = self.count
+        capacity = size + size // 2 + 8
+        factor = np.zeros((capacity, capacity))
+        order = np.zeros(capacity, dtype=np.int64)
         factor[:count, :count] = self.factor[:count, :count]
         order[:count] = self.order[:count]
-        self.factor, self.order = factor, order
+        self.factor = factor
+        self.order = order
 
 
 def active_set_qp(
@@ -127,7 +130,8 @@ def active_set_qp(
     """
     point = np.array(weights, dtype=np.float64)
     size = point.size
-    matrix, line = _checks.symmetric(gram, size), _checks.weights(linear, "linear", size)
+    matrix = _checks.symmetric(gram, size)
+    line = _checks.weights(linear, "linear", size)
     prices = None if price is None else _checks.positive_weights(price, "price", size)
     if not radius > 0 or (equality and (radius == math.inf or not size)):
         raise ValueError(

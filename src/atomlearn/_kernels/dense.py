@@ -31,7 +31,8 @@ def scores_dense(
         v = np.ones(X.shape[0] if rows is None else rows.size)
     if rows is not None and _by_columns(X):
         # Columns are read as a whole.
-        v, rows = np.bincount(rows, v, X.shape[0]).astype(np.float64), None
+        v = np.bincount(rows, v, X.shape[0]).astype(np.float64)
+        rows = None
     out = np.empty(X.shape[1])
     _native.dense_product(X, True, squared, v, rows, out)
     return out
@@ -53,7 +54,8 @@ def many_dense(X: Data, V: Array, rows: Positions | None = None) -> Array:
     if rows is not None and _by_columns(X):
         spread = np.zeros((X.shape[0], vectors.shape[1]))
         np.add.at(spread, rows, vectors)
-        vectors, rows = spread, None
+        vectors = spread
+        rows = None
     out = np.zeros((count, X.shape[1]))
     _native.many_dense(X, vectors, rows, out)
     return out
@@ -104,7 +106,8 @@ def top_magnitude(z: Data, count: int) -> tuple[Positions, Array]:
     Exact; O(size + count log count) expected. ValueError where z holds NaN.
     """
     wanted = min(count, z.size)
-    indices, values = np.empty(wanted, dtype=np.int64), np.empty(wanted)
+    indices = np.empty(wanted, dtype=np.int64)
+    values = np.empty(wanted)
     if wanted and not _native.top(np.ascontiguousarray(z), indices, values):
         raise ValueError("z holds NaN: check the data and the weights it was computed from")
     return indices, values

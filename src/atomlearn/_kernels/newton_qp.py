@@ -70,7 +70,8 @@ def newton_qp(
     c, b : the weights and the intercept, no worse than the start
     steps : int
     """
-    point, at = np.array(weights, dtype=np.float64), np.array([shift], dtype=np.float64)
+    point = np.array(weights, dtype=np.float64)
+    at = np.array([shift], dtype=np.float64)
     load_blas()
     terms = level, coupling, ridge, radius, signed, intercept
     M = np.zeros(0) if metric is None else metric.reshape(-1)

@@ -57,7 +57,8 @@ def pair_rows(rows: Compressed, place: NDArray[np.int32], count: int) -> tuple[T
     place : the position of each column in that order, -1 of those left out; costs : (count,)
     entries that the pairs of a position with those before it read.
     """
-    entry, costs = _native.pair_entry_size(rows[0].dtype == np.float32), np.empty(count)
+    entry = _native.pair_entry_size(rows[0].dtype == np.float32)
+    costs = np.empty(count)
     n_rows = rows[2].size - 1
     table = (
         np.empty(rows[0].size * entry, dtype=np.uint8),

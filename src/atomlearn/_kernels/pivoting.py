@@ -45,7 +45,8 @@ def pivot_path(
         columns that would be used depend on each other, or more would be used than may be
     """
     size = weights.size
-    matrix, line = _checks.symmetric(gram, size), _checks.weights(slope, "slope", size)
+    matrix = _checks.symmetric(gram, size)
+    line = _checks.weights(slope, "slope", size)
     prices = _checks.positive_weights(price, "price", size)
     bound = size if most is None else max(int(most), 0)
     load_blas()
@@ -53,7 +54,8 @@ def pivot_path(
     state.reserve(min(size, bound))
     if state.count and state.active.max() >= size:
         raise ValueError(f"state lists coordinates beyond the {size} there are; call its forget")
-    count, rows = np.array([state.count], dtype=np.int64), np.empty((levels.size, size))
+    count = np.array([state.count], dtype=np.int64)
+    rows = np.empty((levels.size, size))
     solved = _native.pivot_path(
         matrix, line, prices, ridge, bound, levels, state.factor, state.order, count, weights,
         rows,

@@ -47,8 +47,12 @@ def content_of_fit(
     tests: FeatureTests | None = None,
 ) -> Content:
     """Return everything that the report tells; ``halves`` : fits to halves of the rows."""
-    target, given, data = source.target, source.given, fitted.data
-    X, names, view = source.X, source.names, _view(source, fitted)
+    target = source.target
+    given = source.given
+    data = fitted.data
+    X = source.X
+    names = source.names
+    view = _view(source, fitted)
     more: dict[str, Any] = {}
     # Fits without one of the features must be fits like this one.
     plain = not data.of_rows and not data.parameters and not fitted.interrupted
@@ -91,15 +95,19 @@ def content_of_fit(
 
 def _view(source: Dataset, fitted: Fitted) -> View:
     """Return the model over all rows, as pages about estimators have it."""
-    X, map = as_design(source.X), fitted.map if fitted.has_curves else source.map
-    found, names = (fitted.columns, fitted.coefficients), source.names
+    X = as_design(source.X)
+    map = fitted.map if fitted.has_curves else source.map
+    found = (fitted.columns, fitted.coefficients)
+    names = source.names
     classes = source.target.classes
     return View(fitted.model, X, map.apply(source.X), map, names, *found, classes, len(names))
 
 
 def _considered(source: Dataset, fitted: Fitted) -> tuple[str, ...]:
     """Return the names of features that the search took up, and that have no coefficient."""
-    given, units, map = source.given, fitted.units, fitted.map if fitted.has_curves else source.map
+    given = source.given
+    units = fitted.units
+    map = fitted.map if fitted.has_curves else source.map
     zero = np.setdiff1d(map.term_of(fitted.considered), [*units, *given.covariates])
     if not fitted.has_curves:  # a category with a coefficient is selected as a whole
         used = given.terms(units)
@@ -157,10 +165,13 @@ def group_names_of(given: Given, names: Sequence[str]) -> dict[int, str]:
 
 def _terms(source: Dataset, plan: Plan, fitted: Fitted) -> dict[str, Any]:
     """Return how many units were selected of how many, where columns make up units; and groups."""
-    given, free, n_columns = source.given, source.given.covariates, source.map.n_columns
+    given = source.given
+    free = source.given.covariates
+    n_columns = source.map.n_columns
     if given.groups is None or fitted.has_curves:
         return {}
-    every, used = np.setdiff1d(np.arange(n_columns), free), np.setdiff1d(fitted.columns, free)
+    every = np.setdiff1d(np.arange(n_columns), free)
+    used = np.setdiff1d(fitted.columns, free)
     if not given.group_names:  # categories, a unit each
         return {"terms": (given.terms(used).size, given.terms(every).size)}
     if not plan.of_groups:
@@ -193,7 +204,8 @@ def _told(notes: Sequence[str], most: int = 12) -> list[str]:
 
 def _notes(plan: Plan, fitted: Fitted, source: Dataset) -> list[str]:
     n_features = source.map.n_columns - len(source.given.covariates)
-    notes, wanted = list[str](), min(fitted.settings.get("n_features", 0), n_features)
+    notes = list[str]()
+    wanted = min(fitted.settings.get("n_features", 0), n_features)
     fewer = plan.n_features != "auto" and fitted.results[0].converged
     if plan.generates and fewer and fitted.terms.size < wanted:
         notes.append(
@@ -208,7 +220,8 @@ def _notes(plan: Plan, fitted: Fitted, source: Dataset) -> list[str]:
 def _details(
     source: Dataset, plan: Plan, fitted: Fitted, seconds: float
 ) -> tuple[tuple[str, str], ...]:
-    X, settings = source.X, fitted.settings
+    X = source.X
+    settings = fitted.settings
     storage = "dense"
     if is_sparse(X):
         storage = f"sparse, {X.nnz:,} entries ({100 * X.nnz / (X.shape[0] * X.shape[1]):.2g}%)"
@@ -237,7 +250,9 @@ def _details(
 
 def model_of(source: Dataset, fitted: Fitted) -> SavedModel:
     """Return the model in data units, with only the columns that it reads."""
-    schema, target, map = source.schema, source.target, source.map
+    schema = source.schema
+    target = source.target
+    map = source.map
     coefficients = fitted.coefficients
     if fitted.has_curves:
         coefficients = np.ones((fitted.intercepts.size, fitted.units.size))

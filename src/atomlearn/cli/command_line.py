@@ -60,7 +60,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         options = build_parser().parse_args(given)
     except SystemExit as stop:
         return int(stop.code or 0)
-    options.given, options.began = given, began
+    options.given = given
+    options.began = began
     debugging = os.environ.get("ATOMLEARN_DEBUG", "") not in ("", "0")
     try:
         return _run(options)

@@ -19,7 +19,8 @@ from atomlearn.storage.intake.reading import Reading
 
 def convert(options: argparse.Namespace) -> int:
     """Run the command; return 0."""
-    began, reading = time.perf_counter(), reading_of(options)
+    began = time.perf_counter()
+    reading = reading_of(options)
     with within(options.memory):
         opened, notes = _understood(options.source, reading)
     excluded = [part.strip() for text in reading.drop for part in text.split(",") if part.strip()]

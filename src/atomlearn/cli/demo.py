@@ -15,12 +15,14 @@ def demo(options: argparse.Namespace) -> int:
     """Write the data, and run the command that selects from them; return its code."""
     from sklearn.datasets import load_breast_cancer
 
-    bunch, data = load_breast_cancer(), Path(options.out) / "breast_cancer.npz"
+    bunch = load_breast_cancer()
+    data = Path(options.out) / "breast_cancer.npz"
     data.parent.mkdir(parents=True, exist_ok=True)
     diagnosis = bunch.target_names[bunch.target]
     np.savez(data, X=bunch.data, diagnosis=diagnosis, features=bunch.feature_names)
     words = ["select", str(data), "--target", "diagnosis", "--interactions", "--n-features", "20"]
     words += ["--out", options.out, *(["--quiet"] if options.quiet else [])]
     chosen = build_parser().parse_args(words)
-    chosen.given, chosen.began = words, options.began
+    chosen.given = words
+    chosen.began = options.began
     return select(chosen)

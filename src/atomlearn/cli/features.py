@@ -49,7 +49,10 @@ def read_groups(
         raise CommandError(f"--groups {text}: expected a width, as in windows:500kb")
     sets = read_gene_sets(text) if ".gmt" in Path(text).suffixes else _lines(Path(text))
     place = {name: column for column, name in enumerate(names)}
-    found, labels, lost, empty = [], [], 0, list[str]()
+    found = []
+    labels = []
+    lost = 0
+    empty = list[str]()
     for label, members in sets.items():
         columns: set[int] = set()
         for member in members:
@@ -114,7 +117,8 @@ def _windows(match: re.Match[str], variants: Any) -> tuple[list[Columns], list[s
     groups = variants.windows(width)
     labels = []
     for group in groups:
-        first, last = variants.positions[group[0]], variants.positions[group[-1]]
+        first = variants.positions[group[0]]
+        last = variants.positions[group[-1]]
         labels.append(f"{variants.chromosomes[int(group[0])]}:{first}-{last}")
     return groups, labels
 

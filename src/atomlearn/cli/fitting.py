@@ -90,7 +90,8 @@ def fit(
     design: Design, target: Target, rows: Rows, plan: Plan, watch: Watch, given: Given
 ) -> Fitted:
     """Select and fit on these rows."""
-    part, mine = _rows_of(design, rows, plan), given.rows(rows)
+    part = _rows_of(design, rows, plan)
+    mine = given.rows(rows)
     units = _units(part, plan, given.center, mine.weight)
     data = Data(units.design, target, target.values[rows], mine)
     how = generate if plan.generates else _cross_validate if plan.cross_validates else _estimate
@@ -114,7 +115,8 @@ def fit(
 
 def _coefficients(outcome: Outcome, units: Units) -> tuple[Columns, Array, Array]:
     """Return columns, their coefficients, of some zero, and intercepts, in data units."""
-    results, model = outcome.results, outcome.model
+    results = outcome.results
+    model = outcome.model
     if outcome.together:
         columns = model.moments_[0]
         return columns, np.asarray(model.coef_)[:, columns], model.intercept_
@@ -123,7 +125,8 @@ def _coefficients(outcome: Outcome, units: Units) -> tuple[Columns, Array, Array
     if outcome.moments is not None:
         mine, own_means, own_scales = outcome.moments
         places = np.searchsorted(columns, mine)
-        means[places], scales[places] = own_means, own_scales
+        means[places] = own_means
+        scales[places] = own_scales
     coefficients = weights / scales
     intercepts = np.array([result.intercept for result in results]) - coefficients @ means
     return columns, coefficients, intercepts
@@ -193,14 +196,16 @@ def _estimate(data: Data, plan: Plan, watch: Watch) -> Outcome:
 
 def _cross_validate(data: Data, plan: Plan, watch: Watch) -> Outcome:
     """Choose alpha, and the norm of several, by the held-out loss; then fit to these rows."""
-    target, y = data.target, data.y
+    target = data.target
+    y = data.y
     cv, n_folds = _folds(data, plan.seed)
     rule: Rule = "one_standard_error" if plan.one_se else "best"
     options = _options(data, plan, watch)
     search = ESTIMATORS[target.task][1]
     model = search(list(plan.norms), cv=cv, selection=rule, **options)
     tried = plan.norms[0].candidates(*data.design.shape)
-    is_open, n_norms = len(tried) > 1, max(len(plan.norms), len(tried))
+    is_open = len(tried) > 1
+    n_norms = max(len(plan.norms), len(tried))
     # Of an open k only what is near the best is fitted, which nobody can count before.
     watch.searches = 0 if is_open else n_norms * model.n_alphas * n_folds * len(target.outputs)
     watch.say(
@@ -214,7 +219,8 @@ def _cross_validate(data: Data, plan: Plan, watch: Watch) -> Outcome:
             raise
         by = "Ctrl-C, before a level was scored: the last one that was fitted"
         watch.say(f"  alpha chosen by {by}")
-        norm, alpha = tried[0], watch.alpha
+        norm = tried[0]
+        alpha = watch.alpha
         plan = replace(plan, norms=(norm,), alpha=alpha, chosen_by=by)
         outcome = _estimate(data, plan, watch)
         outcome.results[0].status = Status.INTERRUPTED
@@ -257,13 +263,18 @@ def _folds(data: Data, seed: int) -> tuple[Any, int]:
 
     The search folds those itself, as it is told of them.
     """
-    target, y = data.target, data.y
-    codes, what, most = replace(target, values=y).codes, "the target", y.size
+    target = data.target
+    y = data.y
+    codes = replace(target, values=y).codes
+    what = "the target"
+    most = y.size
     if target.is_survival:
-        what, most = "the event", int(y["event"].sum())
+        what = "the event"
+        most = int(y["event"].sum())
     elif target.classes is not None:
         counts = np.bincount(y, minlength=len(target.classes))
-        what, most = f"class {target.classes[counts.argmin()]!r}", int(counts.min())
+        what = f"class {target.classes[counts.argmin()]!r}"
+        most = int(counts.min())
     if most < 2:
         raise CommandError(
             f"{what} has {most} row to fit on, and cross-validation needs at least 2; give "
@@ -313,7 +324,8 @@ def with_baseline(fitted: Fitted, design: Design, rows: Rows, given: Given) -> F
     if not fitted.data.target.is_survival:
         return fitted
     weight = np.ones(rows.size) if given.weight is None else given.weight[rows]
-    risk, settings = fitted.decisions(design, rows, given.offset)[:, 0], dict(fitted.settings)
+    risk = fitted.decisions(design, rows, given.offset)[:, 0]
+    settings = dict(fitted.settings)
     with np.errstate(over="ignore"):
         baseline = Baseline.of(fitted.data.y, risk, weight)
     one = np.unique(fitted.data.y["stratum"]).size == 1  # of several each has its own

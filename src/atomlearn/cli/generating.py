@@ -42,7 +42,9 @@ def select_columns(data: Data, plan: Plan) -> Outcome:
     Covariates are no candidates: what they explain of the others, and of a target of numbers, is
     taken off first.
     """
-    design, target, y = data.design, data.target, data.y
+    design = data.design
+    target = data.target
+    y = data.y
     n_rows, n_columns = design.shape
     if not design.listable or n_rows * n_columns > LARGE:
         raise CommandError(
@@ -75,7 +77,8 @@ def _rest(values: Array, beside: Array) -> Array:
 
 def _knocked(X: Array, y: NDArray[Any], data: Data, plan: Plan) -> Outcome:
     assert plan.fdr is not None
-    loss, dependence = plan.loss_for(data.target.task), data.given.dependence
+    loss = plan.loss_for(data.target.task)
+    dependence = data.given.dependence
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
         selector = KnockoffSelector(fdr=plan.fdr, rng=plan.seed, loss=loss)
@@ -195,7 +198,8 @@ def generate(data: Data, plan: Plan, watch: Watch) -> Outcome:
     """
     if plan.best_subset:
         return best_subset(data, plan, watch)
-    loss, several = plan.loss_for(data.target.task), len(data.target.outputs) > 1
+    loss = plan.loss_for(data.target.task)
+    several = len(data.target.outputs) > 1
     if several and np.unique(data.y).size < len(data.target.outputs):
         raise CommandError("a class has no row to fit on; join classes with --positive")
     model = FeatureGenerator(
@@ -237,7 +241,8 @@ def generate(data: Data, plan: Plan, watch: Watch) -> Outcome:
 
 def best_subset(data: Data, plan: Plan, watch: Watch) -> Outcome:
     """Select the best subset of columns, or groups, as from Python."""
-    loss, several = plan.loss_for(data.target.task), len(data.target.outputs) > 1
+    loss = plan.loss_for(data.target.task)
+    several = len(data.target.outputs) > 1
     kind = SubsetRegressor if data.target.classes is None else SubsetClassifier
     most = max(1, data.y.size // 2)
     sizes: Any = plan.n_features

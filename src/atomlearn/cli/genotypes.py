@@ -90,7 +90,8 @@ def harmonized(
             zip(variants.chromosomes, variants.positions.tolist(), strict=True)
         )
     }
-    X, ways = np.zeros((design.shape[0], len(alleles))), dict[str, list[str]]()
+    X = np.zeros((design.shape[0], len(alleles)))
+    ways = dict[str, list[str]]()
     for number, allele in enumerate(alleles):
         column = place.get(allele.name, where.get((allele.chromosome, allele.position)))
         way = "absent"
@@ -113,7 +114,8 @@ def harmonized(
 
 def _way(allele: Allele, counted: str, other: str) -> str:
     """Return how the alleles of the data agree with those of the model."""
-    model, data = (allele.counted.upper(), allele.other.upper()), (counted.upper(), other.upper())
+    model = (allele.counted.upper(), allele.other.upper())
+    data = (counted.upper(), other.upper())
     palindromic = _OPPOSITE.get(model[0]) == model[1]
     if data == model:
         return "same"

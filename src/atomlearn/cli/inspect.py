@@ -28,7 +28,8 @@ MOST_LISTED = 60
 
 def inspect(options: argparse.Namespace) -> int:
     """Run the command; return 0."""
-    path, reading = Path(options.data), reading_of(options)
+    path = Path(options.data)
+    reading = reading_of(options)
     form = format_of(path)
     if form.cells is None:
         n_rows, plans = _matrix(form, path, reading)
@@ -37,7 +38,8 @@ def inspect(options: argparse.Namespace) -> int:
         if reading.transpose:
             frame, _ = transposed(frame)
         frame.require(list(reading.named_roles().values()))
-        n_rows, plans = frame.n_rows, plans_of(frame, reading)
+        n_rows = frame.n_rows
+        plans = plans_of(frame, reading)
         if not options.json:
             print(f"{path.name}: {n_rows:,} rows, {len(frame.header):,} columns")
             print("\n".join([*(f"  {note}" for note in frame.notes), *_lines(plans)]))
@@ -73,7 +75,8 @@ def _matrix(form: Format, path: Path, reading: Reading) -> tuple[int, Sequence[C
 
 def _lines(plans: Sequence[ColumnPlan]) -> list[str]:
     """Return the table of the first columns."""
-    shown, more = plans[:MOST_LISTED], len(plans) - MOST_LISTED
+    shown = plans[:MOST_LISTED]
+    more = len(plans) - MOST_LISTED
     width = min(max((len(plan.name) for plan in shown), default=6), 28)
     lines = [f"  {'column':<{width}}  {'is':<17} {'use':<10} {'missing':>7} {'values':>7}"]
     for plan in shown:
@@ -89,7 +92,8 @@ def _lines(plans: Sequence[ColumnPlan]) -> list[str]:
 
 def _hints(path: Path, plans: Sequence[ColumnPlan], reading: Reading) -> list[str]:
     """Return what could be typed next."""
-    hints, asked = [""], f"--target {reading.target or 'NAME'}"
+    hints = [""]
+    asked = f"--target {reading.target or 'NAME'}"
     if reading.role("time") and reading.role("event"):
         asked = f"--time {reading.role('time')} --event {reading.role('event')}"
     if reading.missing == "refuse" and any(plan.missing and plan.is_used for plan in plans):

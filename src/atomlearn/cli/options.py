@@ -80,7 +80,8 @@ def add_options(parser: Any, kind: type, names: Collection[str] = ()) -> None:
     described = {name: (text, word) for name, word, text in found}
     hints = get_type_hints(kind, include_extras=True)
     for field in fields(kind):
-        hint, name = hints[field.name], field.name
+        hint = hints[field.name]
+        name = field.name
         if is_dataclass(hint) and name in names:
             add_options(parser, hint)  # type: ignore[arg-type]
         elif name in names or (not names and name in described):
@@ -109,7 +110,8 @@ def add_option(
         settings["type"] = converter or kinds[0]
     if required:
         settings["required"] = True
-    option, text = f"--{name.replace('_', '-')}", " ".join(text.split())
+    option = f"--{name.replace('_', '-')}"
+    text = " ".join(text.split())
     parser.add_argument(option, default=default, help=text.removesuffix("."), **settings)
 
 

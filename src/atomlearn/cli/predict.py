@@ -81,7 +81,8 @@ def explanations_csv(
     outputs = [model.target] if model.classes is None else [str(label) for label in model.classes]
     outputs = outputs[1:] if len(outputs) == 2 else outputs
     means = parts.mean(axis=0)
-    scores, base = parts.sum(axis=1) + model.intercepts, means.sum(axis=0) + model.intercepts
+    scores = parts.sum(axis=1) + model.intercepts
+    base = means.sum(axis=0) + model.intercepts
     first, named = (["row"], [[row] for row in range(len(scores))]) if ids is None else (names, ids)
     header = [*first, "output", "score", "base", *(feature.name for feature in model.features)]
     rows = [
@@ -111,7 +112,8 @@ class ModelData:
 
 def read_inputs(model: SavedModel, path: Path, options: argparse.Namespace) -> ModelData:
     """Return the columns that the model reads, in the order of ``model.inputs``."""
-    reading, form = reading_of(options), format_of(path)
+    reading = reading_of(options)
+    form = format_of(path)
     if form.cells is None:
         if reading.roles and form.rows is None:
             raise CommandError(
@@ -129,7 +131,8 @@ def read_inputs(model: SavedModel, path: Path, options: argparse.Namespace) -> M
         if form.rows is not None:
             return _of_cells(model, path, table, form.rows(path), reading)
         return _of_matrix(model, path, table, reading)
-    named, ids = reading.id or model.settings.get("id"), None
+    named = reading.id or model.settings.get("id")
+    ids = None
     frame = form.cells(path, replace(reading, id=named).text_form(), reading.sheet).frame()
     if reading.transpose:
         frame, ids = transposed(frame)
@@ -148,7 +151,8 @@ def _of_table(
     plans = [plan for plan in model.columns if plan.is_used]
     made = {name for plan in plans for name in plan.made()}
     plans += [ColumnPlan(item.name) for item in model.inputs if item.name not in made]
-    notes, columns = list[str](), dict[str, Array]()
+    notes = list[str]()
+    columns = dict[str, Array]()
     beside = [plan for plan in plans if plan.name not in frame.header]
     if beside and reading.covar is not None and ids is not None:
         columns = _of_samples(beside, NamedRows(ids), reading, notes)
@@ -180,7 +184,8 @@ def _of_cells(
     pooled = model.settings.get("pseudobulk")
     reading = replace(reading, covariates=covariates, pseudobulk=pooled)
     table, frame, _ = annotated(table, rows, reading, notes)
-    values, fitted = table.schema.origin["values"], model.settings.get("values")
+    values = table.schema.origin["values"]
+    fitted = model.settings.get("values")
     if fitted not in (None, values):
         notes.append(f"the model was fitted to {fitted}: give such a layer, by --layer NAME")
     known, cells = _cells(model, path, table, frame)
@@ -214,7 +219,8 @@ def _cells(
 
     A store holds what was made of columns; what it was made of, it need not hold.
     """
-    schema, design = table.schema, as_design(table.X)
+    schema = table.schema
+    design = as_design(table.X)
     known = {schema.name(column): column for column in range(schema.n_features)}
     if not model.columns and not (model.is_named and schema.names is not None):
         if schema.n_features != model.n_inputs:
@@ -222,7 +228,8 @@ def _cells(
         known = {item.name: item.index for item in model.inputs}
     columns = {} if rows is None else dict(rows.columns)
     plans = tuple(plan for plan in model.columns if plan.name in (known | columns))
-    model, read = replace(model, columns=plans), {*columns}
+    model = replace(model, columns=plans)
+    read = {*columns}
     made = {name: plan.name for plan in model.columns for name in plan.made()}
     for name in dict.fromkeys(made.get(item.name, item.name) for item in model.inputs):
         if name in read:
@@ -294,7 +301,8 @@ def predictions_csv(
     """
     labels = model.predict(scores)
     names = [()] * len(labels) if ids is None else ids
-    columns, titles = np.zeros((len(labels), 0)), ["prediction"]
+    columns = np.zeros((len(labels), 0))
+    titles = ["prediction"]
     if interval is not None:
         columns = model.interval(scores, interval)
         titles += ["lower", "upper"][: columns.shape[1]]
@@ -302,7 +310,8 @@ def predictions_csv(
         # One score for two classes: above zero it speaks for the second.
         scored = model.classes[1:] if len(model.classes) == 2 else model.classes
         titles += [f"score[{label}]" for label in scored]
-        columns, probabilities = scores, model.probabilities(scores)
+        columns = scores
+        probabilities = model.probabilities(scores)
         if probabilities is not None:
             titles += [f"probability[{label}]" for label in model.classes]
             columns = np.hstack([scores, probabilities])

@@ -58,7 +58,8 @@ from atomlearn.reports.tables import (
 
 def select(options: argparse.Namespace) -> int:
     """Run the command; return 0, or 130 after Ctrl-C (the files are written then, too)."""
-    plan, watch = read_plan(options), Watch(quiet=options.quiet, verbose=options.verbose)
+    plan = read_plan(options)
+    watch = Watch(quiet=options.quiet, verbose=options.verbose)
     times = {"to start": time.perf_counter() - options.began}
     with output_folder(options.out) as folder, watch:
         with timed(times, "to read"):
@@ -144,7 +145,8 @@ def _selected(
 
 def _tests(source: Dataset, plan: Plan) -> FeatureTests:
     """Return p-values of all columns, of all rows; the columns of a category are one."""
-    (n_rows, n_columns), given = source.X.shape, source.given
+    (n_rows, n_columns) = source.X.shape
+    given = source.given
     if n_rows * n_columns > LARGE:
         raise CommandError(
             f"--p-values holds all columns in memory, and {n_rows:,} x {n_columns:,} are too many; "
@@ -182,7 +184,8 @@ def _fits(
     source: Dataset, plan: Plan, options: argparse.Namespace, watch: Watch
 ) -> tuple[Fitted, HeldOut | None, list[str], bool]:
     """Return the final model, its held-out scores, what should be noted, and if Ctrl-C came."""
-    target, given = source.target, source.given
+    target = source.target
+    given = source.given
     limit = options.time_limit or np.inf
     whole = Deadline.after(limit)
     with whole.kept():
@@ -237,9 +240,11 @@ def _design(source: Dataset, plan: Plan) -> Design:
 
 def _halves(source: Dataset, plan: Plan, final: Fitted) -> list[Half]:
     """Return what the same selection makes of halves of the rows, without a word."""
-    target, chosen = source.target, _refit_plan(plan, final)
+    target = source.target
+    chosen = _refit_plan(plan, final)
     # The selection does not depend on a smaller gap.
-    chosen, design = chosen.for_refits(1e-3), _design(source, plan)
+    chosen = chosen.for_refits(1e-3)
+    design = _design(source, plan)
 
     def of_half(rows: Rows) -> Half:
         found = fit(design, target, rows, chosen, Watch(quiet=True), source.given)
@@ -269,13 +274,16 @@ def _held_out(
     decisions: Array,
 ) -> HeldOut:
     """Return the verdict, and scores of the same rows by the same models."""
-    (train, test), known = parts, trial.copies(*parts)
+    (train, test) = parts
+    known = trial.copies(*parts)
     verdict = trial.verdict(train, test, decisions)
-    scored, told = trial.parts(verdict, train, test), dict[str, Any]()
+    scored = trial.parts(verdict, train, test)
+    told = dict[str, Any]()
     if verdict.n_folds:
         rows, found = trial.decisions(scored)
     else:
-        rows, found = [test[~known]], [decisions[~known]]
+        rows = [test[~known]]
+        found = [decisions[~known]]
     if sum(part.size for part in rows):
         trained = train if len(scored) == 1 else np.arange(source.target.values.size)
         told = _told(source.target, trained, rows, found, first)
@@ -314,12 +322,16 @@ def _told(
     target: Target, trained: Rows, rows: list[Rows], decisions: list[Array], fitted: Fitted
 ) -> dict[str, Any]:
     """Return what is told of held-out rows, of numbers on the scale of the target."""
-    task, loss, shares = cast(Task, target.task), as_loss(fitted.settings["loss"]), None
-    every, scores = np.concatenate(rows), np.concatenate(decisions)
+    task = cast(Task, target.task)
+    loss = as_loss(fitted.settings["loss"])
+    shares = None
+    every = np.concatenate(rows)
+    scores = np.concatenate(decisions)
     if loss.has_probabilities:
         shares = np.exp(log_probabilities(loss, scores, fitted.together))
     told = loss.mean(scores) if task == "regression" else scores
-    parts, left = (target.values[trained], target.values[every]), None
+    parts = (target.values[trained], target.values[every])
+    left = None
     if "baseline_times" in fitted.settings and len(rows) == 1:
         left = partial(_left, fitted.settings, scores[:, 0])
     sizes = [part.size for part in rows]
@@ -334,8 +346,11 @@ def _left(settings: dict[str, Any], risk: Array, time: float) -> Array:
 
 def _trial(source: Dataset, plan: Plan, fitted: Fitted, say: Callable[[str], None]) -> Trial:
     """Return how this selection is judged, with what a guess knows: covariates and offsets."""
-    given, target, X = source.given, source.target, source.X
-    inputs, loss = as_design(X), as_loss(fitted.settings["loss"])
+    given = source.given
+    target = source.target
+    X = source.X
+    inputs = as_design(X)
+    loss = as_loss(fitted.settings["loss"])
     plan = plan.for_refits(LOOSE_GAP)
     free = np.array(given.covariates, dtype=np.int64)
     known = list[Array]()

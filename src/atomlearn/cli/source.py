@@ -42,7 +42,8 @@ def belonging(
     if "order" in table.extras:
         if options.rows_of:
             raise CommandError("--rows-of and --order are two ways to hold rows out; give one")
-        order, name = _places(table.extras["order"], options.order), options.order
+        order = _places(table.extras["order"], options.order)
+        name = options.order
         told = f"the rows are a series by {name}: its end is held out, and each fold lies after "
         return None, order, [told + "the rows it is predicted from"]
     if "rows_of" not in table.extras:
@@ -187,7 +188,8 @@ def read_source(options: argparse.Namespace, plan: Plan, watch: Watch) -> Datase
         )
     target = _target(table, options, plan)
     n_samples, n_features = table.X.shape
-    on_disk, sparse = isinstance(table.X, Design), is_sparse(table.X)
+    on_disk = isinstance(table.X, Design)
+    sparse = is_sparse(table.X)
     kind = "on disk" if on_disk else "sparse" if sparse else "dense"
     say = watch.say
     say(f"read {path.name}: {n_samples:,} rows, {n_features:,} columns, {kind}")
@@ -276,7 +278,8 @@ def _given(
         balanced = _class_weights(options.class_weight, target)
         weight = balanced if weight is None else weight * balanced
     groups: Any = table.groups
-    labels, notes = tuple[str, ...](), list[str]()
+    labels = tuple[str, ...]()
+    notes = list[str]()
     if options.interactions:
         # A group has the columns of one category, and the columns are products of two here.
         groups = None
@@ -327,7 +330,8 @@ def _class_weights(text: str, target: Target) -> Array:
     return np.asarray(compute_sample_weight(weights, target.values), dtype=np.float64)
 
 
-_TEST, _TRAIN = {"test", "holdout", "held-out", "2"}, {"train", "training", "validation", "valid"}
+_TEST = {"test", "holdout", "held-out", "2"}
+_TRAIN = {"train", "training", "validation", "valid"}
 
 
 def _test_rows(extras: Any) -> NDArray[np.bool_] | None:

@@ -89,7 +89,8 @@ class Watch(RunObserver):
         if not self.verbose:
             self.line(f"{self.doing}: pass {state.iteration + 1}, {n_features:,} columns")
             return
-        proved, selected = state.certificate.relative_gap, state.selected_gap()
+        proved = state.certificate.relative_gap
+        selected = state.selected_gap()
         told = f"{proved:.1e}" if selected is None else f"on these {selected:.1e}"
         self.say(
             f"  pass {state.iteration + 1:>3}  {n_features:>7,} columns  "

@@ -146,7 +146,9 @@ def checked_problem(
     if len(shape) == 2 and shape[1] > 1:
         for read in SEVERAL_TARGETS:
             X, y, sample_weight = read(X, y, sample_weight, intercept)
-    the_loss, the_norm, design = as_loss(loss), named(penalty.norm, feature_names(X)), as_design(X)
+    the_loss = as_loss(loss)
+    the_norm = named(penalty.norm, feature_names(X))
+    design = as_design(X)
     return Problem.build(
         design,
         y,
@@ -198,9 +200,13 @@ def _free(
 
 def _amount(form: str, level: float | None, radius: float | None) -> float:
     """Return level or radius, whichever the form needs; refuse the other one."""
-    name, given, other = ("level", level, radius)
+    name = "level"
+    given = level
+    other = radius
     if form == "constrained":
-        name, given, other = ("radius", radius, level)
+        name = "radius"
+        given = radius
+        other = level
     if given is None:
         begin = "0.1 * paths.path(X, y, n_levels=1, loss=..., norm=..., form=...).levels[0]"
         if name == "radius":

@@ -107,8 +107,11 @@ def _csv(target: str, *exclude: str) -> Callable[[Path], RealData]:
 
 def _npz(path: Path) -> RealData:
     """Read an .npz file as ``read`` does: the first ``n_train`` rows train, ``scale`` divides X."""
-    arrays, table = Archive(path), read(path, "y")
-    X, y, feature_names = table.X, table.y, table.feature_names
+    arrays = Archive(path)
+    table = read(path, "y")
+    X = table.X
+    y = table.y
+    feature_names = table.feature_names
     assert y is not None
     if "scale" in arrays:
         X = X / arrays["scale"]

@@ -116,7 +116,8 @@ class AtomicModel(FitParameters):
 
     def _checked(self, X: Any, y: Any, sample_weight: Any, offset: Any = None) -> Checked:
         """Return the data of a fit, weights with sum 1, or say what is wrong with them."""
-        inputs, loss = checked_design(self, X, reset=True), as_loss(self.loss)
+        inputs = checked_design(self, X, reset=True)
+        loss = as_loss(self.loss)
         if loss.task != self.task:
             kinds = {"classification": "Classifier", "regression": "Regressor"}
             other = f"use Atomic{kinds.get(loss.task, 'Survival')}, or change loss"
@@ -126,7 +127,8 @@ class AtomicModel(FitParameters):
         if offset is not None:
             offset = offset_of(offset, (inputs.shape[0], len(found.targets)))
         # Labels do not decide what the curves of an input look like: nor do their weights.
-        found.design, found.offset = self._columns(inputs, weight), offset
+        found.design = self._columns(inputs, weight)
+        found.offset = offset
         return found
 
     def _columns(self, inputs: Design, weight: Array) -> Design:
@@ -146,7 +148,8 @@ class AtomicModel(FitParameters):
         first = Problem.of_checked(
             design, data.targets[0], data.weight, data.loss, penalty, self.fit_intercept
         )
-        free, problems = unpenalized_columns(self, design), []
+        free = unpenalized_columns(self, design)
+        problems = []
         for output, y in enumerate(data.targets):
             offset = None if data.offset is None else data.offset[:, output]
             problem = first.changed(y=y) if output else first
@@ -173,7 +176,8 @@ class AtomicModel(FitParameters):
 
     def _take(self, data: Checked, results: list[Result]) -> None:
         """Set what was fitted: coefficients and intercepts, in the shapes of the task."""
-        parts, first = [entries_of(result) for result in results], results[0]
+        parts = [entries_of(result) for result in results]
+        first = results[0]
         implicit = map_of(data.design).implicit
         coef = coefficient_rows(parts, first.n_features, implicit)
         intercept: Any = float(first.intercept)
@@ -232,7 +236,8 @@ class AtomicModel(FitParameters):
         That is X w + b itself for the squared loss and survival (the log hazard ratio: the larger
         the earlier), and what the link of another loss makes of it.
         """
-        values, loss = self._linear(X, offset), as_loss(self.loss)
+        values = self._linear(X, offset)
+        loss = as_loss(self.loss)
         if loss.task != "classification":
             means = loss.mean(values)
             return means if np.ndim(self.intercept_) else means[:, 0]

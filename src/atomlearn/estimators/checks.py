@@ -30,7 +30,9 @@ class Available:
     """A method of the objects for which ``check`` raises nothing; its words reach the caller."""
 
     def __init__(self, check: Callable[[Any], Any], method: Callable[..., Any]) -> None:
-        self.check, self.method, self.__doc__ = check, method, method.__doc__
+        self.check = check
+        self.method = method
+        self.__doc__ = method.__doc__
 
     def __get__(self, owner: Any, kind: type) -> Callable[..., Any]:
         """Return the method, bound to an object that has it."""
@@ -177,7 +179,8 @@ def norm_for(estimator: Any, norm: str | Norm, design: Design) -> Norm:
         else:
             weights = None if norm.weights is None else map.weights_of_groups(norm.weights)
             norm = Groups(map.column_groups(), weights)
-    found, names = as_norm(norm), input_names(estimator)
+    found = as_norm(norm)
+    names = input_names(estimator)
     return found if names is None else found.with_names(names)
 
 

@@ -81,7 +81,8 @@ def held_out(
         last = np.sort(units)[int(0.9 * ends[first - 1])]
         return np.flatnonzero(units <= last), np.flatnonzero(units >= first)
     generator = np.random.default_rng(rng)
-    labels, sizes = _rarest(units, codes), np.bincount(units)
+    labels = _rarest(units, codes)
+    sizes = np.bincount(units)
     chosen = np.zeros(sizes.size, dtype=bool)
     for label in np.unique(labels):
         members = generator.permutation(np.flatnonzero(labels == label))
@@ -106,7 +107,8 @@ def folds(
     row of one of the classes (``codes``) are left out, for no model can be fitted to them.
     """
     units = unit_numbers(n_rows, groups, order)
-    rows, n_units = np.arange(n_rows), int(units.max()) + 1
+    rows = np.arange(n_rows)
+    n_units = int(units.max()) + 1
     labels = np.zeros(n_rows, dtype=np.int64) if codes is None else np.asarray(codes)
     if order is not None:
         cuts: Any = [([0], [1])]
@@ -170,7 +172,8 @@ def halves(
     units = unit_numbers(n_rows, groups, order)
     if order is not None:
         units = units // max(1, round(np.sqrt(units.max() + 1)))
-    labels, generator = _rarest(units, codes), np.random.default_rng(rng)
+    labels = _rarest(units, codes)
+    generator = np.random.default_rng(rng)
     dealt = generator.permutation(labels.size)
     if codes is None and groups is None and order is None:
         half = n_rows // 2
@@ -188,8 +191,10 @@ def permuted_rows(n_rows: int, rng: Seed, groups: Any = None, order: Any = None)
     of one size swap whole blocks. A series is moved on by a random number of positions, and its end
     comes to the beginning.
     """
-    units, generator = unit_numbers(n_rows, groups, order), np.random.default_rng(rng)
-    sizes, rows = np.bincount(units), np.argsort(units, kind="stable")
+    units = unit_numbers(n_rows, groups, order)
+    generator = np.random.default_rng(rng)
+    sizes = np.bincount(units)
+    rows = np.argsort(units, kind="stable")
     starts = np.cumsum(sizes) - sizes
     whence = np.arange(sizes.size)
     if order is None:

@@ -74,7 +74,9 @@ def to_sklearn(estimator: Any) -> Any:
         plain = _one_against_rest(dense, intercepts, estimator.classes_)
     else:
         plain = LogisticRegression() if loss.has_probabilities else LinearSVC()
-        plain.coef_, plain.intercept_, plain.classes_ = dense, intercepts, estimator.classes_
+        plain.coef_ = dense
+        plain.intercept_ = intercepts
+        plain.classes_ = estimator.classes_
     plain.n_features_in_ = estimator.n_features_in_
     if input_names(estimator) is not None:
         plain.feature_names_in_ = estimator.feature_names_in_
@@ -88,7 +90,8 @@ def _one_against_rest(coef: Array, intercepts: Array, classes: NDArray[Any]) -> 
     for row, intercept in zip(coef, intercepts, strict=True):
         one = LogisticRegression()
         one.coef_, one.intercept_ = row[None], np.array([intercept])
-        one.classes_, one.n_features_in_ = np.array([0, 1]), coef.shape[1]
+        one.classes_ = np.array([0, 1])
+        one.n_features_in_ = coef.shape[1]
         plain.estimators_.append(one)
     plain.classes_ = classes
     plain.label_binarizer_ = LabelBinarizer(sparse_output=True).fit(classes)

@@ -250,7 +250,8 @@ class FeatureGenerator(SelectsColumns, AtomicModel):
                 whole(name, count)
         features_named(self.features)
         inputs = checked_design(self, X, reset=True)
-        loss, C = as_loss(self.loss), RISING[-1] if self.C == "auto" else self.C
+        loss = as_loss(self.loss)
+        C = RISING[-1] if self.C == "auto" else self.C
         # Shares of right labels, or orders of survival, do not tell how large coefficients are.
         tells = loss.task == "regression" or loss.has_probabilities
         free = self.C == "auto" and tells and self.debias is None
@@ -260,7 +261,8 @@ class FeatureGenerator(SelectsColumns, AtomicModel):
         data = checked_targets(self, inputs, y, weight, loss)
         if offset is not None:
             offset = offset_of(offset, (inputs.shape[0], len(data.targets)))
-        rising, strength = (C,), C
+        rising = (C,)
+        strength = C
         tried = [(self.n_features, RISING[start:]) for start in range(len(RISING))]
         if self.n_features == "auto":
             tried = [(size, RISING[-2:-1] if free else rising) for size in sizes_of(inputs)]
@@ -272,7 +274,8 @@ class FeatureGenerator(SelectsColumns, AtomicModel):
             trials = Trials(self, inputs, rows, self.cv, limited)
             choices = trials.choose(tried, STRENGTHS if free else rising, C)
             self.size_choice_, self.C_choice_ = choices
-            rising, strength = choices[0].chosen[1], choices[1].chosen
+            rising = choices[0].chosen[1]
+            strength = choices[1].chosen
         for _ in self.fits(inputs, y, sample_weight, offset, rising, [strength], settings):
             pass
         return self
@@ -309,12 +312,15 @@ class FeatureGenerator(SelectsColumns, AtomicModel):
             warnings.warn(f"{told}; {remedy}", UserWarning, stacklevel=4)
         lifted, lift = problem.entered(lifts=True)
         own, C, found = self._generated(lifted, rising, wanted, n_units, settings)
-        self.selected_at_, state, ends = C, found.state, (settings.gap, self.selected_tol)
+        self.selected_at_ = C
+        state = found.state
+        ends = (settings.gap, self.selected_tol)
         for strength in strengths:
             result = found
             if strength != C:
                 result = weighed(own, found, state, strength / C, ends)
-            self.C_, state = strength, result.state
+            self.C_ = strength
+            state = result.state
             selected = Selected.of(lifted, state, lift, self.feature_map_, len(data.targets))
             self.n_selected_, self.selected_gap_ = int(state.units), state.selected_gap()
             last = replace(result if lift is None else result.lowered(lift), state=None)
@@ -351,13 +357,15 @@ class FeatureGenerator(SelectsColumns, AtomicModel):
             runs.append(found := generated(own, limit, wanted, *ends, solver))
             if found.state.units >= wanted or not found.converged:
                 break
-        passes, seconds = sum(run.passes for run in runs), sum(run.seconds for run in runs)
+        passes = sum(run.passes for run in runs)
+        seconds = sum(run.seconds for run in runs)
         return own, C, replace(found, passes=passes, seconds=seconds)
 
     def _record_selection(self, selected: Selected) -> None:
         """Set what was selected."""
         map = self.feature_map_
-        self.selected_, self.rounds_ = selected.terms, selected.rounds
+        self.selected_ = selected.terms
+        self.rounds_ = selected.rounds
         self.selected_names_ = map.term_names(self.selected_, input_names(self))
         if map.has_pairs:
             self.pairs_ = map.inputs_of(self.selected_)
@@ -372,7 +380,8 @@ class FeatureGenerator(SelectsColumns, AtomicModel):
         """
         cut = found.status is Status.INTERRUPTED
         if self.C_choice_ and self.C_choice_.cut:
-            result.status, cut = self.C_choice_.cut, True
+            result.status = self.C_choice_.cut
+            cut = True
         chosen = found.converged or found.status is Status.SELECTED
         self._report([result], complete=(self.n_selected_ >= wanted and not cut) or chosen)
         if not wanted:

@@ -67,8 +67,12 @@ def problem_of(estimator: Any, data: Checked, offset: Any) -> tuple[Problem, int
     is selected with its whole row. The loss is the one of all classes together where there is such
     a one (softmax), else the sum of those of each class against the rest.
     """
-    design, loss, weight, y = data.design, data.loss, data.weight, data.targets[0]
-    n_outputs, names = len(data.targets), input_names(estimator)
+    design = data.design
+    loss = data.loss
+    weight = data.weight
+    y = data.targets[0]
+    n_outputs = len(data.targets)
+    names = input_names(estimator)
     norm, n_units = norm_of(estimator, design)
     norm = named(norm, names)
     # A baseline hazard takes the place of the intercept.
@@ -81,14 +85,18 @@ def problem_of(estimator: Any, data: Checked, offset: Any) -> tuple[Problem, int
         offset = offset_of(offset, (weight.size, n_outputs)).reshape(-1)
     if n_outputs > 1:
         norm = _of_rows(norm, design, n_outputs)
-        y, together = np.column_stack(data.targets).reshape(-1), for_classes(loss, n_outputs)
+        y = np.column_stack(data.targets).reshape(-1)
+        together = for_classes(loss, n_outputs)
         if together is not None:
-            y, loss = np.maximum(y, 0.0), together
+            y = np.maximum(y, 0.0)
+            loss = together
         if intercept:  # one a class, minimized over in the loss
-            loss, intercept = FreeColumns.of_tasks(loss, weight.size, n_outputs), False
+            loss = FreeColumns.of_tasks(loss, weight.size, n_outputs)
+            intercept = False
         if free is not None:
             free = (free[:, None] * n_outputs + np.arange(n_outputs)).reshape(-1)
-        design, weight = Tasks(design, n_outputs), np.repeat(weight, n_outputs)
+        design = Tasks(design, n_outputs)
+        weight = np.repeat(weight, n_outputs)
     problem = Problem.build(
         design,
         y,
@@ -180,11 +188,14 @@ def take(
         own = problem.task_intercepts(linear)
         intercepts = own if own.size else intercepts
     means, scales = units.of(columns)
-    estimator.moments_, estimator.scaled_by_ = (columns, means, scales), units.words
+    estimator.moments_ = (columns, means, scales)
+    estimator.scaled_by_ = units.words
     weights = weights / scales
-    entries, n_columns = [(columns, row) for row in weights], units.design.shape[1]
+    entries = [(columns, row) for row in weights]
+    n_columns = units.design.shape[1]
     coef = coefficient_rows(entries, n_columns, estimator.feature_map_.implicit)
-    estimator.coef_, estimator.intercept_ = coef, intercepts - weights @ means
+    estimator.coef_ = coef
+    estimator.intercept_ = intercepts - weights @ means
     if classes is not None:
         estimator.classes_ = classes
     else:

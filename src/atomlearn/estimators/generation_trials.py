@@ -33,8 +33,10 @@ RISING = STRENGTHS[1::2]
 #: or such a share of what the best gains over none. None is chosen unless such a share of the folds
 #: gains, and on average more than so many standard errors. On 16 real sets the mean AUC (or R^2)
 #: is .003 below that of the best number; of 10 to 20 false features of made tables few are left.
-AS_GOOD, SHARE_OF_GAIN = 1.5, 0.01
-SHARE_OF_FOLDS, CHANCE = 0.8, 0.45
+AS_GOOD = 1.5
+SHARE_OF_GAIN = 0.01
+SHARE_OF_FOLDS = 0.8
+CHANCE = 0.45
 
 
 #: A number of features, and values of C to select at.
@@ -75,7 +77,9 @@ class Trials:
             rows = np.flatnonzero(np.asarray(given[1]))
             design = RowSubset(design, rows)
             given = [None if values is None else np.asarray(values)[rows] for values in given]
-        self.estimator, self.design, self.settings = estimator, design, settings
+        self.estimator = estimator
+        self.design = design
+        self.settings = settings
         y, self.weight, self.offset, groups, order = given
         y = np.asarray(y)
         self.y = y = y.ravel() if y.size == len(y) else y  # of one column, too
@@ -120,7 +124,8 @@ class Trials:
                 if model.results_[0].status is Status.INTERRUPTED or self._late():
                     raise KeyboardInterrupt
                 if self.likely:
-                    told, at = model.predict_proba(seen, moved), np.searchsorted(model.classes_, y)
+                    told = model.predict_proba(seen, moved)
+                    at = np.searchsorted(model.classes_, y)
                     likely = np.maximum(told[np.arange(y.size), at], EPS)
                     yield float(np.average(np.log(likely), weights=tested))
                 else:
@@ -147,7 +152,9 @@ class Trials:
         if several and not self.folds:
             wanted = "two rows of each class at least, to hold some out; give a number of features"
             raise ValueError(f"n_features='auto' needs {wanted}")
-        judged, chosen, cut = dict[Tried, Array](), tried[0], None
+        judged = dict[Tried, Array]()
+        chosen = tried[0]
+        cut = None
         try:
             for one in tried if self.folds else ():
                 judged[one] = self._judged(one, strengths)
@@ -162,7 +169,8 @@ class Trials:
             cut = Status.TIME_LIMIT if self._late() else Status.INTERRUPTED
         if not judged:
             return Choice((), np.zeros(0), chosen, cut), Choice((), np.zeros(0), usual, cut)
-        values, scores = tuple(sorted(judged, key=lambda one: one[0])), judged[chosen]
+        values = tuple(sorted(judged, key=lambda one: one[0]))
+        scores = judged[chosen]
         C = strengths[int(self._behind(scores, 0.0 if several else 1.0).argmin())]
         best = np.array([_at_best(judged[one]) for one in values])
         return Choice(values, best, chosen, cut), Choice(tuple(strengths), scores, C, cut)
@@ -210,7 +218,8 @@ class Trials:
         """
         at = int(best[1:].mean(axis=1).argmax()) + 1 if len(best) > 1 else 0
         behind = best[at] - best
-        means, n_folds = behind.mean(axis=1), best.shape[1]
+        means = behind.mean(axis=1)
+        n_folds = best.shape[1]
         errors = behind.std(axis=1, ddof=min(1, n_folds - 1)) / np.sqrt(n_folds)
         gains = np.mean(behind[0] > 0) >= SHARE_OF_FOLDS and means[0] > CHANCE * errors[0]
         as_good = means <= np.maximum(AS_GOOD * errors, SHARE_OF_GAIN * means[0])
@@ -219,7 +228,8 @@ class Trials:
     def _behind(self, scores: Any, errors: float) -> NDArray[np.bool_]:
         """Return which mean scores are below the best by more than so many of its errors."""
         means = np.mean(scores, axis=1)
-        best, n_folds = means.argmax(), len(self.folds)
+        best = means.argmax()
+        n_folds = len(self.folds)
         error = np.std(scores[best], ddof=1) / np.sqrt(n_folds) if n_folds > 1 else 0.0
         return np.asarray(means < means[best] - errors * error)
 

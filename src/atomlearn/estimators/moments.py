@@ -50,7 +50,8 @@ class Moments:
         T. Chan, G. Golub, R. LeVeque. Algorithms for computing the sample variance. The American
         Statistician 37 (1983) 242-247.
         """
-        found, every = self, np.arange(design.shape[1])
+        found = self
+        every = np.arange(design.shape[1])
         for some in LIMITS.pieces(y.size, self.means.size):
             rows = np.arange(some.start, some.stop)
             block = part_of(design, rows=rows).gather(every).dense()
@@ -63,7 +64,8 @@ class Moments:
             return self
         means = weight @ Z / added
         centered = np.sqrt(weight)[:, None] * (Z - means)
-        total, apart = self.weight + added, means - self.means
+        total = self.weight + added
+        apart = means - self.means
         scatter = self.scatter + centered.T @ centered
         scatter += (self.weight * added / total) * np.outer(apart, apart)
         return replace(
@@ -86,7 +88,9 @@ class Moments:
 
     def completed(self, result: Result, rest: float, lost: float, fit_intercept: bool) -> Result:
         """Return the result with the constant, its rounding as a part of the gap, the intercept."""
-        objective, gap, status = result.objective + rest, result.gap + lost, result.status
+        objective = result.objective + rest
+        gap = result.gap + lost
+        status = result.status
         if status is Status.CONVERGED and not gap <= result.tol * objective:
             status = Status.STALLED
         intercept = 0.0

@@ -66,7 +66,8 @@ class ProvedModel(OwnParameters, PackedState):
         if self.stop is not None:
             check_rule(self.stop)
         deadline = Deadline.limited(self.time_limit)
-        solver, steps = as_solver(self.solver, tol), whole("max_iter", self.max_iter)
+        solver = as_solver(self.solver, tol)
+        steps = whole("max_iter", self.max_iter)
         observers = tuple(self.observers or ())
         return Settings(tol, steps, solver, self.stop, observers, deadline)
 
@@ -114,7 +115,8 @@ class ProvedModel(OwnParameters, PackedState):
         reasons.sort(key=lambda status: (status is not Status.INTERRUPTED, status.is_converged))
         self.status_ = [*reasons, Status.CONVERGED][0]
         if len(results) == 1:
-            [self.parts_], [self.history_] = self.parts_, self.history_
+            [self.parts_] = self.parts_
+            [self.history_] = self.history_
         if not (self.status_.is_converged if complete is None else complete):
             relative = max(result.relative_gap for result in results)
             warnings.warn(

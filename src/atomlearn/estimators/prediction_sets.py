@@ -59,7 +59,8 @@ class OutOfFold:
         And of losses without probabilities, and of survival times with strata or late entries.
         ``paths`` : of each fold, one an output; ``share`` : of a refit without penalty.
         """
-        loss, found = problems[0].loss.bare, []
+        loss = problems[0].loss.bare
+        found = []
         target: Any = problems[0].y
         is_timed = loss.task == "survival"
         if is_timed and not is_plain(target):
@@ -77,7 +78,8 @@ class OutOfFold:
         columns, weights = together(found)
         intercepts = np.array([result.intercept for result in found]).reshape(shape)
         tests = [test[problems[0].weight[test] > 0] for _, test in folds]
-        at, of = np.concatenate(tests), np.repeat(np.arange(len(folds)), [t.size for t in tests])
+        at = np.concatenate(tests)
+        of = np.repeat(np.arange(len(folds)), [t.size for t in tests])
         parts = loss, columns, weights.reshape(*shape, -1), intercepts
         fits = cls(*parts, at, of, *np.ones((2, at.size)))
         linear = fits.decisions(problems[0].design)
@@ -160,7 +162,8 @@ class OutOfFold:
     def sets(self, design: Design, share: float | Array, offset: Array | None) -> Mask:
         """Return which labels are in sets that hold a share of new labels, (n, n_classes)."""
         decisions = self.decisions(design, offset)
-        u, below = drawn(self.decisions(design)), np.zeros(())
+        u = drawn(self.decisions(design))
+        below = np.zeros(())
         for fold in range(decisions.shape[1]):
             mine = np.flatnonzero(self.folds == fold)
             order = mine[np.argsort(self.scores[mine])]
@@ -198,7 +201,8 @@ def _timed(loss: Loss, y: Any, risk: Array, weight: Array) -> tuple[Array, Array
     share such as it that nothing but an event would have ended before T: by a Cox model of leaving
     whose one column is the risk. The rows that left share what is then missing of all, late.
     """
-    event, hazard = y["event"], Baseline.of(y, risk, weight)
+    event = y["event"]
+    hazard = Baseline.of(y, risk, weight)
     early = -np.log(np.where(event, hazard.until(y["time"]), 1.0)) - risk
     left = y.copy()
     left["event"], stands = ~event, np.ones(y.size)
@@ -228,7 +232,8 @@ def thinned(errors: Array, stands: Array | None = None) -> list[float]:
     stands : for how many rows each error stands, one each where None. The k-th of m is the least
     that k / (m + 1) of the rows, and one more, do not exceed.
     """
-    order, most = np.argsort(errors), min(errors.size, MOST_KEPT)
+    order = np.argsort(errors)
+    most = min(errors.size, MOST_KEPT)
     sums = np.cumsum(np.ones(errors.size) if stands is None else stands[order]) / (errors.size + 1)
     shares = np.arange(1, most + 1) / (most + 1)
     at = np.minimum(np.searchsorted(sums, shares - 1e-12), errors.size - 1)
@@ -244,7 +249,9 @@ def held_out_errors(loss: Loss, y: Any, decisions: Array, weight: Array) -> dict
     """
     if loss.task == "regression":
         return {"held_out_errors": thinned(score_of(loss, loss.mean(decisions), y))}
-    y, decisions, weight = y[weight > 0], decisions[weight > 0], weight[weight > 0]
+    y = y[weight > 0]
+    decisions = decisions[weight > 0]
+    weight = weight[weight > 0]
     if not is_plain(y) or not y["event"].any():
         return {}
     early, stands, clock = _timed(loss, y, decisions, weight)

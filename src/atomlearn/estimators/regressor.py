@@ -187,7 +187,8 @@ class AtomicRegressor(OneLevel, LinearRegressor):
                 stacklevel=3,
             )
             known = None
-        settings, intercept = self._settings(), bool(self.fit_intercept)
+        settings = self._settings()
+        intercept = bool(self.fit_intercept)
         design = checked_design(self, X, reset=known is None)
         target = as_loss("squared").check_target(checked_target(self, y, design.shape[0]))
         weight = check_weight(sample_weight, design.shape[0])

@@ -118,7 +118,9 @@ class CrossValidatedModel(AtomicModel):
 
         The latter by its name, such as "concordance".
         """
-        loss, y, scorer = data.loss, data.y, self._scorer()
+        loss = data.loss
+        y = data.y
+        scorer = self._scorer()
         if scorer is None:
             return lambda z, test: loss.score(y[test], np.ravel(z), data.weight[test])
         # Its X is decisions, so that scorers see these and X is not copied.
@@ -304,7 +306,8 @@ class CrossValidatedModel(AtomicModel):
         is_open: bool,
     ) -> tuple[int, list[Any]]:
         """Choose alpha and the share of a refit; return the number of the norm, and starts."""
-        shares, half = checked_shares(self.relax), settings.within(0.5)
+        shares = checked_shares(self.relax)
+        half = settings.within(0.5)
         if self.alphas is None:
             levels = level_grids(problems, norms, self.n_alphas, self.alpha_ratio)
         else:
@@ -327,7 +330,8 @@ class CrossValidatedModel(AtomicModel):
             of_fold = scores.paths[chosen], self.alpha_, self.relax_
             self._out_of_fold = OutOfFold.of(problems, folds, *of_fold)
         self.alphas_ = levels[0] if len(norms) == 1 else levels
-        self.cv_results_, self._searched = scores.table(), scores.status
+        self.cv_results_ = scores.table()
+        self._searched = scores.status
         if not scores.status.is_converged:
             by = "Ctrl-C" if scores.status is Status.INTERRUPTED else "the time limit"
             known = f"{np.isfinite(scores.mean).sum()} of {scores.mean.size} candidates"

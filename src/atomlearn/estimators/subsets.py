@@ -174,7 +174,8 @@ class SubsetModel(SelectsColumns, AtomicModel):
         units = units_of(self, data.design, data.weight)
         offset = data.offset
         problem, n_units = problem_of(self, replace(data, design=units.design), offset)
-        norm, size = problem.regularizer.norm, problem.design.shape[1]
+        norm = problem.regularizer.norm
+        size = problem.design.shape[1]
         if not isinstance(norm, KSupport):
             raise ValueError(
                 "groups must be disjoint: each column in one group at most; leave columns out of "
@@ -191,11 +192,16 @@ class SubsetModel(SelectsColumns, AtomicModel):
         take(self, problem, result.fitted, units, data.classes)
         self.selected_ = np.unique(result.columns // len(data.targets))
         self.selected_names_ = self.feature_map_.names(self.selected_, input_names(self))
-        self.result_, self.results_ = result, [result.fitted]
-        self.status_, self.history_, self.parts_ = result.status, result.history, None
-        self.objective_, self.lower_bound_ = result.objective, result.lower_bound
+        self.result_ = result
+        self.results_ = [result.fitted]
+        self.status_ = result.status
+        self.history_ = result.history
+        self.parts_ = None
+        self.objective_ = result.objective
+        self.lower_bound_ = result.lower_bound
         self.gap_ = max(result.objective - result.lower_bound, 0.0)
-        self.ridge_, self.n_selected_ = result.ridge, result.k
+        self.ridge_ = result.ridge
+        self.n_selected_ = result.k
         self.n_passes_, self.n_iter_ = result.passes, max(result.nodes, 1)
 
 

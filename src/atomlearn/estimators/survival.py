@@ -47,7 +47,8 @@ class Baseline:
         """Return sum over the times of events of (weight of events) / (sum of s exp(risk))."""
         kept = weight > 0.0
         with np.errstate(over="ignore"):  # risks without bounds, which the fit has warned of
-            y, weighed = y[kept], weight[kept] * np.exp(risk[kept])
+            y = y[kept]
+            weighed = weight[kept] * np.exp(risk[kept])
         times, of = np.unique(y["time"][y["event"]], return_inverse=True)
         totals = np.bincount(of, weights=weight[kept][y["event"]], minlength=times.size)
 

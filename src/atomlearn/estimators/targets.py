@@ -166,7 +166,8 @@ def checked_target(estimator: Any, y: Any, n_samples: int) -> NDArray[Any]:
         raise ValueError(
             f"{type(estimator).__name__} requires y to be passed, but the target y is None"
         )
-    shape, remedy = _real(y).shape, f"Pass one target per sample to {type(estimator).__name__}"
+    shape = _real(y).shape
+    remedy = f"Pass one target per sample to {type(estimator).__name__}"
     remedy += "; AtomicRegressor takes several"
     if len(shape) > 2 or (len(shape) == 2 and shape[1] != 1):
         raise ValueError(f"y should be a 1d array, got an array of shape {shape} instead. {remedy}")

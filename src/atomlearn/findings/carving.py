@@ -30,7 +30,8 @@ from atomlearn.core.interfaces import TINY, Array
 Found = tuple[float, float, float, float]
 #: The grid of values on which a density is summed: so many standard errors to each side of what was
 #: found, in so many steps.
-REACH, STEPS = 12.0, 1201
+REACH = 12.0
+STEPS = 1201
 
 
 def carved(
@@ -86,7 +87,8 @@ def inverted(below: Callable[[Array], Array], shares: Array, reach: float) -> Ar
         above = np.sum(below(np.sinh(parts)) > shares, axis=0)
         outside += np.where(above == 0, -np.inf, np.where(above == len(parts), np.inf, 0.0))
         at = np.clip(above, 1, len(parts) - 1), np.arange(shares.size)
-        least, most = parts[at[0] - 1, at[1]], parts[at]
+        least = parts[at[0] - 1, at[1]]
+        most = parts[at]
     return np.asarray(np.sinh(least) + outside)
 
 

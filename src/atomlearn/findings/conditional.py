@@ -119,7 +119,8 @@ class Units:
 
     @classmethod
     def of(cls, X: Any, columns: Any, groups: Any, covariance: Any) -> Units:
-        design, names = as_design(X), feature_names(X)
+        design = as_design(X)
+        names = feature_names(X)
         n_columns = design.shape[1]
         every = np.arange(n_columns)
         standard, _, scales, found = grouped(dense_part(design, every), groups, names)
@@ -311,7 +312,8 @@ def conditional_importance(
     >>> bool(found.p_values[0] < 0.01 < found.p_values[1:].min())
     True
     """
-    target, random = targets_of_rows(X, y), generator(rng)
+    target = targets_of_rows(X, y)
+    random = generator(rng)
     units = Units.of(X, columns, groups, covariance)
     design = as_design(X)
     table = dense_part(design, np.arange(design.shape[1]))
@@ -324,7 +326,8 @@ def conditional_importance(
     n_draws = whole_number("conditional_importance", "n_draws", n_draws)
     values, sizes = np.ones((2, len(units.places)))
     for at, (places, members) in enumerate(zip(units.places, units.members, strict=True)):
-        own, mine = units.own[:, places], table[:, members]
+        own = units.own[:, places]
+        mine = table[:, members]
         # What the columns have along it is the part of them that the others do not explain.
         part = own @ np.linalg.lstsq(own, mine - mine.mean(axis=0), rcond=None)[0]
         draws = _permuted(losses, table[test], members, part[test], n_draws, random)
@@ -339,7 +342,8 @@ def _losses_of(model: Any, y: NDArray[Any]) -> Callable[[Array], float]:
         return lambda X: float(np.mean((y - model.predict(X)) ** 2))
     if not hasattr(model, "predict_proba"):
         return lambda X: float(np.mean(y != model.predict(X)))
-    place, rows = np.searchsorted(model.classes_, y), np.arange(y.size)
+    place = np.searchsorted(model.classes_, y)
+    rows = np.arange(y.size)
     return lambda X: -float(np.mean(np.log(np.maximum(model.predict_proba(X)[rows, place], TINY))))
 
 
@@ -352,7 +356,10 @@ def _permuted(
     rng: np.random.Generator,
 ) -> tuple[float, float]:
     """Return the share of permutations of a part that do as well as none, and the mean rise."""
-    before, drawn, changed, as_well = loss(X), list[float](), X.copy(), 0
+    before = loss(X)
+    drawn = list[float]()
+    changed = X.copy()
+    as_well = 0
     while len(drawn) < n_draws and as_well < ENOUGH:
         changed[:, columns] = X[:, columns] - part + rng.permutation(part)
         drawn.append(loss(changed))

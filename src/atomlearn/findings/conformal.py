@@ -75,10 +75,15 @@ def full_conformal(
     if not data.loss.is_quadratic:
         raise ValueError(f"full_conformal is of the squared loss and l1, got {data.loss.name!r}")
     checked_design(estimator, X_new, reset=False)
-    old, y, width = line_of_lasso(estimator, X, y, data), data.y, np.ptp(data.y)
-    every, needed = np.arange(y.size), int((1 - share) * (y.size + 1) + 1e-9)
+    old = line_of_lasso(estimator, X, y, data)
+    y = data.y
+    width = np.ptp(data.y)
+    every = np.arange(y.size)
+    needed = int((1 - share) * (y.size + 1) + 1e-9)
     rows = as_design(stacked([as_compressed(readable(part)) for part in (X, X_new)], "csr"))
-    move, price, found = np.append(0.0 * y, 1.0), old.price * (1 + 1 / y.size), []
+    move = np.append(0.0 * y, 1.0)
+    price = old.price * (1 + 1 / y.size)
+    found = []
     for new, guess in enumerate(estimator.predict(X_new), y.size):
         part = part_of(rows, rows=np.append(every, new))
         both = replace(data, design=part, y=np.append(y, guess), weight=np.ones(y.size + 1))
@@ -94,7 +99,8 @@ def _farthest(line: LassoLine, move: Array, needed: int, reach: float) -> float:
     """Return the largest t >= 0 at which the last of the targets y + t move is in the set."""
     at = far = 0.0
     for piece in line.pieces(move, reach):
-        low, high = piece.ends[0], min(piece.ends[1], reach)
+        low = piece.ends[0]
+        high = min(piece.ends[1], reach)
         if low < high:
             values, slopes = line.left(piece, move).T
             # The set is closed, and changes only where two residuals are of one size.

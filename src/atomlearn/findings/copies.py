@@ -44,9 +44,11 @@ BY_CHANCE = 0.25
 #: Columns from which on rows can be nearly the same: points of a plane always are.
 LEAST_COLUMNS = 4
 #: Random sums a row is compared by, and those of large data.
-SUMS, FEW_SUMS = 32, 8
+SUMS = 32
+FEW_SUMS = 8
 #: Rows whose distances are all computed, and columns of the tables that are drawn.
-MOST_ROWS, MOST_COLUMNS = 3_000, 256
+MOST_ROWS = 3_000
+MOST_COLUMNS = 256
 
 
 def repeated_rows(X: Any) -> Rows | None:
@@ -69,7 +71,8 @@ def repeated_rows(X: Any) -> Rows | None:
     design = numbers_of_table(X)
     if not design.listable or min(design.shape) < 1 or design.shape[0] < 4:
         return None
-    rng, deviations = np.random.default_rng(1), column_moments(design)[1]
+    rng = np.random.default_rng(1)
+    deviations = column_moments(design)[1]
     used = np.flatnonzero(deviations > 0)
     n_rows, n_columns = design.shape
     scale = np.divide(1.0, deviations, out=np.zeros(n_columns), where=deviations > 0)
@@ -79,7 +82,8 @@ def repeated_rows(X: Any) -> Rows | None:
         return None
     some = np.sort(rng.permutation(n_rows)[:MOST_ROWS])
     columns = np.sort(rng.permutation(used)[:MOST_COLUMNS])
-    same, found = _same(keys), np.arange(n_rows)
+    same = _same(keys)
+    found = np.arange(n_rows)
     if _share(same):
         if _by_chance(design, some, columns, _share(_same(keys[some])), _same):
             return None
@@ -104,7 +108,8 @@ def joined(n_rows: int, *labels: Rows | None) -> Rows | None:
 
 def _components(rows: Rows, others: Rows, count: int) -> Rows:
     """Return the number of the part of a graph that each of ``count`` points is in."""
-    found, before = np.arange(count), np.arange(0)
+    found = np.arange(count)
+    before = np.arange(0)
     while not np.array_equal(found, before):
         before = found.copy()
         least = np.minimum(found[rows], found[others])
@@ -122,7 +127,8 @@ def numbers_of_table(X: Any) -> Design:
         table = np.asarray(X)
         if table.dtype.kind == "c" or not table.size:  # no words and no gaps: no table at all
             raise
-    rng, columns = np.random.default_rng(2), list[Array]()
+    rng = np.random.default_rng(2)
+    columns = list[Array]()
     for cells in table.reshape(len(table), -1).T:
         try:
             values = cells.astype(np.float64)
@@ -154,7 +160,8 @@ def _same(keys: Array) -> Rows:
 
 def _near(keys: Array) -> Rows:
     """Return a number for each row, the same for rows that are nearly the same."""
-    rng, n_rows = np.random.default_rng(3), len(keys)
+    rng = np.random.default_rng(3)
+    n_rows = len(keys)
     if n_rows < 4:
         return np.arange(n_rows)
     some = rng.permutation(n_rows)[:MOST_ROWS]
@@ -228,7 +235,8 @@ def crossed(block: Array, rng: np.random.Generator) -> Array:
 
     Pieces end where neighbors are least correlated: categories and powers mostly stay together.
     """
-    found, (n_rows, n_columns) = np.empty_like(block), block.shape
+    found = np.empty_like(block)
+    (n_rows, n_columns) = block.shape
     scaled = standardized(block)[0]
     alike = np.abs(np.mean(scaled[:, 1:] * scaled[:, :-1], axis=0))
     cuts = np.sort(np.argsort(alike, kind="stable")[:3]) + 1

@@ -135,7 +135,8 @@ def _named(estimator: Any, X: Any, y: Any, data: Given, columns: Any, level: flo
     left_out = None if data.units is None else _left_out(fit, data)
     W = data.loss.curvature(data.y, prediction, data.weight)
     found = directions(data.design, W, units, data.lengths(W), data.free)
-    steps, tests = [], []
+    steps = []
+    tests = []
     for unit, Z in zip(units, found, strict=True):
         b = _coefficients(fit, unit)
         step = Step.of(data, prediction, Z, data.columns_of(unit), b, used, left_out)
@@ -188,7 +189,8 @@ def _chosen(data: Given, step: Step) -> Array:
     """
     if data.loss.is_quadratic:
         return step.robust
-    model, robust = np.diag(step.covariance), np.diag(step.robust)
+    model = np.diag(step.covariance)
+    robust = np.diag(step.robust)
     factors = np.sqrt(np.maximum(model / np.maximum(robust, TINY), 1.0))
     return np.asarray(factors[:, None] * step.robust * factors)
 
@@ -219,7 +221,8 @@ def _selected(
     fraction: float,
     rng: int,
 ) -> Estimates:
-    n_rows, target = data.y.size, np.asarray(y)
+    n_rows = data.y.size
+    target = np.asarray(y)
     codes = data.y > 0 if data.loss.task == "classification" else None
     train, rest = held_out(n_rows, 1 - fraction, rng, codes, groups=data.units)
     part = rows_of(as_design(X) if is_opened(X) else X, train)
@@ -279,14 +282,17 @@ def _exact(
     estimator: Any, X: Any, y: Any, data: Given, level: float, sigma: float | None
 ) -> Estimates:
     """Return what all rows say of what they select, given the targets that select the same."""
-    spread, left = 1.0 if sigma is None else sigma**2, np.inf
+    spread = 1.0 if sigma is None else sigma**2
+    left = np.inf
     if sigma is None and data.loss.dispersed:
         _, prediction, used = _searched(X, y, data)
         ones = np.ones((data.y.size, 1))
         step = Step.of(data, prediction, ones, ones, np.zeros(1), used)
-        spread, left = step.spread, step.left
+        spread = step.spread
+        left = step.left
     line = exact_line(estimator, X, y, data, spread)
-    whole, found = refitted(data, line.columns), []
+    whole = refitted(data, line.columns)
+    found = []
     inverse = la.pinvh(whole.information)
     # What moves one coefficient alone, of the likelihood, in units of the squares of the line.
     moves = whole.weighed @ (inverse / np.diag(inverse))
@@ -354,7 +360,8 @@ def _carved(
 
     ``other`` : the fit to the rows that did not select, from which the noise is known.
     """
-    whole, part = refitted(data, columns), data.rows(train)
+    whole = refitted(data, columns)
+    part = data.rows(train)
     Z = np.column_stack([np.ones(train.size), part.columns_of(columns)])
     b = np.concatenate([np.ravel(fitted.intercept_)[:1], weights])
     # One step from the lasso to the fit without a penalty undoes it: the selection bounds that.
@@ -362,11 +369,14 @@ def _carved(
     signs = np.concatenate([[0.0], np.sign(weights)])
     signs[1 + np.flatnonzero(np.isin(columns, data.free))] = 0.0
     # The spread by which the model has the error that other rows give the coefficient.
-    model, chosen = np.diag(other.covariance), np.diag(_chosen(data, other))
+    model = np.diag(other.covariance)
+    chosen = np.diag(_chosen(data, other))
     ratio = np.divide(chosen, model, out=np.zeros(model.size), where=model > 0)
     spreads = _widened(other.spread * ratio, other.left, level)
-    one, selecting = la.pinvh(whole.information), la.pinvh(step.information)
-    d, c = step.values - whole.values, step.values - b
+    one = la.pinvh(whole.information)
+    selecting = la.pinvh(step.information)
+    d = step.values - whole.values
+    c = step.values - b
     return [
         carved(whole.values, spread * one, d, spread * (selecting - one), signs, c, j, level)
         for j, spread in enumerate(spreads[1:], 1)

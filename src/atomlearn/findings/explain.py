@@ -65,13 +65,18 @@ def explain(estimator: Any, X: Any, reference: Any = None) -> Explanation:
     >>> found.names, bool(np.allclose(found.decisions[:, 0], model.predict(X[:3])))
     (['x0', 'x2'], True)
     """
-    given, compared = as_design(X), as_design(X if reference is None else reference)
-    rows, background, map = given, compared, map_of(given)
+    given = as_design(X)
+    compared = as_design(X if reference is None else reference)
+    rows = given
+    background = compared
+    map = map_of(given)
     if isinstance(estimator, AtomicModel):
-        rows, background = estimator._expanded(given), estimator._expanded(compared)
+        rows = estimator._expanded(given)
+        background = estimator._expanded(compared)
         map = estimator.feature_map_
     columns, weights = nonzero_coefficients(estimator.coef_)
-    here, there = dense_part(rows, columns), dense_part(background, columns)
+    here = dense_part(rows, columns)
+    there = dense_part(background, columns)
     pairs = map.inputs_of(map.term_of(columns))
     first = pairs[:, 0]
     second = np.where(pairs[:, 1] < 0, first, pairs[:, 1])
@@ -88,7 +93,8 @@ def explain(estimator: Any, X: Any, reference: Any = None) -> Explanation:
         shares = [here[:, place] - means[place]]
         if i != j:
             both = np.array([i, j])
-            x, m = dense_part(given, both), dense_part(compared, both).mean(axis=0)
+            x = dense_part(given, both)
+            m = dense_part(compared, both).mean(axis=0)
             shares = _shares(shares[0], here[:, place], x, m)
         for owner, share in zip(np.searchsorted(used, [i, j]), shares, strict=False):
             total[:, owner] += np.outer(share, weights[:, place])
@@ -106,6 +112,7 @@ def _shares(centered: Array, product: Array, x: Array, m: Array) -> list[Array]:
     # Maps may scale products: the factor is the same in every row.
     size = float(plain @ plain)
     factor = float(product @ plain) / size if size > 0 else 0.0
-    one, two = factor * (x[:, 0] - m[0]) * m[1], factor * (x[:, 1] - m[1]) * m[0]
+    one = factor * (x[:, 0] - m[0]) * m[1]
+    two = factor * (x[:, 1] - m[1]) * m[0]
     rest = 0.5 * (centered - one - two)
     return [one + rest, two + rest]

@@ -38,7 +38,8 @@ MOST_FACTORS = 10
 FACTOR_GAP = 1.5
 #: A correlation that is strong, and the share of columns with one up to which few have one. (Of
 #: genotypes pruned at 0.9 a sixth have one, of neighbors correlated by 0.5 none.)
-STRONG, FEW = 0.7, 0.05
+STRONG = 0.7
+FEW = 0.05
 #: s over the largest one. The s that minimizes the trace of the inverse joint covariance (MVR) is
 #: 0.61 to 0.68 of it where n x p is 500 x 1000 and 300 x 200, AR 0 to 0.8 and with five factors;
 #: power is the same within drawing error.
@@ -107,7 +108,8 @@ def rescaled(covariance: Any, scales: Array, turned: Array | None = None) -> Any
     """
     if isinstance(covariance, str):
         return covariance
-    values, p = np.asarray(covariance, dtype=np.float64), scales.size
+    values = np.asarray(covariance, dtype=np.float64)
+    p = scales.size
     if values.shape != (p, p) or not np.isfinite(values).all():
         raise ValueError(
             f"covariance must be {p} x {p} finite numbers, a row and a column for each column of "
@@ -209,11 +211,13 @@ def _of_precision(X: Array, precision: Any, name: str, words: str) -> Knockoffs:
     noise has covariance s D^1/2 (2 - s M) D^1/2.
     """
     root = 1.0 / np.sqrt(precision.diagonal())
-    n_columns, scaled = root.size, scaled_by(precision, root)
+    n_columns = root.size
+    scaled = scaled_by(precision, root)
     least, largest = _ends(scaled)
     if least < 1e-3:  # estimated from few rows, it may not be one of a covariance
         shift = 1e-2 - min(least, 0.0)
-        scaled, largest = shrunk(scaled, shift), (largest + shift) / (1 + shift)
+        scaled = shrunk(scaled, shift)
+        largest = (largest + shift) / (1 + shift)
     s = SHARE * 2.0 / largest
     # Columns of X lie in rows here: what products with M read and write is in one piece.
     root = root[:, None]
@@ -240,7 +244,8 @@ def _ends(matrix: Any) -> tuple[float, float]:
         values = la.eigvalsh(matrix @ np.eye(size))
     else:
         # Accuracy is relative to the eigenvalue, and the least one may be near 0.
-        start, moved = np.random.default_rng(0).standard_normal(size), shrunk(matrix, 1.0)
+        start = np.random.default_rng(0).standard_normal(size)
+        moved = shrunk(matrix, 1.0)
         values = eigsh(moved, 2, which="BE", v0=start, tol=1e-2, return_eigenvectors=False)
         values = 2.0 * values - 1.0
     return float(values.min()), float(values.max())
@@ -251,9 +256,11 @@ def _root_times(times: Callable[[Array], Array], V: Array) -> Array:
 
     Chebyshev's of a degree that leaves 1e-6: more than enough for noise.
     """
-    middle, half = 2.0 - SHARE, SHARE
+    middle = 2.0 - SHARE
+    half = SHARE
     coefficients = Chebyshev.interpolate(np.sqrt, 8, [middle - half, middle + half]).coef
-    before, now = V, (times(V) - middle * V) / half
+    before = V
+    now = (times(V) - middle * V) / half
     total = coefficients[0] * before + coefficients[1] * now
     for coefficient in coefficients[2:]:
         before, now = now, 2.0 * (times(now) - middle * now) / half - before
@@ -265,7 +272,9 @@ def _ledoit_wolf(X: Array) -> Knockoffs:
     """Return knockoffs for (1 - g) X'X / n + g I: from the n x n Gram matrix alone, S = s I."""
     values, _, right = _principal(X)
     share = max(float(ledoit_wolf_shrinkage(X, assume_centered=True)), 1e-3)
-    spectrum, rest = (1 - share) * values + share, share  # of columns of variance 1
+    # of columns of variance 1
+    spectrum = (1 - share) * values + share
+    rest = share
     # The covariance has these eigenvalues along ``right``, and one in all other directions, if any.
     every = spectrum if spectrum.size == X.shape[1] else np.append(spectrum, rest)
     s = SHARE * 2.0 * float(every.min())
@@ -297,7 +306,8 @@ def _principal(X: Array, count: int | None = None) -> tuple[Array, Array, Array]
     some = None if count is None else (max(size - count, 0), size - 1)
     values, vectors = la.eigh(gram, subset_by_index=some)
     keep = np.flatnonzero(values > 1e-10 * max(values[-1], 1e-300))[::-1]
-    values, vectors = values[keep], vectors[:, keep]
+    values = values[keep]
+    vectors = vectors[:, keep]
     other = (X.T if wide else X) @ vectors / np.sqrt(values)
     left, right = (vectors, other) if wide else (other, vectors)
     return np.asarray(values / n_rows), left, right

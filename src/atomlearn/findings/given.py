@@ -73,7 +73,8 @@ class Given:
         """Return the same of these rows."""
         units = None if self.units is None else self.units[rows]
         design = part_of(self.design, rows=rows)
-        y, weight = self.y[rows], self.weight[rows]
+        y = self.y[rows]
+        weight = self.weight[rows]
         return replace(self, design=design, y=y, weight=weight, units=units)
 
     def lengths(self, weight: Array) -> Array:
@@ -86,7 +87,8 @@ class Given:
 
     def projected(self, V: Array) -> Array:
         """Return W^1/2 v without what an intercept and the free columns explain, of each column."""
-        root, ones = np.sqrt(self.weight)[:, None], np.ones(self.y.size)
+        root = np.sqrt(self.weight)[:, None]
+        ones = np.ones(self.y.size)
         basis = la.orth(root * np.column_stack([ones, self.columns_of(self.free)]))
         return np.asarray(root * V - basis @ (basis.T @ (root * V)))
 
@@ -146,10 +148,12 @@ class Step:
         values = b + inverse @ Z.T @ r
         model = spread * inverse @ (Z.T @ (W[:, None] * Z)) @ inverse.T
         # Coefficients of the predictions that are none of b have no part in the leverage.
-        factor, leverage = rows / max(rows - max(used - b.size, 0), 1), inverse
+        factor = rows / max(rows - max(used - b.size, 0), 1)
+        leverage = inverse
         if left_out is not None:  # which is what the fit took of each row
             r = -data.loss.gradient(data.y, left_out, data.weight)
-            factor, leverage = 1.0, 0.0 * inverse
+            factor = 1.0
+            leverage = 0.0 * inverse
         scores = _without_each(data.units, Z, weighed, leverage, r)
         robust = factor * inverse @ (scores.T @ scores) @ inverse.T
         if data.units is not None:
@@ -165,7 +169,8 @@ def _without_each(
         rest = 1.0 - np.einsum("ij,jk,ik->i", weighed, inverse, Z)
         left = np.divide(r, rest, out=np.zeros_like(r), where=rest > EPS)
         return np.asarray(Z * left[:, None])
-    size, found = np.eye(Z.shape[1]), []
+    size = np.eye(Z.shape[1])
+    found = []
     for part in members_of(np.unique(units, return_inverse=True)[1]):
         rest = size - Z[part].T @ weighed[part] @ inverse
         found.append(la.lstsq(rest, Z[part].T @ r[part])[0])
@@ -180,7 +185,9 @@ def refitted(data: Given, columns: Columns) -> Step:
     finite for classes that can be separated.
     """
     Z = np.column_stack([np.ones(data.y.size), data.columns_of(columns)])
-    b, tiny, scale = np.zeros(Z.shape[1]), 1e-4, np.sqrt(np.mean(Z**2, axis=0))
+    b = np.zeros(Z.shape[1])
+    tiny = 1e-4
+    scale = np.sqrt(np.mean(Z**2, axis=0))
     for _ in range(MOST_STEPS):
         z = Z @ b
         W = data.loss.curvature(data.y, z, data.weight)

@@ -104,7 +104,8 @@ def _together(
     problem: Problem, parts: Sequence[Rows], levels: Array, most: int | None, settings: Settings
 ) -> list[list[Result]]:
     """Return the results of paths that share every reading, each ended at ``most`` columns."""
-    end, waiting = None if most is None else NumberOfFeatures(most), []
+    end = None if most is None else NumberOfFeatures(most)
+    waiting = []
     for rows, pool in zip(parts, Pool(problem).of_each(len(parts)), strict=True):
         reached = None if end is None else end.begin()
         waiting.append(settings.task(training_part(problem, rows), levels, pool, reached=reached))

@@ -85,7 +85,8 @@ def held_out_verdict(
     >>> held_out_verdict(AtomicRegressor(alpha=0.1), X, X[:, 0]).verdict
     'better'
     """
-    target, repeated = targets_of_rows(X, y), repeated_rows(X)
+    target = targets_of_rows(X, y)
+    repeated = repeated_rows(X)
     groups = groups if order is not None else joined(len(target), groups, repeated)
     if groups is not None and np.unique(groups).size < 2:
         return no_verdict("all rows repeat each other")
@@ -200,7 +201,8 @@ def judged_rows(fitted: Any, X: Any, y: NDArray[Any], rng: int = 0) -> Verdict:
     mine = np.arange(len(y))
     if is_classifier(fitted):
         mine = np.flatnonzero(np.isin(y, fitted.classes_))
-    X, y = rows_of(X, mine), y[mine]
+    X = rows_of(X, mine)
+    y = y[mine]
     task, values, known, ranks = _asked_of(fitted, X, y)
     decisions = decisions_of(fitted, X, known is not None)
     trial = Trial(lambda *given: decisions, task, values, rng, ranks, known)
@@ -216,7 +218,8 @@ def _asked_of(
     """
     loss = fitted.get_params(deep=False).get("loss")
     ranks = (loss.name if isinstance(loss, Loss) else loss) in LONG_TAILED
-    columns, known = covariates_of(fitted, X), None
+    columns = covariates_of(fitted, X)
+    known = None
     if columns is not None:
         known = dense_part(as_design(_model_and_table(fitted, X)[1]), columns)
     if is_classifier(fitted):

@@ -56,7 +56,8 @@ RATIO = 0.05
 RISEN = 1.05
 #: Leverage of a row over the mean one, and the least of it, from which on no formula says what the
 #: fit would be without that row. Those of normal columns are at most twice the mean, if not small.
-STANDS_OUT, HIGH = 4.0, 0.25
+STANDS_OUT = 4.0
+HIGH = 0.25
 
 
 def loss_for(y: NDArray[Any], loss: str | Loss) -> Loss:
@@ -96,12 +97,16 @@ def coefficients(
     found = loss_for(y, loss)
     if (y == y[:1]).all():
         raise ValueError(f"y holds one value only, {y[:1].tolist()}, which no feature can tell")
-    codes, n_classes, rarest = None, 0, len(y)
+    codes = None
+    n_classes = 0
+    rarest = len(y)
     if found.task == "classification":
         classes, codes, counts = np.unique(y, return_inverse=True, return_counts=True)
-        n_classes, rarest = classes.size, int(counts.min())
+        n_classes = classes.size
+        rarest = int(counts.min())
     one_by_one = n_classes <= 2 and cv is None and groups is None and order is None
-    free, n_own = np.arange(X.shape[1])[X.shape[1] - n_free :], X.shape[1] - n_free
+    free = np.arange(X.shape[1])[X.shape[1] - n_free :]
+    n_own = X.shape[1] - n_free
     if one_by_one and of_single_rows(found) and l1_weights(norm, X.shape[1]) is not None:
         target: Any = y if codes is None else 2.0 * codes - 1.0
         path = path_with_scores(X, target, found, norm, n_alphas, RATIO, free)
@@ -183,7 +188,9 @@ def path_with_scores(
     free = None if free is None or not free.size else free
     problem = Problem.build(as_design(X), y, loss, penalty, fit_intercept=True, unpenalized=free)
     grid = level_grid(largest_useful_level(problem), n_levels, ratio)
-    passed, results, levels = _Passed(X, loss), list[Result](), list[float]()
+    passed = _Passed(X, loss)
+    results = list[Result]()
+    levels = list[float]()
     for _ in range(2):
         found = path_of(problem, grid, Settings(), until=passed)
         results += found.results
@@ -215,14 +222,16 @@ class _Passed(End):
 
 def _left_out(X: Array, y: Array, loss: Loss, result: Result) -> tuple[float, Array]:
     """Return the mean loss of rows that are left out one at a time, and their leverages."""
-    (n_rows, _), columns = X.shape, result.columns
+    (n_rows, _) = X.shape
+    columns = result.columns
     if columns.size >= n_rows - 2:
         return float("inf"), np.zeros(1)
     A = np.ones((columns.size + 1, n_rows))
     A[1:] = X.T[columns]
     z = result.intercept + result.weights @ A[1:]
     ones = np.ones(n_rows)
-    slope, curvature = loss.gradient(y, z, ones), loss.curvature(y, z, ones)
+    slope = loss.gradient(y, z, ones)
+    curvature = loss.curvature(y, z, ones)
     # The lower half alone.
     hessian = la.blas.dsyrk(1.0, (A * np.sqrt(curvature)).T, trans=1, lower=1)
     # Columns that are copies of each other leave it singular.

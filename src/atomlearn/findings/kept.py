@@ -96,7 +96,8 @@ def _projected(problem: Problem, columns: Columns, v: Array) -> Array:
 def gap_of(problem: Problem, kept: Kept) -> float:
     """Return the bound on (F - F*) / F over old and new rows together."""
     columns, weights, _ = kept.point
-    n_new, penalty = problem.y.size, problem.regularizer
+    n_new = problem.y.size
+    penalty = problem.regularizer
     new = n_new / (kept.n_rows + n_new)
     linear = linear_at(problem.design, kept.point)
     value = (1 - new) * kept.loss + new * problem.loss_value(linear)
@@ -113,7 +114,8 @@ def _bound_by_rows(problem: Problem, kept: Kept, linear: Array, new: float) -> f
     own = dense_part(problem.design, np.arange(n_columns))
     new_rows = np.column_stack([own, problem.y, np.ones(n_new)])
     table, target, constant = np.split(np.vstack([kept.rows, new_rows]), [-2, -1], axis=1)
-    target, constant = target[:, 0], constant[:, 0]
+    target = target[:, 0]
+    constant = constant[:, 0]
     if problem.fit_intercept:  # the best one at every u
         share = constant / float(constant @ constant)
         table -= np.outer(constant, share @ table)
@@ -128,7 +130,9 @@ def _bound_by_rows(problem: Problem, kept: Kept, linear: Array, new: float) -> f
 
 def _bound_by_dual(problem: Problem, kept: Kept, linear: Array, new: float) -> float:
     """Return the best bound at the old dual point beside shares of the new one."""
-    penalty, old, best = problem.regularizer, 1 - new, 0.0
+    penalty = problem.regularizer
+    old = 1 - new
+    best = 0.0
     # Minus the slopes sum to 0 at the intercept that is best for these rows.
     shift = problem.optimal_intercept(linear) if problem.fit_intercept else 0.0
     v = problem.negative_gradient(linear + shift)

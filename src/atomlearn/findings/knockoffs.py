@@ -209,17 +209,20 @@ class KnockoffSelector(OwnParameters, SelectorMixin, BaseEstimator):
         rng = generator(self.rng)
         asked = self.groups if labels is None else labels
         standard, means, scales, labels = grouped(array, asked, input_names(self))
-        turned, of = None, None
+        turned = None
+        of = None
         if labels is not None and labels.size == standard.shape[1]:  # they are no clusters
             turned, of = independent(standard, labels)
         draws, shared, self.covariance_ = self._draws(standard, means, scales, rng, turned)
         standard = standard if turned is None else standard @ turned
         seed = int(rng.integers(2**31))
-        found, self.alphas_ = [], []
+        found = []
+        self.alphas_ = []
         for knockoffs in draws:
             # Each in one piece. Factors that column and knockoff share tell nothing of either.
             columns = np.vstack([standard.T, knockoffs.T, shared.T]).T
-            norm, n_free = self._norm(of, shared.shape[1]), shared.shape[1]
+            norm = self._norm(of, shared.shape[1])
+            n_free = shared.shape[1]
             given = (norm, self.loss, self.n_alphas, self.cv, seed, groups, order, n_free)
             sizes, alpha = coefficients(columns, target, *given)
             found.append(_of_units(sizes, of))

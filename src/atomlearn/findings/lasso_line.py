@@ -45,7 +45,8 @@ class Stretch:
         value, slope = self.forms
         with np.errstate(divide="ignore", invalid="ignore"):
             reached = np.maximum(np.where(slope < 0, -value / slope, np.inf), at)
-        first, size = int(np.argmin(reached)), self.used.size
+        first = int(np.argmin(reached))
+        size = self.used.size
         end = float(reached[first])
         if first < size:
             return end, np.delete(self.used, first), np.delete(self.signs, first)
@@ -169,7 +170,9 @@ class LassoLine:
         """
         rate = self._scores(move[:, None])[0]
         pace = float(np.linalg.norm(self.data.projected(move[:, None])))
-        used, signs, at = self.first.used, self.first.signs, 0.0
+        used = self.first.used
+        signs = self.first.signs
+        at = 0.0
         for _ in range(MOST_PIECES):
             try:
                 piece = self._piece(used, signs, rate, pace)
@@ -185,7 +188,8 @@ class LassoLine:
 
         Both are intervals (m, 2) of t, of targets y + t move; far beyond ``reach`` all is open.
         """
-        known, same = list[list[float]](), []
+        known = list[list[float]]()
+        same = []
         for side in (1.0, -1.0):
             for piece in self.pieces(side * move, reach):
                 if piece.used is self.first.used and not piece.ends[0] == 0.0 < piece.ends[1]:
@@ -218,7 +222,10 @@ def lasso_line(data: Given, price: Array, columns: Columns, signs: Array, z: Arr
         W = data.loss.curvature(data.y, z, data.weight)
         response = z - data.loss.gradient(data.y, z, data.weight) / W
         line = LassoLine(replace(data, loss=Squared(), weight=W, y=response), price, columns, signs)
-        columns, signs, before, z = line.first.used, line.first.signs, z, line.prediction
+        columns = line.first.used
+        signs = line.first.signs
+        before = z
+        z = line.prediction
         if np.max(np.abs(z - before)) <= 1e-10 * np.max(np.abs(z)):
             return line
     raise ValueError("the fit could not be solved exactly; fit it to a smaller tol")

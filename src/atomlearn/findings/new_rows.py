@@ -26,7 +26,8 @@ from atomlearn.problem import Problem
 from atomlearn.storage.formats.format import stacked
 
 #: Folds whose rows are left out, and the most rows that are compared.
-N_FOLDS, MOST_ROWS = 5, 20_000
+N_FOLDS = 5
+MOST_ROWS = 20_000
 #: Permutations of the test.
 N_DRAWS = 999
 
@@ -77,13 +78,17 @@ def keep(estimator: Any, X: Any, y: ArrayLike, *, rng: int = 0) -> Kept:
     model, problem = _problem(estimator, X, y)
     point = _point(estimator)
     table, conjugate, lost = rows_that_stand(problem, point)
-    n_rows, target = problem.y.size, np.asarray(y)
+    n_rows = problem.y.size
+    target = np.asarray(y)
     codes = problem.y > 0 if problem.loss.task == "classification" else None
-    told, fold, fits = np.empty((n_rows, 2)), np.empty(n_rows, dtype=np.int64), []
+    told = np.empty((n_rows, 2))
+    fold = np.empty(n_rows, dtype=np.int64)
+    fits = []
     for number, (train, test) in enumerate(folds(n_rows, N_FOLDS, rng, codes)):
         part = part_of(problem.design, rows=train)
         fits.append(_point(clone(model).fit(part, target[train])))
-        told[test], fold[test] = _told(problem, fits[-1], test), number
+        told[test] = _told(problem, fits[-1], test)
+        fold[test] = number
     some = np.random.default_rng([rng, 1]).permutation(n_rows)[:MOST_ROWS]
     value = problem.loss_value(linear_at(problem.design, point))
     return Kept(n_rows, point, value, lost, table, conjugate, told[some], fold[some], fits)
@@ -171,7 +176,8 @@ def _problem(estimator: Any, X: Any, y: Any) -> tuple[AtomicModel, Problem]:
     """Return the model at its one level, new, and what it minimizes over these rows."""
     if not isinstance(estimator, AtomicModel) or not len(estimator.results_):
         raise TypeError(f"monitor is of fitted models of ours, got {type(estimator).__name__}")
-    model, X = _at_one_level(estimator), checked_design(estimator, X, reset=False)
+    model = _at_one_level(estimator)
+    X = checked_design(estimator, X, reset=False)
     known = is_classifier(estimator)
     data = _labelled(model, X, y, estimator.classes_) if known else model._checked(X, y, None)
     problems = model._problems(data, *model._regularized_by())
@@ -236,11 +242,14 @@ def _told(problem: Problem, fit: Point, rows: Rows) -> Array:
 def _difference(problem: Problem, kept: Kept, rng: np.random.Generator) -> tuple[float, str]:
     """Return how often rows that are exchanged differ as much, and in what new ones differ most."""
     rows = rng.permutation(problem.y.size)[:MOST_ROWS]
-    numbers, fresh, strata = [], [], []
+    numbers = []
+    fresh = []
+    strata = []
     for fold, fit in enumerate(kept.fits):
         mine = rows[fold :: len(kept.fits)]
         both = np.vstack([kept.left_out[kept.fold == fold], _told(problem, fit, mine)])
-        residual, linear = both[:, 0], both[:, 1] - both[:, 1].mean()
+        residual = both[:, 0]
+        linear = both[:, 1] - both[:, 1].mean()
         three = np.column_stack([residual, np.abs(residual), residual * linear])
         numbers.append(three - three.mean(axis=0))
         fresh.append(np.arange(len(both)) >= len(both) - mine.size)

@@ -25,7 +25,8 @@ BARRED = 1e6
 #: Gap of fits whose residuals alone count: what it leaves open of them is far below their noise.
 GAP = 1e-4
 #: Levels of a path, and the last one as a share of the first.
-N_LEVELS, LAST = 30, 0.01
+N_LEVELS = 30
+LAST = 0.01
 
 
 def directions(
@@ -51,7 +52,9 @@ def directions(
     C.-H. Zhang, S. Zhang. Confidence intervals for low dimensional parameters in high dimensional
     linear models. JRSS B 76 (2014) 217-242, section 2.3.
     """
-    tasks, found, settings = [], list[list[Array]](), Settings(gap=GAP)
+    tasks = []
+    found = list[list[Array]]()
+    settings = Settings(gap=GAP)
     for unit in units:
         prices = np.where(np.isin(np.arange(price.size), unit), BARRED * price, price)
         penalty = Regularizer(L1(weights=prices), "penalized", 1.0)

@@ -87,7 +87,8 @@ def power(
     >>> bool(curve.found[1] > 0.9 > 0.3 > curve.found[0])
     True
     """
-    design, asked = as_design(X), np.sort(np.asarray(sizes, dtype=np.float64))
+    design = as_design(X)
+    asked = np.sort(np.asarray(sizes, dtype=np.float64))
     n_rows, n_columns = design.shape
     n_true, n_draws = (
         whole_number("power", name, count)
@@ -111,7 +112,8 @@ def power(
             y = (tosses < expit(score)).astype(np.int64) if classes else score + noise
             with warnings.catch_warnings(action="ignore", category=UserWarning):
                 chosen = selected_by(clone(selector).fit(X, y))[0]
-            hits, all_of_them = int(chosen[true].sum()), int(chosen.sum())
+            hits = int(chosen[true].sum())
+            all_of_them = int(chosen.sum())
             told[at, draw] = hits / n_true, (all_of_them - hits) / max(all_of_them, 1)
     found, false = told.mean(axis=1).T
     error = told[:, :, 0].std(axis=1, ddof=min(1, n_draws - 1)) / np.sqrt(n_draws)

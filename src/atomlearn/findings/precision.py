@@ -81,7 +81,10 @@ def _edges(columns: Array, count: int) -> sp.csr_array:
     Those are the columns that it is most correlated with.
     """
     n_columns, n_rows = columns.shape
-    at, to, rough = [], [], columns.astype(np.float32)  # half the digits tell who is near
+    # half the digits tell who is near
+    at = []
+    to = []
+    rough = columns.astype(np.float32)
     for rows in gen_batches(n_columns, TOGETHER):
         size = np.abs(rough[rows] @ rough.T)
         numbers = np.arange(rows.start, rows.stop)
@@ -103,7 +106,8 @@ def _moments(
     columns: Array, js: Columns, neighbors: Columns, ridge: float
 ) -> tuple[Array, Array, Array]:
     """Return of each column its neighbors, their correlations, and those with the column."""
-    around, n_rows = columns[neighbors], columns.shape[1]
+    around = columns[neighbors]
+    n_rows = columns.shape[1]
     gram = around @ around.transpose(0, 2, 1) / n_rows + ridge * np.eye(neighbors.shape[1])
     return around, gram, around @ columns[js][:, :, None] / n_rows
 
@@ -111,8 +115,10 @@ def _moments(
 def _refitted(columns: Array, graph: sp.csr_array) -> tuple[Any, bool]:
     """Return the precision over a symmetric graph, made symmetric by the mean of both ends."""
     n_columns, n_rows = columns.shape
-    data, variances = np.empty(graph.nnz), np.ones(n_columns)
-    rough, n_neighbors = columns.astype(np.float32), np.diff(graph.indptr)
+    data = np.empty(graph.nnz)
+    variances = np.ones(n_columns)
+    rough = columns.astype(np.float32)
+    n_neighbors = np.diff(graph.indptr)
     unexplained = 0
     for rows in gen_batches(n_columns, TOGETHER):
         residuals = columns[rows].copy()
@@ -144,7 +150,8 @@ def near_duplicates(X: Array) -> Columns:
         [sp.csr_array(np.abs(rough[:, some].T @ rough) > NEAR * n_rows) for some in pieces]
     )
     of = connected_components(near)[1].astype(np.int64)
-    labels, count = np.zeros(n_columns, dtype=np.int64), 0
+    labels = np.zeros(n_columns, dtype=np.int64)
+    count = 0
     for part in members_of(of):
         own = np.ones(1, dtype=np.int64)
         if part.size > 1:
@@ -239,7 +246,9 @@ def independent(X: Array, labels: Columns) -> tuple[sp.csr_array | None, Columns
     span the same. Returns the map (p, q), None where there are none such, and the groups of the q
     columns.
     """
-    parts, rows, found = list[Array](), list[Columns](), list[Columns]()
+    parts = list[Array]()
+    rows = list[Columns]()
+    found = list[Columns]()
     for label in np.unique(labels):
         mine = np.flatnonzero(labels == label)
         part = np.eye(mine.size)

@@ -91,13 +91,15 @@ def prediction_sets(
             f"AtomicRegressorCV().fit(X, y); got {type(search).__name__}"
         )
     predicted = search.predict(X_new)
-    of_classes, by_class = known.loss.task == "classification", str(by) == "class"
+    of_classes = known.loss.task == "classification"
+    by_class = str(by) == "class"
     if known.loss.task == "survival" or (by_class and not of_classes) or (by is not None and shift):
         raise ValueError(
             f"prediction_sets: by={by!r:.40} and shift={shift} for a {known.loss.task}; by='class' "
             "is of classes, by and shift are one or the other, and of times take predict(interval=)"
         )
-    old, design = as_design(X), search._expanded(as_design(X_new))
+    old = as_design(X)
+    design = search._expanded(as_design(X_new))
     wanted: Any = share
     if shift:
         known, wanted = _shifted(known, search._expanded(old), design, share)

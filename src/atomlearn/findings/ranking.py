@@ -96,11 +96,13 @@ def areas(codes: Columns, decisions: Array, rng: np.random.Generator) -> Ranked:
     error = float(np.linalg.norm(rows))
     positive, columns = _against_rest(codes, decisions)
     counts = positive.sum(axis=0)
-    of_class, of_rest = 1.0 / counts, 1.0 / (len(codes) - counts)
+    of_class = 1.0 / counts
+    of_rest = 1.0 / (len(codes) - counts)
     found = list[Array]()
     sides = [_Sorted.of(column) for column in columns.T]
     for orders in _orders(len(columns), columns.shape[1], rng):
-        sums, squares = np.zeros(len(orders)), np.zeros(orders.shape)
+        sums = np.zeros(len(orders))
+        squares = np.zeros(orders.shape)
         for at, side in enumerate(sides):
             labels = positive[orders, at][:, side.order]
             off = side.off(labels) * np.where(labels, of_class[at], of_rest[at])
@@ -207,11 +209,13 @@ def correlations(
     freedom = len(truth) - left.shape[1]
     if freedom < (3 if known is None else FEWEST_BESIDE):
         return None
-    y, x = _free_of(left, truth), _free_of(left, predicted)
+    y = _free_of(left, truth)
+    x = _free_of(left, predicted)
     score = float(np.sum(x * y, axis=0).mean())
     error, rests_on = _jackknife(x, y, left)
     at_guess = float(np.linalg.norm((x * y).mean(axis=1)))
-    null, found = np.zeros(0), list[Array]()
+    null = np.zeros(0)
+    found = list[Array]()
     if rng is not None:
         for orders in _orders(len(y), y.shape[1], rng):
             rows = np.zeros(orders.shape)
@@ -220,7 +224,8 @@ def correlations(
                 permuted = permuted - (permuted @ left) @ left.T
                 length = np.linalg.norm(permuted, axis=1, keepdims=True)
                 rows += permuted * mine / np.where(length > 0, length, np.inf) / y.shape[1]
-            sums, errors = rows.sum(axis=1), np.linalg.norm(rows, axis=1)
+            sums = rows.sum(axis=1)
+            errors = np.linalg.norm(rows, axis=1)
             found.append(null_of(sums, errors, 0.0, at_guess))
         null = np.concatenate(found) if found else _in_the_limit(0.0, at_guess)
     usual = 1.0 / np.sqrt(freedom * y.shape[1])
@@ -274,7 +279,9 @@ def comparable(records: NDArray[Any]) -> tuple[Rows, Rows]:
 
     Both are of one stratum, and the other was under observation when the first had its event.
     """
-    time, event, stratum = records["time"], records["event"], records["stratum"]
+    time = records["time"]
+    event = records["event"]
+    stratum = records["stratum"]
     later = (time[:, None] < time) | ((time[:, None] == time) & ~event)
     later &= (records["entry"] < time[:, None]) & (stratum == stratum[:, None])
     np.fill_diagonal(later, False)
@@ -296,15 +303,18 @@ def ranked_concordance(
     """
     if risk.size > MOST_PAIRED:
         some = rng.choice(risk.size, MOST_PAIRED, replace=False)
-        records, risk = records[some], risk[some]
+        records = records[some]
+        risk = risk[some]
     order = np.argsort(records["stratum"], kind="stable")
-    records, risk = records[order], risk[order]
+    records = records[order]
+    risk = risk[order]
     first, second = comparable(records)
     if not first.size:
         return None
     value = concordance_of(risk, first, second)
     rows = concordance_rows(risk, first, second)
-    at_guess, both = float(np.linalg.norm(rows)), np.concatenate([first, second])
+    at_guess = float(np.linalg.norm(rows))
+    both = np.concatenate([first, second])
     paired = np.bincount(both, minlength=risk.size) / first.size
     scores, errors = np.empty((2, 999))
     for draw in range(999):
@@ -340,7 +350,8 @@ def area_interval(ranked: Ranked, n_fewer: int) -> tuple[float, float]:
     independent pairs as there are rows of the rarer kind (``n_fewer``) would all be right with
     probability area^n_fewer, which is set to the level of one side.
     """
-    value, limit = ranked.score, LEVEL ** (1 / max(n_fewer, 1))
+    value = ranked.score
+    limit = LEVEL ** (1 / max(n_fewer, 1))
     if value == 1.0:
         return float(limit), 1.0
     if value == 0.0:

@@ -252,7 +252,8 @@ class StabilitySelector(OwnParameters, MetaEstimatorMixin, SelectorMixin, Packed
         with warnings.catch_warnings(action="ignore", category=UserWarning):
             # What a half could not prove is small beside what differs from half to half.
             for rows in parts:
-                part, told = rows_of(X, rows), fit_parameters(base, rows, groups, order)
+                part = rows_of(X, rows)
+                told = fit_parameters(base, rows, groups, order)
                 fitted = (clone(model).fit(part, y[rows], **told) for model in models)
                 masks.append(first_columns((selected_by(one)[1] for one in fitted), most))
         return masks
@@ -289,7 +290,8 @@ def unimodal(q: float, p: int, threshold: float, n_pairs: int) -> float:
     It asks for t > 1/2 + min(theta^2, 1 / (2 B) + 3 theta^2 / 4) and theta <= 1 / sqrt(3); beyond
     that the bound is Meinshausen and Buhlmann's.
     """
-    theta, half = q / p, 1 / (2 * n_pairs)
+    theta = q / p
+    half = 1 / (2 * n_pairs)
     least = min(0.5 + theta**2, 0.5 + half + 0.75 * theta**2)
     if theta > 1 / np.sqrt(3) or threshold <= least:
         return meinshausen_buhlmann(q, p, threshold)

@@ -24,7 +24,9 @@ from atomlearn.problem import Problem
 from atomlearn.subsets.solve import best_subset, wanted_of
 
 #: Searches on one line, sets that each may list, and its seconds.
-MOST_SEARCHES, MOST_SETS, SECONDS = 100, 1000, 10.0
+MOST_SEARCHES = 100
+MOST_SETS = 1000
+SECONDS = 10.0
 #: How exactly a search fits a subset, and more: a share of the squares of the targets.
 FITTED = 1e-9
 
@@ -74,13 +76,15 @@ class SubsetLine:
                 "that no other subset is better was not proved; use a larger ridge, or fewer "
                 "features"
             )
-        stretches, known = [(-reach, 0.0), (0.0, reach)], []
+        stretches = [(-reach, 0.0), (0.0, reach)]
+        known = []
         unknown = [(-np.inf, -reach), (reach, np.inf)]
         while stretches:
             where = self._where(*stretches.pop())
             if not where:
                 continue
-            low, high = where[0][0], where[-1][1]
+            low = where[0][0]
+            high = where[-1][1]
             enough = len(self._bounds) >= MOST_SEARCHES or high - low < 1e-6 * reach
             if not enough:
                 self._look(low)

@@ -22,7 +22,8 @@ from atomlearn.core.interfaces import Array
 
 #: Standardized third and fourth cumulants up to which the normal law does: p = 0.001 is then right
 #: to a twentieth.
-MOST_SKEW, MOST_KURTOSIS = 0.1, 0.02
+MOST_SKEW = 0.1
+MOST_KURTOSIS = 0.02
 #: Different values that are kept of the e_i, and of the r_i: neighbors are joined to their mean.
 MOST_VALUES = 128
 #: Steps of Newton's method with bisection for K'(t) = x.
@@ -53,7 +54,8 @@ class Cumulants:
         """Return P(sum >= x) for x > 0, by the saddlepoint approximation."""
         if x >= float(self.counts @ self.products.max(axis=1)):
             return 0.0  # no draw is as large
-        low, high = 0.0, np.inf
+        low = 0.0
+        high = np.inf
         t = x / self.at(0.0)[2]
         for _ in range(MOST_STEPS):
             value, slope, curvature = self.at(t)
@@ -63,7 +65,8 @@ class Cumulants:
             step = t + (x - slope) / curvature if curvature > 0 else np.inf
             inside = low < step < min(high, 4.0 * t)
             t = step if inside else (2.0 * low if high == np.inf else 0.5 * (low + high))
-        w, s = np.sqrt(2.0 * max(t * x - value, 0.0)), t * np.sqrt(curvature)
+        w = np.sqrt(2.0 * max(t * x - value, 0.0))
+        s = t * np.sqrt(curvature)
         return float(normal.sf(w + np.log(s / w) / w))
 
 
@@ -89,7 +92,8 @@ class SumOfProducts:
         kurtosis = fourth * np.sum(kept**4) / variance**2
         if abs(skew) <= MOST_SKEW and abs(kurtosis) <= MOST_KURTOSIS:
             return None
-        (values, numbers), (factors, counts) = _joined(drawn), _joined(kept)
+        (values, numbers) = _joined(drawn)
+        (factors, counts) = _joined(kept)
         law = Cumulants(counts, np.outer(factors, values), numbers / numbers.sum())
         turned = Cumulants(counts, -law.products, law.shares)
         size = abs(float(self.e @ self.r))
@@ -115,7 +119,8 @@ def _kurtosis(values: Array) -> float:
 
 def _joined(values: Array) -> tuple[Array, Array]:
     """Return at most so many values and how often each occurs; their mean stays as it is."""
-    low, high = values.min(), values.max()
+    low = values.min()
+    high = values.max()
     cells = np.minimum((values - low) * (MOST_VALUES / (high - low)), MOST_VALUES - 1).astype(int)
     counts = np.bincount(cells)
     some = counts > 0

@@ -54,10 +54,12 @@ from atomlearn.survival.target import checked_survival
 FEW_ROWS = 50
 #: The most repetitions of the whole cross-validation, and the fewest; 20 k - 1, so that p can be
 #: the level itself.
-N_REPEATS, FEWEST = 199, 19
+N_REPEATS = 199
+FEWEST = 19
 #: Entries of the data that all repetitions together may fit to: some six seconds of one core; and
 #: entries that take as long as what a fit costs whatever its size.
-MOST_WORK, A_FIT = 200_000_000, 200_000
+MOST_WORK = 200_000_000
+A_FIT = 200_000
 #: Relative gap below which differences of fits decide nothing.
 LOOSE_GAP = 1e-2
 #: Tables with a signal put in: rows are too few where less than POWER of them are told, ...
@@ -103,7 +105,8 @@ class Trial:
         copies = self.copies(train, test)
         if copies.all():
             return no_verdict("every held-out row is a training row too, or nearly")
-        test, decisions = test[~copies], decisions[~copies]
+        test = test[~copies]
+        decisions = decisions[~copies]
         found = self.of_rows(test, decisions)
         try:
             if self._is_few(test):
@@ -162,8 +165,10 @@ class Trial:
         """
         if self.order is None and np.unique(np.asarray(self.groups)[test]).size < 2:
             return no_verdict("the held-out rows are one group")
-        told, rng = [decisions.reshape(test.size, -1)], np.random.default_rng(self.rng)
-        observed, null = self._measure(self.values, [test], told), list[tuple[float, float]]()
+        told = [decisions.reshape(test.size, -1)]
+        rng = np.random.default_rng(self.rng)
+        observed = self._measure(self.values, [test], told)
+        null = list[tuple[float, float]]()
         for _ in range(999):
             if self.order is None:
                 whence = np.arange(len(self.values))
@@ -180,7 +185,8 @@ class Trial:
         # called better in 10% of 200 tables of 60 rows, permuted features in 8 of 84.
         if self.known is not None or self.order is not None or self.values.ndim > 1:
             return False
-        n_rows, count = float(test.size), float(test.size)
+        n_rows = float(test.size)
+        count = float(test.size)
         if self.task == "survival":
             count = float(np.count_nonzero(self._codes[test]))
         elif self.task == "classification":
@@ -208,7 +214,8 @@ class Trial:
         self.say(f"few rows: cross-validation is repeated up to {total} times, without a relation")
         told = self.decisions(parts)
         observed = self._measure(self.values, *told)
-        null, rng = list[tuple[float, float]](), np.random.default_rng(self.rng)
+        null = list[tuple[float, float]]()
+        rng = np.random.default_rng(self.rng)
         enough = int(LEVEL * (total + 1))  # as many that do as well: p is above the level
         t_value = _t(*observed, self._asked[1])
         while len(null) < total:
@@ -232,7 +239,8 @@ class Trial:
         draws: str,
     ) -> Verdict:
         """Return the verdict on a score and its error by those of permuted rows."""
-        (score, at_guess), (name, baseline, guess) = observed, self._asked
+        (score, at_guess) = observed
+        (name, baseline, guess) = self._asked
         scores, errors = np.array(null).T
         numbers = baseline == 0.0
         plain = np.arctanh(np.clip(scores, -0.999, 0.999)) if numbers else scores
@@ -255,7 +263,8 @@ class Trial:
         self, parts: Sequence[Fold], values: NDArray[Any] | None = None, order: Rows | None = None
     ) -> tuple[list[Rows], list[Array]]:
         """Return the test rows of folds and the decisions there; none of what cannot be fitted."""
-        rows, told = list[Rows](), list[Array]()
+        rows = list[Rows]()
+        told = list[Array]()
         for train, test in parts:
             try:
                 with warnings.catch_warnings(action="ignore"):
@@ -276,12 +285,15 @@ class Trial:
         """
         baseline = self._asked[1]
         every = np.concatenate(rows) if rows else np.arange(0)
-        each, scores, weights = list[Array](), list[float](), list[int]()
+        each = list[Array]()
+        scores = list[float]()
+        weights = list[int]()
         if baseline > 0.0:
             for r, d in zip(rows, told, strict=True):
                 score, added = self._ranks(truth[r], d)
                 known = not np.isnan(score)
-                scores, weights = [*scores, score if known else 0.0], [*weights, known * r.size]
+                scores = [*scores, score if known else 0.0]
+                weights = [*weights, known * r.size]
                 each.append(added * weights[-1])
             total = max(sum(weights), 1)
             parts = [found / total for found in each]
@@ -313,7 +325,8 @@ class Trial:
         """Return the correlation given the means of parts, and what a guess knows."""
         if not rows:
             return 0.0, []
-        numbers, every = numbers_of(self.task, truth), np.concatenate(rows)
+        numbers = numbers_of(self.task, truth)
+        every = np.concatenate(rows)
         if self.ranks and self.known is None:
             numbers = rankdata(numbers, axis=0)
             told = [rankdata(d, axis=0) / len(d) for d in told]
@@ -338,13 +351,16 @@ class Trial:
         baseline = self._asked[1]
         guess = self._measure(self.values, *self.decisions(parts))[1]
         needed = (found.critical - baseline) / guess if guess > 0 else float(norm.isf(LEVEL))
-        rng, told_of, missed = np.random.default_rng([self.rng, 1]), 0, 0
+        rng = np.random.default_rng([self.rng, 1])
+        told_of = 0
+        missed = 0
         wanted = int(np.ceil(POWER * N_PLANTED))
         while told_of < wanted and missed <= N_PLANTED - wanted:
             values = self._planted(rng)
             again = self._measure(values, *self.decisions(parts, values))
             seen = _t(*again, baseline) >= needed
-            told_of, missed = told_of + seen, missed + (not seen)
+            told_of = told_of + seen
+            missed = missed + (not seen)
         power = told_of / (told_of + missed)
         return replace(
             found, power=power, verdict="no better" if told_of >= wanted else "too few rows to tell"

@@ -108,7 +108,8 @@ def twins(
     design = problems[0].design
     chosen = _largest(results, design, most)
     near = correlated_columns(design, chosen, correlated)
-    norm, n_columns = problems[0].regularizer.norm, design.shape[1]
+    norm = problems[0].regularizer.norm
+    n_columns = design.shape[1]
     possible = forbid and norm.restrict(np.arange(n_columns), n_columns) is not None
     found = []
 
@@ -121,7 +122,9 @@ def twins(
         columns = np.array([column, *(j for j, _ in others)], dtype=np.int64)
         called = named(columns)
         near_to = tuple((name, r) for name, (_, r) in zip(called[1:], others, strict=True))
-        rise, error, instead = None, 0.0, list[str]()
+        rise = None
+        error = 0.0
+        instead = list[str]()
         if possible:
             rise, error, grown = _without(estimator, problems, results, column)
             instead = named(grown) if grown.size else []
@@ -154,7 +157,8 @@ def _without(
         start = WarmStart(columns - (columns > column), result.weights[keep], result.intercept)
         part = problem.restricted_to(part_of(problem.design, columns=others), others)
         found = settings.run(part, start)
-        before, after = before + result.objective, after + found.objective
+        before = before + result.objective
+        after = after + found.objective
         error += result.gap + found.gap
         growth[others[found.columns]] += np.abs(found.weights)
         growth[result.columns] -= np.abs(result.weights)

@@ -170,7 +170,8 @@ class Verdict:
 def no_verdict(reason: str) -> Verdict:
     """Return the verdict where nothing can be said, with the reason."""
     nothing = float("nan")
-    interval, how = (nothing, nothing), {"verdict": reason}
+    interval = (nothing, nothing)
+    how = {"verdict": reason}
     return Verdict("too few rows to tell", nothing, "", interval, nothing, 1.0, nothing, 0, how, 0)
 
 
@@ -213,7 +214,8 @@ def verdict_on(
         these, predictions and target are independent, and linear functions of them explain what
         one of both, or the other, has in common with them; columns of curves make it curves.
     """
-    truth, rng = np.asarray(truth), np.random.default_rng(rng)
+    truth = np.asarray(truth)
+    rng = np.random.default_rng(rng)
     z = _numbers("decisions", decisions)
     if not truth.ndim or z.shape[:1] != truth.shape[:1]:
         raise ValueError(
@@ -228,7 +230,8 @@ def verdict_on(
     if baseline == 0.0:
         y = numbers_of(task, truth)
         if ranks and known is None:
-            y, z = rankdata(y, axis=0), rankdata(z, axis=0)
+            y = rankdata(y, axis=0)
+            z = rankdata(z, axis=0)
         if not np.ptp(y, axis=0).any():
             return no_verdict("all held-out rows have one value of the target")
         ranked = correlations(y, z[:, : y.shape[1]], known, rng)
@@ -244,11 +247,13 @@ def verdict_on(
         if np.count_nonzero(counts) < 2:
             told = "the held-out rows are of one class only, so nothing can be told apart"
             return no_verdict(told)
-        ranked, fewest = areas(codes, z, rng), counts[counts > 0].min()
+        ranked = areas(codes, z, rng)
+        fewest = counts[counts > 0].min()
         words = "DeLong's standard error, on the scale of the logit"
     else:
         records = checked_survival(truth)
-        ranked, fewest = ranked_concordance(records, z[:, 0], rng), records["event"].sum()
+        ranked = ranked_concordance(records, z[:, 0], rng)
+        fewest = records["event"].sum()
         words = "the error of a mean over pairs of rows, on the scale of the logit"
         if ranked is None:
             return no_verdict("the held-out rows have no two times whose order is known")
@@ -290,7 +295,8 @@ def numbers_of(task: Task, truth: NDArray[Any]) -> Array:
     That is the event less the hazard of its stratum summed from entry until then (Nelson, Aalen).
     """
     if task == "survival":
-        y, found = checked_survival(truth), np.empty(len(truth))
+        y = checked_survival(truth)
+        found = np.empty(len(truth))
         for rows in (np.flatnonzero(y["stratum"] == s) for s in np.unique(y["stratum"])):
             own = y[rows]
             hazard = Baseline.of(own, np.zeros(rows.size), np.ones(rows.size))
@@ -317,7 +323,8 @@ def judged(
 
     words : how the interval came about; draws : what the null distribution is of.
     """
-    p_value, critical = ranked.p_value(), ranked.critical()
+    p_value = ranked.p_value()
+    critical = ranked.critical()
     useful = ranked.baseline + USEFUL * (1.0 - ranked.baseline)
     word: Word = "better" if p_value <= LEVEL else "no better"
     if word == "no better" and not ranked.sees(useful):

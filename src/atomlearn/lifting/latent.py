@@ -141,7 +141,8 @@ class LatentNorm(LiftedNorm):
 
     def _delta(self, sets: Membership) -> Array | None:
         """Return the weight of every set; None: all ones."""
-        owner, weights = type(self).__name__, self.weights
+        owner = type(self).__name__
+        weights = self.weights
         if isinstance(weights, Mapping):
             if sets.names is None:
                 raise TypeError(f"{owner}: weights by name need groups with names, a mapping")

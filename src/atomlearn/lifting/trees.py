@@ -68,14 +68,17 @@ class Trees(LatentGroups):
                     f"Trees.from_parents: {name} must lie in {low}..{parents.size - 1}, got values "
                     f"from {array.min()} to {array.max()}"
                 )
-        at, feature, total = nodes, np.arange(nodes.size), nodes.size
+        at = nodes
+        feature = np.arange(nodes.size)
+        total = nodes.size
         pairs = [(at, feature)]
         while at.size:
             check_members(total, "Trees.from_parents")
             if len(pairs) > parents.size:
                 raise ValueError("Trees.from_parents: the parents form a cycle; roots have -1")
             up = parents[at]
-            at, feature = up[up >= 0], feature[up >= 0]
+            at = up[up >= 0]
+            feature = feature[up >= 0]
             pairs.append((at, feature))
             total += at.size
         owners, members = (np.concatenate(part) for part in zip(*pairs, strict=True))
@@ -88,10 +91,12 @@ class Trees(LatentGroups):
 
     def nested(self, sets: Membership, n_features: int) -> Nested:
         """Return how the groups lie in each other; raise where two overlap without nesting."""
-        labels, sizes = sets.labels, sets.sizes
+        labels = sets.labels
+        sizes = sets.sizes
         # Around each feature: its groups from the smallest to the largest (equal ones by number).
         order = np.lexsort((labels, sizes[labels], sets.members))
-        inner, feature = labels[order], sets.members[order]
+        inner = labels[order]
+        feature = sets.members[order]
         follows = feature[1:] == feature[:-1]
         outer = np.full(inner.size, -1, dtype=np.int64)
         outer[:-1][follows] = inner[1:][follows]

@@ -146,7 +146,10 @@ def _lift_of(norm: Norm, n_features: int) -> Lift:
 
 def _joined(expansion: Expansion, lifts: list[Lift], groups: list[GroupWeights]) -> Lift:
     """Return one group norm over the coordinates of all, one after the other."""
-    labels, weights, names, count = [], [], [], 0
+    labels = []
+    weights = []
+    names = []
+    count = 0
     for lift, one in zip(lifts, groups, strict=True):
         labels.append(one.labels + count)
         weights.append(one.weights)

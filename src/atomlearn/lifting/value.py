@@ -20,9 +20,11 @@ from atomlearn.core.solvers.run import default_solver, run
 from atomlearn.core.solvers.stopping import Iterations, RelativeGap
 
 #: Relative gap of a value: that to go on to, and that which is enough where floats tell no more.
-GAP, ENOUGH = 1e-9, 1e-8
+GAP = 1e-9
+ENOUGH = 1e-8
 #: Relative gap of the problems on the way; steps of multipliers, at most.
-NEAR, MOST = 1e-10, 25
+NEAR = 1e-10
+MOST = 25
 
 
 def lifted_value(lift: Lift, w: Array) -> float:
@@ -46,7 +48,8 @@ def lifted_value(lift: Lift, w: Array) -> float:
     """
     if not w.any():
         return 0.0
-    norm, matrix = lift.norm, lift.expansion.matrix
+    norm = lift.norm
+    matrix = lift.expansion.matrix
     if not norm.proximal:
         raise TypeError(f"the value of {norm!r} needs a proximal map")
     scale = float(np.abs(w).max())
@@ -60,9 +63,11 @@ def lifted_value(lift: Lift, w: Array) -> float:
     if not reached:
         raise ValueError("the gauge is infinite, or nearly so: w is not a sum of parts on the sets")
     bounds = (_by_multipliers if norm.over_columns else _alternating)(norm, matrix, w, solve.solve)
-    low, high = 0.0, math.inf
+    low = 0.0
+    high = math.inf
     for lower, upper in bounds:
-        low, high = max(low, lower), min(high, upper)
+        low = max(low, lower)
+        high = min(high, upper)
         if high - low <= GAP * high:
             break
     if high - low <= ENOUGH * high:
@@ -77,14 +82,18 @@ def _by_multipliers(
     norm: Norm, matrix: sparse.csc_array, w: Array, solve: Callable[[Array], Array]
 ) -> Iterator[tuple[float, float]]:
     """Yield bounds on the value from both sides, by the method of multipliers."""
-    design, one, z = SparseDesign(matrix), np.ones(w.size), np.zeros(w.size)
+    design = SparseDesign(matrix)
+    one = np.ones(w.size)
+    z = np.zeros(w.size)
     eps = 0.1 * norm.polar(ArrayScores(matrix.T @ w))
-    solver, stop = default_solver(norm, NEAR), RelativeGap(NEAR) | Iterations(50)
+    solver = default_solver(norm, NEAR)
+    stop = RelativeGap(NEAR) | Iterations(50)
     warm: WarmStart | None = None
     for _ in range(MOST):
         pull = Regularizer(norm, "penalized", eps)
         fit = run(Problem(Squared(), design, w + eps * z, one, pull), solver, stop, (), warm)
-        warm, u = fit.warm_start(), fit.coef.reshape(-1)
+        warm = fit.warm_start()
+        u = fit.coef.reshape(-1)
         missed = w - matrix @ u
         z = z + missed / eps
         polar = norm.polar(ArrayScores(matrix.T @ z))
@@ -98,11 +107,14 @@ def _alternating(
 ) -> Iterator[tuple[float, float]]:
     """Yield bounds on the value from both sides, by alternating directions."""
     u: Array = matrix.T @ solve(w)
-    dual, step, balance = np.zeros(u.size), 1.0, 20
+    dual = np.zeros(u.size)
+    step = 1.0
+    balance = 20
     for iteration in range(1, TUNING.most_steps + 1):
         x = norm.prox_point(u - dual, step, "penalized").point
         shifted = x + dual
-        before, u = u, shifted + matrix.T @ solve(w - matrix @ shifted)
+        before = u
+        u = shifted + matrix.T @ solve(w - matrix @ shifted)
         dual = shifted - u
         if iteration % 10 == 0:
             s = solve(-(matrix @ dual)) / step
@@ -111,7 +123,8 @@ def _alternating(
         if iteration >= balance:  # ever more rarely, so that it settles
             balance = int(1.5 * balance)
             factor = _balancing(x, u, before, dual)
-            step, dual = step * factor, dual * factor
+            step = step * factor
+            dual = dual * factor
 
 
 def _balancing(x: Array, u: Array, before: Array, dual: Array) -> float:

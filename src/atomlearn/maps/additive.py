@@ -60,14 +60,18 @@ class AdditiveMap(TermMap):
     ) -> AdditiveMap:
         """Make the maps of all inputs; ``x`` are the codes of the data, for weighted moments."""
         d = levels.n_inputs
-        factors, residual, begins = np.ones(d), np.zeros(d), np.zeros(d + 1, dtype=np.int64)
+        factors = np.ones(d)
+        residual = np.zeros(d)
+        begins = np.zeros(d + 1, dtype=np.int64)
         if settings.kernel == "intersection":
             result = cls(settings, levels, None, begins, factors, residual)
             if settings.normalize:
                 # A share p of the weight has the size s, the rest 0: the variance is s^2 p (1 - p).
                 scores = _kernels.thermometer_scores(x, levels.values, levels.zero, weight)
-                sums, sizes = np.abs(scores) / float(weight.sum()), result.column_sizes
-                of_inputs, parts = np.repeat(np.arange(d), result.sizes), sums * (sizes - sums)
+                sums = np.abs(scores) / float(weight.sum())
+                sizes = result.column_sizes
+                of_inputs = np.repeat(np.arange(d), result.sizes)
+                parts = sums * (sizes - sums)
                 variances = np.bincount(of_inputs, parts, minlength=d)
                 factors[:] = 1.0 / np.sqrt(np.where(variances > 0, variances, 1.0))
             return result
@@ -106,7 +110,8 @@ class AdditiveMap(TermMap):
         if self.tables is not None:
             part = self.tables[self.begins[j] : self.begins[j + 1]]
             return part.reshape(int(self.levels.sizes[j]), int(self.sizes[j]))
-        levels, zero = self.levels.of(j), int(self.levels.zero[j])
+        levels = self.levels.of(j)
+        zero = int(self.levels.zero[j])
         code, column = np.ogrid[: levels.size, : levels.size - 1]
         above = np.where(column >= zero, (code > column) * 1.0, -1.0 * (code <= column))
         table: Array = above * (np.sqrt(np.diff(levels)) * self.factors[j])
@@ -126,10 +131,12 @@ class AdditiveMap(TermMap):
 
     def names(self, columns: ArrayLike, names: Sequence[str] | None = None) -> list[str]:
         """Return ``age>=41`` or ``age<=-1`` for thermometer columns, ``age[3]`` for others."""
-        given, result = self.named_inputs(names), []
+        given = self.named_inputs(names)
+        result = []
         columns = np.asarray(columns, dtype=np.int64)
         for j, column in zip(self.term_of(columns).tolist(), columns.tolist(), strict=True):
-            place, levels = column - int(self.starts[j]), self.levels.of(j)
+            place = column - int(self.starts[j])
+            levels = self.levels.of(j)
             if self.tables is not None:
                 result.append(f"{given[j]}[{place}]")
             elif place >= self.levels.zero[j]:
@@ -262,14 +269,17 @@ class Additive(TermDesign):
     def _set(
         self, codes: CodedColumns, map: AdditiveMap, dtype: np.dtype[Any], names: list[str] | None
     ) -> None:
-        self.codes, self.dtype = codes, dtype
-        self.map, self._names = map, names
+        self.codes = codes
+        self.dtype = dtype
+        self.map = map
+        self._names = names
         self.shape = codes.n_rows, map.n_columns
 
     # --- the design -----------------------------------------------------------------------------
 
     def scores_of(self, v: Array) -> Array:
-        map, levels = self.map, self.map.levels
+        map = self.map
+        levels = self.map.levels
         if map.tables is not None:
             return _kernels.table_scores(self.codes, map.tables, map.begins, v)
         z = _kernels.thermometer_scores(self.codes, levels.values, levels.zero, v)

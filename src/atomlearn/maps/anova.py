@@ -81,7 +81,8 @@ class AnovaMap(TermMap):
 
     def names(self, columns: ArrayLike, names: Sequence[str] | None = None) -> list[str]:
         """Return the names of ``Additive`` for curves, ``age:dose[2,3]`` for pairs."""
-        given, result = self.named_inputs(names), []
+        given = self.named_inputs(names)
+        result = []
         columns = np.asarray(columns, dtype=np.int64)
         for term, column in zip(self.term_of(columns).tolist(), columns.tolist(), strict=True):
             if term < self.n_inputs:
@@ -110,7 +111,8 @@ class AnovaMap(TermMap):
 
     def pair_table(self, pair: int) -> Array:
         """Return the columns of a pair at each code a * n_levels_j + b, n_levels_i n_levels_j."""
-        i, j = int(self.first[pair]), int(self.second[pair])
+        i = int(self.first[pair])
+        j = int(self.second[pair])
         return np.asarray(np.kron(self.table(i), self.table(j)), dtype=np.float64)
 
     def surface(self, i: int, j: int, weights: Array) -> tuple[Array, Array, Array]:
@@ -122,7 +124,8 @@ class AnovaMap(TermMap):
             raise ValueError(
                 f"a surface is of two different inputs in 0..{self.n_inputs - 1}, got {i} and {j}"
             )
-        low, high = min(i, j), max(i, j)
+        low = min(i, j)
+        high = max(i, j)
         levels = self.margin.levels
         values = np.zeros((int(levels.sizes[low]), int(levels.sizes[high])))
         found = np.flatnonzero((self.first == low) & (self.second == high))
@@ -226,7 +229,8 @@ class Anova(TermDesign):
         )
         curves = make()
         margin = make(coarse, n_components=n_components, n_knots=n_knots, degree=degree)
-        weight, levels = check_weight(sample_weight, base.shape[0]), margin.map.levels
+        weight = check_weight(sample_weight, base.shape[0])
+        levels = margin.map.levels
         shares = np.split(shares_of(margin.codes, levels, weight), levels.starts[1:-1])
         found = AnovaMap.of(curves.map, margin.map, shares, chosen)
         self._set(curves, margin, found, feature_names(X))
@@ -236,7 +240,8 @@ class Anova(TermDesign):
         """Return the design of other rows of the same inputs; see ``Additive.from_map``."""
         base = as_design(X)
         design = cls.__new__(cls)
-        curves, margin = Additive.from_map(base, map.main), Additive.from_map(base, map.margin)
+        curves = Additive.from_map(base, map.main)
+        margin = Additive.from_map(base, map.margin)
         design._set(curves, margin, map, feature_names(X))
         return design
 
@@ -246,8 +251,10 @@ class Anova(TermDesign):
         self.curves = curves
         every = np.arange(map.n_inputs, dtype=np.int64)
         self.codes = dense_codes(margin.codes, map.margin.levels.zero, every)
-        self.map, self._names = map, names
-        self.shape, self.dtype = (self.codes.shape[0], map.n_columns), curves.dtype
+        self.map = map
+        self._names = names
+        self.shape = (self.codes.shape[0], map.n_columns)
+        self.dtype = curves.dtype
 
     @property
     def terms(self) -> list[tuple[int, ...]]:
@@ -261,13 +268,16 @@ class Anova(TermDesign):
 
     def _pair_sums(self, v: Array, tables: Array) -> Iterator[Array]:
         """Yield the entries of T_i' H_ij T_j, for some pairs after the others."""
-        map, n_levels, width = self.map, tables.shape[1], tables.shape[2]
+        map = self.map
+        n_levels = tables.shape[1]
+        width = tables.shape[2]
         # Rows and columns beyond the table of an input are zero, and none of its own.
         own = np.arange(width) < map.margin.sizes[:, None]
         step = max(1, LIMITS.piece_entries * v.shape[0] // (v.size * n_levels**2))
         for start in range(0, map.first.size, step):
             Deadline.current().check()
-            i, j = map.first[start : start + step], map.second[start : start + step]
+            i = map.first[start : start + step]
+            j = map.second[start : start + step]
             joint = _kernels.pair_histograms(self.codes, n_levels, i, j, v)
             each = np.moveaxis(joint, 3, 0) if v.ndim == 2 else joint
             products = tables[i].transpose(0, 2, 1) @ (each @ tables[j])
@@ -285,7 +295,8 @@ class Anova(TermDesign):
         return np.concatenate(codes).T, tables
 
     def _pair_codes(self, pair: int) -> NDArray[np.uint8]:
-        i, j = int(self.map.first[pair]), int(self.map.second[pair])
+        i = int(self.map.first[pair])
+        j = int(self.map.second[pair])
         # At most 15 * 16 + 15: a byte.
         n_second = np.uint8(self.map.margin.levels.sizes[j])
         found: NDArray[np.uint8] = self.codes[:, i] * n_second + self.codes[:, j]

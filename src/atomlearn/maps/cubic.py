@@ -72,7 +72,8 @@ class Cubic(Design):
         return True
 
     def scores(self, v: Array) -> Scores:
-        U, z = self._inputs, []
+        U = self._inputs
+        z = []
         for i in range(U.shape[1]):
             rest = U[:, i:]
             j, k = np.triu_indices(rest.shape[1])
@@ -87,7 +88,9 @@ class Cubic(Design):
 
     def with_rows(self, rows: Rows) -> Cubic:
         some = Cubic.__new__(Cubic)
-        some.gamma, some.r, some._starts = self.gamma, self.r, self._starts
+        some.gamma = self.gamma
+        some.r = self.r
+        some._starts = self._starts
         some._inputs = np.asfortranarray(self._inputs[rows])
         some.shape = rows.size, self.shape[1]
         return some
@@ -107,15 +110,19 @@ class Cubic(Design):
         if not (1 <= len(inputs) <= 3 and all(0 <= one < d for one in inputs)):
             raise IndexError(f"Cubic: needs 1 to 3 inputs of 0 .. {d - 1}, got {inputs}")
         i, j, k = sorted([-1] * (3 - len(inputs)) + list(inputs))
-        i, j, k = i + 1, j + 1, k + 1
-        m, row = d + 1 - i, j - i
+        i = i + 1
+        j = j + 1
+        k = k + 1
+        m = d + 1 - i
+        row = j - i
         return int(self._starts[i] + row * m - row * (row - 1) // 2 + (k - j) - 1)
 
     def _places(self, columns: Columns) -> tuple[Columns, Columns, Columns]:
         """Return the three factors of each column, as columns of U."""
         number = np.asarray(columns, dtype=np.int64) + 1
         i = np.searchsorted(self._starts, number, side="right") - 1
-        rest, m = number - self._starts[i], self._inputs.shape[1] - i
+        rest = number - self._starts[i]
+        m = self._inputs.shape[1] - i
         row = ((2 * m + 1 - np.sqrt((2.0 * m + 1) ** 2 - 8.0 * rest)) / 2).astype(np.int64)
         # A root of doubles may be one off.
         row -= (row * m - row * (row - 1) // 2 > rest).astype(np.int64)

@@ -39,7 +39,8 @@ class AdditiveSettings:
     normalize: bool
 
     def __post_init__(self) -> None:
-        kernel, most = self.kernel, MOST_LEVELS - 1
+        kernel = self.kernel
+        most = MOST_LEVELS - 1
         if not (callable(kernel) or kernel in KERNELS):
             raise ValueError(
                 f"Additive: kernel must be one of {', '.join(KERNELS)} or a function k(x, y) of "
@@ -66,7 +67,8 @@ class AdditiveSettings:
 
 def shares_of(x: CodedColumns, levels: Levels, weight: Array) -> Array:
     """Return the share of the weight at each level of all inputs, one after the other."""
-    counts, total = code_histograms(x, weight), float(weight.sum())
+    counts = code_histograms(x, weight)
+    total = float(weight.sum())
     # What is not stored stands at the origin.
     missing = total - np.add.reduceat(counts, levels.starts[:-1])
     counts[levels.starts[:-1] + levels.zero] += np.maximum(missing, 0.0)

@@ -53,7 +53,8 @@ def factored(
     """
     # Many are equally far at first: whatever the order of the rows, the same ones are taken.
     order = np.lexsort(data.T)
-    data, weight = data[order], weight[order]
+    data = data[order]
+    weight = weight[order]
     pivots, z, residual = pivoted(
         _diagonal(kernel, data, number),
         lambda pivot: kernel(data, data[[pivot]])[:, 0],
@@ -85,11 +86,15 @@ def pivoted(
     pivots. [Fine, Scheinberg 2001, Efficient SVM training using low-rank kernel representations]
     """
     weight = np.ones(diagonal.size) if weight is None else weight
-    counts, residual, pivots = weight > 0, diagonal.copy(), list[int]()
+    counts = weight > 0
+    residual = diagonal.copy()
+    pivots = list[int]()
     z: Array = np.zeros((diagonal.size, most), order="F")
-    trace, largest = float(weight @ residual), float(residual.max())
+    trace = float(weight @ residual)
+    largest = float(residual.max())
     while residual.min() >= -SETTINGS.indefinite * largest:
-        pivot, step = int(np.argmax(residual * counts)), len(pivots)
+        pivot = int(np.argmax(residual * counts))
+        step = len(pivots)
         small = residual[pivot] <= SETTINGS.negligible * largest
         if step == most or small or (tolerance and weight @ residual <= tolerance * trace):
             return np.array(pivots, dtype=np.int64), z[:, :step], np.maximum(residual, 0.0)

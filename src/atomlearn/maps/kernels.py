@@ -62,7 +62,8 @@ class KernelOn:
         """Return the kernel of the rows of A with those of B."""
         if self.columns is not None:
             chosen = list(self.columns)
-            A, B = A[:, chosen], B[:, chosen]
+            A = A[:, chosen]
+            B = B[:, chosen]
         # One column at a time is asked for: scikit-learn's checks would take most of the time.
         from sklearn.metrics.pairwise import pairwise_kernels
 
@@ -145,7 +146,8 @@ class KernelMaps(TermMap):
 
     def names(self, columns: ArrayLike, names: Sequence[str] | None = None) -> list[str]:
         """Return ``kernel2[5]`` for the column 5 of kernel 2."""
-        given, terms = np.asarray(columns, dtype=np.int64), self.term_of(columns)
+        given = np.asarray(columns, dtype=np.int64)
+        terms = self.term_of(columns)
         of = zip(self.term_names(terms), (given - self.starts[terms]).tolist(), strict=True)
         return [f"{name}[{place}]" for name, place in of]
 
@@ -226,7 +228,8 @@ class Kernels(Forwarding, MappedDesign):
         if not 0 <= tolerance < 1:
             raise ValueError(f"Kernels: tolerance must be a share from 0 to 1, got {tolerance!r}")
         weight = normalized(sample_weight, len(data))
-        maps, columns = [], []
+        maps = []
+        columns = []
         for number, kernel in enumerate(given):
             map, z = factored(kernel, data, weight, rank, float(tolerance), number)
             if normalize:
@@ -245,7 +248,8 @@ class Kernels(Forwarding, MappedDesign):
         """Return the design of new rows: data for functions, else matrices (n_new, n)."""
         near: list[NDArray[Any]]
         if maps.kernels:
-            X, each = np.asarray(X, dtype=np.float64), zip(maps.kernels, maps.places, strict=True)
+            X = np.asarray(X, dtype=np.float64)
+            each = zip(maps.kernels, maps.places, strict=True)
             # A kernel of rank 0 has no rows to be compared with.
             near = [
                 kernel(X, maps.rows[some]) if some.size else np.empty((len(X), 0))
@@ -270,7 +274,8 @@ class Kernels(Forwarding, MappedDesign):
 
     def _own(self, design: Design, maps: KernelMaps) -> None:
         Forwarding.__init__(self, design)
-        self.map, self._names = maps, None
+        self.map = maps
+        self._names = None
 
     @property
     def maps(self) -> KernelMaps:

@@ -88,8 +88,11 @@ def levels_and_codes(
     that are not the origin, "uniform" even steps from the smallest to the largest value. Rows
     count ``weight`` times, (n_samples,) >= 0. O(entries log entries of a column), one pass over X.
     """
-    shares, uniform = np.linspace(0.0, 1.0, n_bins), binning == "uniform"
-    values, sizes, origins = [np.zeros(0)], [np.zeros(1, np.int64)], [np.zeros(0, np.int64)]
+    shares = np.linspace(0.0, 1.0, n_bins)
+    uniform = binning == "uniform"
+    values = [np.zeros(0)]
+    sizes = [np.zeros(1, np.int64)]
+    origins = [np.zeros(0, np.int64)]
 
     def levels_of(first: int, piece: Piece) -> tuple[Array, Columns]:
         found, counts, zero = _kernels.find_levels(*piece, weight, shares, uniform)

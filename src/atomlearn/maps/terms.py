@@ -64,7 +64,8 @@ class TermDesign(MappedDesign):
 
     def predict(self, weights: Array) -> Array:
         """Return Phi w for a dense w: one pass over the terms in use."""
-        columns, result = np.flatnonzero(weights), np.zeros(self.shape[0])
+        columns = np.flatnonzero(weights)
+        result = np.zeros(self.shape[0])
         # A byte a row and term: a bounded number of terms at a time.
         step = max(1, LIMITS.piece_entries // self.shape[0])
         _, place = np.unique(self.map.term_of(columns), return_inverse=True)
@@ -118,10 +119,13 @@ class CodedBlock(Block):
         if positions is not None:
             return self.gather(positions).gram(curvature)
         rows = np.flatnonzero(curvature)
-        codes, weights = self.codes, curvature
+        codes = self.codes
+        weights = curvature
         if 4 * rows.size <= 3 * curvature.size:
-            codes, weights = np.asfortranarray(codes[rows]), curvature[rows]
-        result, deadline = np.empty((self.part.size, self.part.size)), Deadline.current()
+            codes = np.asfortranarray(codes[rows])
+            weights = curvature[rows]
+        result = np.empty((self.part.size, self.part.size))
+        deadline = Deadline.current()
         parts = list(self._parts())
         for place, (p, left, mine) in enumerate(parts):
             deadline.check()

@@ -29,7 +29,9 @@ def _huber(X: Array, V: Array, threshold: float, tol: float, max_iter: int) -> t
     The weights are those of the quadratic above Huber's loss that touches it at the last point.
     """
     squares = (V[:, :, None] * V[:, None, :]).reshape(V.shape[0], -1)
-    C, gaps, going_on = X @ V, np.zeros(X.shape[0]), np.arange(X.shape[0])
+    C = X @ V
+    gaps = np.zeros(X.shape[0])
+    going_on = np.arange(X.shape[0])
     for _ in range(max_iter + 1):
         some = X[going_on]
         R = some - C[going_on] @ V.T
@@ -42,7 +44,9 @@ def _huber(X: Array, V: Array, threshold: float, tol: float, max_iter: int) -> t
         gaps[going_on] = gap / np.where(values > 0.0, values, 1.0)
         # Each row ends by its own gap: its coordinates do not depend on those beside it.
         still = gaps[going_on] > tol
-        going_on, R, clipped = going_on[still], R[still], clipped[still]
+        going_on = going_on[still]
+        R = R[still]
+        clipped = clipped[still]
         if not going_on.size:
             break
         weights = threshold / np.maximum(np.abs(R), threshold)

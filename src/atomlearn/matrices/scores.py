@@ -22,7 +22,8 @@ def check_tensor_shape(owner: str, shape: object) -> tuple[int, ...]:
         sizes = tuple(int(size) for size in shape)  # type: ignore[attr-defined]
         exact = all(size == given for size, given in zip(sizes, shape, strict=True))  # type: ignore[call-overload]
     except (TypeError, ValueError):
-        sizes, exact = (), False
+        sizes = ()
+        exact = False
     if not exact or len(sizes) < 2 or min(sizes) < 1 or math.prod(sizes) >= 2**62:
         raise ValueError(
             f"{owner}: shape must be two or more whole numbers >= 1, got {shape!r}; "
@@ -93,7 +94,8 @@ def merged(left: Array, weights: Array, right: Array) -> tuple[Array, Array, Arr
     for group in groups.values():
         if len(group) == 1:
             continue
-        rows, cols = np.flatnonzero(left[:, group[0]]), np.flatnonzero(right[:, group[0]])
+        rows = np.flatnonzero(left[:, group[0]])
+        cols = np.flatnonzero(right[:, group[0]])
         W = (left[:, group][rows] * weights[group]) @ right[:, group][cols].T
         if np.array_equal(left, right):
             values, P = np.linalg.eigh(W)
@@ -102,8 +104,10 @@ def merged(left: Array, weights: Array, right: Array) -> tuple[Array, Array, Arr
             P, values, Qt = np.linalg.svd(W, full_matrices=False)
             Q = Qt.T
         kept = np.flatnonzero(values > SETTINGS.rounding * values.max(initial=0.0))
-        U, V = np.zeros((left.shape[0], kept.size)), np.zeros((right.shape[0], kept.size))
-        U[rows], V[cols] = P[:, kept], Q[:, kept]
+        U = np.zeros((left.shape[0], kept.size))
+        V = np.zeros((right.shape[0], kept.size))
+        U[rows] = P[:, kept]
+        V[cols] = Q[:, kept]
         parts.append((U, values[kept], V))
     lefts, sizes, rights = zip(*parts, strict=True)
     return np.hstack(lefts), np.concatenate(sizes), np.hstack(rights)

@@ -70,11 +70,13 @@ def task_problem(
             "implicit products; use features='linear', or fit one target at a time"
         )
     n_tasks = Y.shape[1]
-    means, offsets = np.zeros(design.shape[1]), np.zeros(n_tasks)
+    means = np.zeros(design.shape[1])
+    offsets = np.zeros(n_tasks)
     if fit_intercept:
         shifted = centered(design, weight)
         if shifted is not None:
-            design, means = shifted, shifted.means
+            design = shifted
+            means = shifted.means
         if shifted is not None and loss.is_quadratic:
             offsets = weight @ Y / weight.sum()
             Y = Y - offsets

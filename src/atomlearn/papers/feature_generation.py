@@ -168,13 +168,16 @@ class FeatureGeneration(Solver):
     def start(self, problem: Problem, warm: WarmStart | None = None) -> GenerationState:
         """Begin at zero, alpha = -f'(b), or at the warm start cut into blocks: one pass."""
         norm = _check(problem)
-        members, omega, intercept = np.zeros(0, dtype=np.int64), np.zeros(0), 0.0
+        members = np.zeros(0, dtype=np.int64)
+        omega = np.zeros(0)
+        intercept = 0.0
         labels = members
         if warm is not None:
             intercept = warm.intercept
             order = np.argsort(-np.abs(warm.weights), kind="stable")
             order = order[(warm.weights[order] != 0) | self.settled]
-            members, omega = warm.columns[order].astype(np.int64), warm.weights[order]
+            members = warm.columns[order].astype(np.int64)
+            omega = warm.weights[order]
             labels = _blocks_of(units_of(problem, members), norm.k)
         state = self._begun(problem, members, labels, omega, intercept)
         if self.settled:
@@ -235,7 +238,9 @@ class FeatureGeneration(Solver):
             state = replace(state, candidate=self._candidate(problem, state, scores))
         following = self._with_block(problem, state)
         self._refit(problem, following, self.inner_tolerance)
-        whole, most, last = replace(following), self.n_features, self.final_tolerance
+        whole = replace(following)
+        most = self.n_features
+        last = self.final_tolerance
         self._drop_idle(following)
         if most and _count(problem, whole) >= most and _count(problem, following) == state.units:
             following = whole  # blocks cut to what is left would trade places for ever
@@ -257,9 +262,11 @@ class FeatureGeneration(Solver):
         lower = max(accuracy * abs(refit.objective), restricted.negligible)
         if lower < refit.gap <= target:
             refit = master.solve(restricted, refit.weights, refit.intercept, lower)
-        following.omega, following.intercept = refit.weights, refit.intercept
+        following.omega = refit.weights
+        following.intercept = refit.intercept
         following.prediction = refit.prediction
-        following.restricted_objective, following.restricted_gap = refit.objective, refit.gap
+        following.restricted_objective = refit.objective
+        following.restricted_gap = refit.gap
 
     def _with_block(self, problem: Problem, state: GenerationState) -> GenerationState:
         """Return the state with the candidate as its last block, at weight zero."""
@@ -300,7 +307,8 @@ class FeatureGeneration(Solver):
             assert state.block is not None
             kept = np.flatnonzero(used[state.labels])
             state.block = state.block.gather(kept)
-            state.members, state.omega = state.members[kept], state.omega[kept]
+            state.members = state.members[kept]
+            state.omega = state.omega[kept]
             state.labels = (np.cumsum(used) - 1)[state.labels[kept]]
 
     def _price(
@@ -323,7 +331,8 @@ class FeatureGeneration(Solver):
         best: Columns = _check(problem).best_columns(scores, 1)
         best = best[scores.at(best) != 0]
         if self.n_features is not None:
-            active, units = units_of(problem, state.columns), units_of(problem, best)
+            active = units_of(problem, state.columns)
+            units = units_of(problem, best)
             new, first = np.unique(units, return_index=True)
             new = new[np.argsort(first, kind="stable")]
             new = new[~np.isin(new, active)][: max(self.n_features - state.units, 0)]
@@ -375,7 +384,8 @@ def _blocks_of(units: Columns, count: int) -> Columns:
 
 def _check(problem: Problem) -> KSupport:
     """Return the norm, or raise where the problem is not the one of [T]."""
-    norm, form = problem.regularizer.norm, problem.regularizer.form
+    norm = problem.regularizer.norm
+    form = problem.regularizer.form
     if not isinstance(norm, KSupport) or form != "squared":
         raise ValueError(
             f"FeatureGeneration solves the squared k-support norm, k the batch B; got {norm!r} in "

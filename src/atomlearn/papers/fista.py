@@ -116,7 +116,9 @@ def dense_start(problem: Problem, warm: WarmStart | None) -> tuple[Array, Array,
     """Return all weights, X w and the optimal intercept of the warm start (or of zero)."""
     design = problem.design
     n_samples, n_features = problem.design.shape
-    weights, linear, intercept = np.zeros(n_features), np.zeros(n_samples), 0.0
+    weights = np.zeros(n_features)
+    linear = np.zeros(n_samples)
+    intercept = 0.0
     if warm is not None:
         weights[warm.columns] = problem.inside(warm.columns, warm.weights)
         linear = design.predict(weights) if warm.columns.size else linear
@@ -145,7 +147,8 @@ def proximal_of(problem: Problem, owner: str, name: NamedProx | None, tau: float
         )
     if name is None:
         return lambda v, step: regularizer.prox_point(v, step, tau).point
-    pattern, level = pattern_of(problem), regularizer.amount
+    pattern = pattern_of(problem)
+    level = regularizer.amount
     if pattern is None or pattern[1] or regularizer.form != "squared":
         raise ValueError(
             f"{owner}: prox={name!r} is the squared k-support norm's; got {norm!r} in form "

@@ -208,7 +208,8 @@ class FrankWolfe(Solver):
         level = slope_of_gauge(problem, gauge)
         excess = reached - level
         if excess <= 0.0:
-            vertex, excess = None, 0.0
+            vertex = None
+            excess = 0.0
         state.vertex = vertex
         state.toward_gap = state.reach * excess - (inner - level * gauge)
         if before is not None:

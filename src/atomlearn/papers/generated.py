@@ -24,7 +24,8 @@ from atomlearn.papers.feature_generation import (
 
 #: Rounds without one more feature after which the optimum itself is looked for, and the relative
 #: gap to which it is found.
-SETTLED, FINISHED = 5, 1e-12
+SETTLED = 5
+FINISHED = 1e-12
 
 
 def generated(
@@ -55,7 +56,8 @@ def generated(
     if not settled.reached and not (limit is None and result.converged):
         return result
     optimum = polished(problem, result)
-    few, interrupted = optimum.state.units <= wanted, optimum.status is Status.INTERRUPTED
+    few = optimum.state.units <= wanted
+    interrupted = optimum.status is Status.INTERRUPTED
     if few and (interrupted or optimum.relative_gap <= tol):
         return optimum if interrupted else replace(optimum, status=Status.CONVERGED, tol=tol)
     if interrupted or problem.deadline.passed:
@@ -63,7 +65,8 @@ def generated(
         return replace(result, status=status, passes=optimum.passes, seconds=optimum.seconds)
     # The optimum has more: generation finds the best of them by itself.
     again = run(problem, solver, stop, observers)
-    passes, seconds = optimum.passes + again.passes, optimum.seconds + again.seconds
+    passes = optimum.passes + again.passes
+    seconds = optimum.seconds + again.seconds
     return replace(again, passes=passes, seconds=seconds)
 
 
@@ -95,16 +98,19 @@ def polished(problem: Problem, result: Result) -> Result:
     stop = RelativeGap(FINISHED) | Iterations(20)
     exact = run(problem, ColumnGeneration(tolerance=FINISHED), stop, (), start)
     status = exact.status if exact.status is Status.INTERRUPTED else result.status
-    passes, seconds = result.passes + exact.passes, result.seconds + exact.seconds
+    passes = result.passes + exact.passes
+    seconds = result.seconds + exact.seconds
     if exact.gap > result.gap:
         return replace(result, status=status, passes=passes, seconds=seconds)
     state: GenerationState = result.state
-    columns, weights = exact.state.columns, exact.state.weights
+    columns = exact.state.columns
+    weights = exact.state.weights
     units = units_of(problem, columns)
     # Groups are selected whole, zeros included.
     order = np.argsort(columns, kind="stable")
     kept = order[np.isin(units[order], units[weights != 0])]
-    columns, weights = columns[kept], weights[kept]
+    columns = columns[kept]
+    weights = weights[kept]
     new = [column for column in columns.tolist() if column not in state.found]
     state = replace(
         state,

@@ -81,7 +81,8 @@ class Hull:
         if not numbers.size:
             return ZERO, ZERO, scores
         number_of = np.append(np.arange(self.shares.size), ZERO)
-        worst, best = numbers[scores[numbers].argmin()], numbers[scores[numbers].argmax()]
+        worst = numbers[scores[numbers].argmin()]
+        best = numbers[scores[numbers].argmax()]
         return int(number_of[worst]), int(number_of[best]), scores
 
     def mean(self, scores: Array) -> float:
@@ -124,13 +125,16 @@ class Hull:
         self.shares = shares * (self.reach / total) if total > self.reach else shares
 
     def _way(self, problem: Problem, change: Array) -> Way:
-        images, penalty = self.atoms.images, problem.regularizer
+        images = self.atoms.images
+        penalty = problem.regularizer
         grown = float(change.sum())
-        slope, bend = slope_of_gauge(problem, float(self.shares.sum())) * grown, 0.0
+        slope = slope_of_gauge(problem, float(self.shares.sum())) * grown
+        bend = 0.0
         if penalty.form == "squared":
             bend = penalty.amount * grown * grown
         if problem.tau:
-            w, d = self.atoms.combine(self.shares), self.atoms.combine(change)
+            w = self.atoms.combine(self.shares)
+            d = self.atoms.combine(change)
             slope += problem.tau * float(w @ d)
             bend += problem.tau * float(d @ d)
         return Way(images.dot(self.shares), images.dot(change), slope, bend)
@@ -138,5 +142,6 @@ class Hull:
 
 def slope_of_gauge(problem: Problem, gauge: float) -> float:
     """Return R'(t) inside the cone: level, level * t, or 0 in the constrained form."""
-    form, amount = problem.regularizer.form, problem.regularizer.amount
+    form = problem.regularizer.form
+    amount = problem.regularizer.amount
     return {"penalized": amount, "squared": amount * gauge, "constrained": 0.0}[form]

@@ -67,10 +67,13 @@ class SimplexModel:
                 hessian, gradient, alpha, radius=1.0, equality=True, from_gradient=True
             )
             direction = point / point.sum() - alpha
-            change, slope, bend = direction[1:], float(self.costs @ direction), 0.0
+            change = direction[1:]
+            slope = float(self.costs @ direction)
+            bend = 0.0
             if self.atoms.gram is not None:
                 pull = self.problem.tau * (self.atoms.gram @ change)
-                slope, bend = slope + float(pull @ alpha[1:]), float(pull @ change)
+                slope = slope + float(pull @ alpha[1:])
+                bend = float(pull @ change)
             way = Way(linear, self.atoms.images.dot(change), slope, bend)
             length = best_step(self.problem, way, 1.0, intercept)
             if not length:
@@ -88,7 +91,8 @@ class SimplexModel:
         return gradient
 
     def _hessian(self, prediction: Array) -> Array:
-        problem, images = self.problem, self.atoms.images
+        problem = self.problem
+        images = self.atoms.images
         curvature = problem.loss.curvature(problem.y, prediction, problem.weight)
         hessian = images.gram(curvature)
         total = float(curvature.sum())
@@ -141,7 +145,9 @@ class KFCFW(Solver):
         """Begin at zero, or at one atom that is the warm start: one pass."""
         _check(problem)
         found, shares, intercept = warm_atoms(problem, warm)
-        atoms, alpha, costs = found.take(np.zeros(0, dtype=np.int64)), np.ones(1), np.zeros(1)
+        atoms = found.take(np.zeros(0, dtype=np.int64))
+        alpha = np.ones(1)
+        costs = np.zeros(1)
         gauge = float(shares.sum())
         if gauge > 0:
             atoms = atoms.append(problem.design, Atom(found.columns, found.combine(shares)))
@@ -152,25 +158,30 @@ class KFCFW(Solver):
     def step(self, problem: Problem, state: AtomState) -> AtomState:
         """(S3) add the atom, (S4) re-fit on the simplex, (S5) w = U alpha, then (S1, S2) price."""
         assert state.atoms is not None
-        atoms, alpha, costs = state.atoms, state.alpha, state.costs
+        atoms = state.atoms
+        alpha = state.alpha
+        costs = state.costs
         if state.atom is not None:
             columns, values, cost = state.atom
             atoms = atoms.append(problem.design, Atom(columns, values))
-            alpha, costs = np.append(alpha, 0.0), np.append(costs, cost)
+            alpha = np.append(alpha, 0.0)
+            costs = np.append(costs, cost)
         model = SimplexModel(problem, atoms, costs)
         target = self.inner_ratio * state.certificate.gap
         alpha, intercept = model.minimum(alpha, state.intercept, target)
         if self.prune and not alpha[1:].all():
             used = np.flatnonzero(alpha[1:])
             kept = np.append(0, 1 + used)
-            model, alpha = SimplexModel(problem, atoms.take(used), costs[kept]), alpha[kept]
+            model = SimplexModel(problem, atoms.take(used), costs[kept])
+            alpha = alpha[kept]
         return self._price(model, alpha, intercept, state)
 
     def _price(
         self, model: SimplexModel, alpha: Array, intercept: float, before: AtomState | None
     ) -> AtomState:
         """One pass over the data: scores, the next atom, and the certificate of this very point."""
-        problem, atoms = model.problem, model.atoms
+        problem = model.problem
+        atoms = model.atoms
         weights = atoms.combine(alpha[1:])
         linear = atoms.images.dot(alpha[1:])
         intercept = problem.optimal_intercept(linear, intercept)
@@ -199,7 +210,8 @@ def _new_atom(problem: Problem, scores: Scores) -> tuple[Columns, Array, float] 
     """Return (S2): the scaled atom with its cost, None where the gradient vanishes."""
     regularizer = problem.regularizer
     found = regularizer.norm.best_atom(scores)
-    columns, atom = found.columns, found.values
+    columns = found.columns
+    atom = found.values
     if not columns.size:
         return None
     scale = regularizer.amount

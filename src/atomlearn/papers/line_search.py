@@ -30,7 +30,9 @@ def best_step(problem: Problem, way: Way, longest: float, intercept: float) -> f
     Newton steps on the slope, kept between a point that falls short and one beyond: one for the
     squared loss. O(n_samples) a step; 0 where the direction does not descend.
     """
-    low, high, step = 0.0, math.inf, 0.0
+    low = 0.0
+    high = math.inf
+    step = 0.0
     slope, bend, intercept = _slope(problem, way, step, intercept)
     if longest <= 0.0 or slope >= 0.0:
         return 0.0
@@ -56,7 +58,8 @@ def _slope(problem: Problem, way: Way, step: float, intercept: float) -> tuple[f
     z = linear + intercept
     slope = way.slope + step * way.bend + float(problem.loss_gradient(z) @ way.change)
     curvature = problem.loss.curvature(problem.y, z, problem.weight)
-    bend, total = float(curvature @ way.change**2), float(curvature.sum())
+    bend = float(curvature @ way.change**2)
+    total = float(curvature.sum())
     if problem.fit_intercept and total > 0.0:
         bend -= float(curvature @ way.change) ** 2 / total
     return slope, bend + way.bend, intercept

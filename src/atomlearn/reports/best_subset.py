@@ -103,11 +103,13 @@ class SubsetProof:
         model = view.model
         if not isinstance(model, SubsetModel):
             return None
-        result, names = model.result_, model.unit_names(view.names)
+        result = model.result_
+        names = model.unit_names(view.names)
         unit = "feature" if model.groups is None else "group"
         k = f"{result.k:,} {unit}{'' if result.k == 1 else 's'}"
         said = [_of_all(result, k), *_of_single(result, k, unit, names)]
-        best, near = result.columns if result.groups is None else result.groups, []
+        best = result.columns if result.groups is None else result.groups
+        near = []
         found = list[Twins]()
         for each in (result.near or ())[1:]:
             gone = np.setdiff1d(best, each.columns).tolist()
@@ -144,7 +146,8 @@ def _of_single(result: SubsetResult, k: str, unit: str, names: dict[int, str]) -
     """Return what is proved of single features: which are in no best subset, and which in all."""
     if result.open_columns is None:
         return [f"Nothing is proved of single {unit}s: they are too many to be listed."]
-    n_open, out = result.open_columns.size - result.proved_in.size, result.n_proved_out
+    n_open = result.open_columns.size - result.proved_in.size
+    out = result.n_proved_out
     words = f"{out:,} of {out + result.open_columns.size:,} {unit}s are in no best model of {k}"
     said = [f"{words}; of {n_open:,} this is not known." if n_open else f"{words}."]
     if result.proved_in.size:

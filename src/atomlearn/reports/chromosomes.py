@@ -61,13 +61,15 @@ class ChromosomesDisplay(Display):
 
         One reading of the data. selected : the column of each selected feature.
         """
-        labels, positions = np.asarray(where[0]), np.asarray(where[1], dtype=np.float64)
+        labels = np.asarray(where[0])
+        positions = np.asarray(where[1], dtype=np.float64)
         known = np.flatnonzero((positions >= 0) & (labels != ""))
         if known.size < 2:
             return None
         found, number = np.unique(labels[known], return_inverse=True)
         names = sorted(found.tolist(), key=lambda n: (not n.isdigit(), n.zfill(2)))
-        number, at = np.array([*map(names.index, found)])[number], positions[known]
+        number = np.array([*map(names.index, found)])[number]
+        at = positions[known]
         first, last = np.full((2, len(names)), [[np.inf], [-np.inf]])
         np.minimum.at(first, number, at)
         np.maximum.at(last, number, at)
@@ -92,7 +94,9 @@ class ChromosomesDisplay(Display):
             drawn = {"color": color, "alpha": 0.6, "markersize": 3, **options}
             ax.plot(self.places[mine], self.heights[mine], ".", **drawn)
         ax.plot(*np.array([*self.selected.values()]).reshape(-1, 2).T, "o", color=LOWERS)
-        apart, labels, last = np.nanmax(self.places) / 40, dict[str, float](), -np.inf
+        apart = np.nanmax(self.places) / 40
+        labels = dict[str, float]()
+        last = -np.inf
         for label, middle in self.chromosomes.items():
             if middle - last > apart:  # small ones would write over each other
                 labels[label] = last = middle

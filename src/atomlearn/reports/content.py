@@ -264,8 +264,11 @@ class Content:
         """What was found, in words that claim no more than the verdict does."""
         if self.title:
             return self.title
-        count, total = self.count, self.terms[1] if self.terms else self.n_features
-        of, verdict, unit = f"{total:,} {self.unit}s", self.verdict, self.unit
+        count = self.count
+        total = self.terms[1] if self.terms else self.n_features
+        of = f"{total:,} {self.unit}s"
+        verdict = self.verdict
+        unit = self.unit
         if self.terms and total != self.n_features:
             of += f" ({len(self.selected):,} of {_counted(self.n_features, 'column')})"
         beside = f" beside {_counted(len(self.covariates), 'covariate')}" if self.covariates else ""
@@ -317,7 +320,8 @@ class Content:
     @property
     def displays(self) -> list[Display]:
         """All pictures of the page, in their order."""
-        several, held_out = len(self.outputs) > 1 and len(self.selected) > 0, self.held_out
+        several = len(self.outputs) > 1 and len(self.selected) > 0
+        held_out = self.held_out
         found: list[Display] = [*self.curves, *self.evidence]
         found += self.proof.bounds if self.proof else []
         if several:
@@ -332,7 +336,8 @@ class Content:
             found.append(InteractionsDisplay.of([item.factors for item in products], sizes))
         drawn = [fit for fit in self.fits if len(fit.history) > 1]  # one point is no line
         if drawn and self.is_bounded:
-            histories, labels = [fit.history for fit in drawn], [fit.label for fit in drawn]
+            histories = [fit.history for fit in drawn]
+            labels = [fit.label for fit in drawn]
             found.append(ConvergenceDisplay(histories, self.goal, labels))
         return found
 

@@ -23,7 +23,8 @@ from atomlearn.reports.drawing import (
 )
 
 #: Rows from which on shares are of tenths of them, and from which on there are any.
-MANY_ROWS, ENOUGH_ROWS = 100, 50
+MANY_ROWS = 100
+ENOUGH_ROWS = 50
 
 
 @dataclass
@@ -55,7 +56,8 @@ class RocDisplay(SharesDisplay):
 
     title = "ROC on held-out rows"
     about = "The dashed line is a guess."
-    across, up = "false positive rate", "true positive rate"
+    across = "false positive rate"
+    up = "true positive rate"
 
 
 @dataclass
@@ -67,7 +69,9 @@ class PrecisionDisplay(SharesDisplay):
         "Recall: the share of the class that is found. Precision: the share of what is found that "
         "is of the class."
     )
-    across, up, diagonal = "recall", "precision", False
+    across = "recall"
+    up = "precision"
+    diagonal = False
 
 
 @dataclass
@@ -89,7 +93,9 @@ class CalibrationDisplay(SharesDisplay):
 
     title = "Calibration on held-out rows"
     about = "Bins of equally many rows. On the dashed line the predicted probabilities are right."
-    across, up, marker = "predicted probability", "share that is true", "o"
+    across = "predicted probability"
+    up = "share that is true"
+    marker = "o"
 
     needs = "tells no probabilities; fit a classifier whose loss has some: AtomicClassifier()"
 
@@ -100,7 +106,8 @@ class CalibrationDisplay(SharesDisplay):
             told = np.asarray(estimator.predict_proba(X))
         except AttributeError:
             return None
-        classes, truth = np.asarray(estimator.classes_), np.asarray(y)
+        classes = np.asarray(estimator.classes_)
+        truth = np.asarray(y)
         wanted = [1] if classes.size == 2 else list(range(classes.size))
         points = [calibration_points(truth == classes[at], told[:, at]) for at in wanted]
         return cls(points, [str(classes[at]) for at in wanted])
@@ -125,9 +132,13 @@ def curves_of_classes(
     known = [place for place, truth in enumerate(truths) if truth.any() and not truth.all()]
     if not known:
         return []
-    names, roc, precision, calibration = [labels[place] for place in known], [], [], []
+    names = [labels[place] for place in known]
+    roc = []
+    precision = []
+    calibration = []
     for place in known:
-        truth, value = truths[place], decisions[:, place]
+        truth = truths[place]
+        value = decisions[:, place]
         roc.append(roc_curve(truth, value)[:2])
         precise, recall, _ = precision_recall_curve(truth, value, drop_intermediate=True)
         precision.append((recall, precise))
@@ -236,7 +247,8 @@ class PredictionDisplay(Display):
 
     def _draw(self, ax: Any, options: dict[str, Any]) -> None:
         some = slice(None, None, -(-len(self.truth) // MOST_POINTS))
-        truth, predicted = np.asarray(self.truth)[some], np.asarray(self.predicted)[some]
+        truth = np.asarray(self.truth)[some]
+        predicted = np.asarray(self.predicted)[some]
         ends = [np.min([truth, predicted]), np.max([truth, predicted])]
         ax.plot(ends, ends, color=OTHERS, linestyle="--")
         ax.scatter(truth, predicted, **{"s": 12, "alpha": 0.5, "lw": 0, **options})
@@ -302,7 +314,8 @@ class CoverageDisplay(Display):
         return np.array([np.mean(self.held[rows]) for rows in self.parts])
 
     def _draw(self, ax: Any, options: dict[str, Any]) -> None:
-        shares, sizes = self.shares, np.array([len(rows) for rows in self.parts])
+        shares = self.shares
+        sizes = np.array([len(rows) for rows in self.parts])
         errors = np.sqrt(self.share * (1 - self.share) / sizes)
         middles = [float(np.mean(self.predicted[rows])) for rows in self.parts]
         places = np.arange(shares.size)

@@ -88,7 +88,9 @@ class PathDisplay(Display):
         """
         from atomlearn.paths import path
 
-        model, alpha, options = view.model, level_of(view.model), objective_of(view.model) | options
+        model = view.model
+        alpha = level_of(view.model)
+        options = objective_of(view.model) | options
         if not alpha or view.outputs > 1 or options.get("form", "constrained") == "constrained":
             return None
         total = len(y) if sample_weight is None else sample_weight.sum()
@@ -206,7 +208,9 @@ class ConvergenceDisplay(Display):
             return None
 
     def _draw(self, ax: Any, options: dict[str, Any]) -> None:
-        least, most = EPS, 1e4  # before the first step a gap can be any size
+        # before the first step a gap can be any size
+        least = EPS
+        most = 1e4
         self.lines_ = [
             ax.plot(
                 [record.passes for record in history],
@@ -300,7 +304,8 @@ class CoefficientDisplay(Display):
             known = names_of_columns(estimator, columns, names)
         else:
             view = view_of(estimator, X, names)
-            columns, weights = view.columns, view.weights * moments_of(view.design, view.columns)[1]
+            columns = view.columns
+            weights = view.weights * moments_of(view.design, view.columns)[1]
             known = view.map.names(columns, view.names)
         order = np.argsort(-np.abs(weights).max(axis=0, initial=0.0), kind="stable")[:MOST_NAMED]
         given = estimator.classes_ if is_classifier(estimator) else target_names(y)

@@ -20,8 +20,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from atomlearn.core.interfaces import Array, Columns
 
-RAISES, LOWERS, OTHERS = "#2f6fd6", "#d1603d", "#666666"
-INK, GRID = "#1a1f2b", "#e8ebf0"
+RAISES = "#2f6fd6"
+LOWERS = "#d1603d"
+OTHERS = "#666666"
+INK = "#1a1f2b"
+GRID = "#e8ebf0"
 #: Colors of lines, one after the other.
 SERIES = (
     *(RAISES, LOWERS, "#2a9d72", "#a35bd0", "#c79a1b", "#3aa3b8", "#d0589b", "#6f7f2c"),
@@ -96,7 +99,8 @@ class Display:
                     'displays need matplotlib: pip install "atomlearn[report]"'
                 ) from error
             ax = plt.subplots()[1]
-        self.ax_, self.figure_ = ax, ax.figure
+        self.ax_ = ax
+        self.figure_ = ax.figure
         self._draw(ax, options)
         return self
 

@@ -50,7 +50,8 @@ def selected_of(view: View) -> tuple[SelectedFeature, ...]:
     numbers, place = np.unique(view.map.term_of(view.columns), return_inverse=True)
     factors = view.map.inputs_of(numbers)
     if view.map.unit is None:
-        slopes, sizes = view.weights, view.weights * moments_of(view.design, view.columns)[1]
+        slopes = view.weights
+        sizes = view.weights * moments_of(view.design, view.columns)[1]
     else:
         slopes, sizes = _of_terms(view, place, factors)
     names = view.map.term_names(numbers, view.names)
@@ -196,7 +197,8 @@ def boxes_of(
     view: View, codes: NDArray[Any], selected: Sequence[SelectedFeature]
 ) -> list[BoxesDisplay]:
     """Return the largest features in each class, where there are few classes."""
-    boxes, labels = list[BoxesDisplay](), view.labels
+    boxes = list[BoxesDisplay]()
+    labels = view.labels
     if labels is None or len(labels) > MOST_PANELS or view.map.unit is not None:
         return boxes
     used = np.unique(codes)

@@ -25,7 +25,8 @@ from atomlearn.maps.feature_map import FeatureMap
 FEWEST_HALVES = 6
 #: Entries of the data up to which halves are fitted without being asked for, and the entries that
 #: they may fit to together: some two seconds. No clock decides how many there are.
-SMALL, MOST_WORK = 1_000_000, 60_000_000
+SMALL = 1_000_000
+MOST_WORK = 60_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +61,8 @@ def fitted_halves(
     affordable = 2 * int(MOST_WORK / ((entries / 2 + A_FIT) * fits) / 2)
     usual = min(20, affordable) if entries <= SMALL and affordable >= FEWEST_HALVES else 0
     count = usual if asked is None else asked
-    codes, generator = codes_of(y), np.random.default_rng(rng)
+    codes = codes_of(y)
+    generator = np.random.default_rng(rng)
     if len(y) < 8 or (codes is not None and np.bincount(codes).min() < 2):
         return []  # a half may lack a class, or rows
     found: list[Half] = []

@@ -49,10 +49,14 @@ from atomlearn.survival.target import checked_survival
 
 def held_out_of(fits: Fits, view: View, test: Any, fraction: float) -> HeldOut | None:
     """Return the scores of rows that no fit has seen, and the curves behind them."""
-    X, y = fits.X, fits.y
+    X = fits.X
+    y = fits.y
     if test is not None:
-        fitted, rows, truth = fits.estimator, test[0], np.asarray(test[1])
-        known, n_trained = np.zeros(len(truth), dtype=bool), len(y)
+        fitted = fits.estimator
+        rows = test[0]
+        truth = np.asarray(test[1])
+        known = np.zeros(len(truth), dtype=bool)
+        n_trained = len(y)
         verdict = judged_rows(fitted, rows, truth, fits.rng)
         told = _told([fitted], [rows], truth, y, view)
     elif fraction > 0 and not is_opened(X) and int((1 - fraction) * len(y)) > 0:
@@ -65,7 +69,9 @@ def held_out_of(fits: Fits, view: View, test: Any, fraction: float) -> HeldOut |
                 fits.estimator, X, y, *own, **fits.dependence, repeated=fits.repeated
             )
             fitted, trial, verdict = tested
-            known, n_trained, rows = trial.across(train, left), train.size, rows_of(X, left)
+            known = trial.across(train, left)
+            n_trained = train.size
+            rows = rows_of(X, left)
             told = _of_parts(fits, view, fitted, trial.parts(verdict, train, left))
     else:
         return None
@@ -84,7 +90,10 @@ def held_out_of(fits: Fits, view: View, test: Any, fraction: float) -> HeldOut |
 
 def _of_parts(fits: Fits, view: View, fitted: Any, parts: Sequence[Fold]) -> dict[str, Any]:
     """Return what is told of the rows that the verdict is of, each by the model of other rows."""
-    X, y, models, kept = fits.X, fits.y, [fitted], [part for part in parts if part[1].size]
+    X = fits.X
+    y = fits.y
+    models = [fitted]
+    kept = [part for part in parts if part[1].size]
     if len(parts) > 1:
         models = [fitted_to(fits.estimator, X, y, train, **fits.dependence) for train, _ in kept]
     if not kept:
@@ -110,24 +119,28 @@ def _told(
     view: View,
 ) -> dict[str, Any]:
     """Return what is told of some rows by each of these models."""
-    outputs, each = outputs_of(view, ""), [*zip(models, rows, strict=True)]
+    outputs = outputs_of(view, "")
+    each = [*zip(models, rows, strict=True)]
     if view.classes is None:
         task: Task = "regression" if truth.dtype.names is None else "survival"
         found = [np.asarray(model.predict(own), dtype=float) for model, own in each]
         told = np.concatenate(found).reshape(len(truth), -1)
-        left, folds = None, [len(part) for part in found]
+        left = None
+        folds = [len(part) for part in found]
         if len(models) == 1:
             with suppress(AttributeError, ValueError):  # other models, and several strata
                 functions = models[0].predict_survival_function(rows[0])
                 left = lambda time: np.array([function(time) for function in functions])  # noqa: E731
         return told_of_rows(task, trained, truth, told, outputs, left=left, folds=folds)
-    classes, shares = np.array(view.classes), None
+    classes = np.array(view.classes)
+    shares = None
     with suppress(AttributeError):  # the loss knows no probabilities
         shares = np.concatenate([model.predict_proba(own) for model, own in each])
     called = np.concatenate([model.predict(own) for model, own in each])
     codes, known, called = (np.searchsorted(classes, part) for part in (truth, trained, called))
     parts = [decisions_of(model, own) for model, own in each]
-    told, folds = np.concatenate(parts).reshape(codes.size, -1), [len(part) for part in parts]
+    told = np.concatenate(parts).reshape(codes.size, -1)
+    folds = [len(part) for part in parts]
     return told_of_rows("classification", known, codes, told, outputs, called, shares, folds=folds)
 
 
@@ -151,7 +164,8 @@ def told_of_rows(
     its own: decisions are compared within them.
     """
     if task == "survival":
-        records, risk = checked_survival(truth), ranks_within(told, folds)[:, 0]
+        records = checked_survival(truth)
+        risk = ranks_within(told, folds)[:, 0]
         index = concordance(records, risk)
         score = Score("concordance", index, 0.5, "a guess", False)
         pictures: list[Display] = [SurvivalDisplay(records, risk)]

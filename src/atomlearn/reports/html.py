@@ -34,7 +34,8 @@ def report_html(content: Content) -> str:
         raise ReportUnavailable(
             'report.html needs jinja2 and matplotlib: pip install "atomlearn[report]"'
         ) from error
-    style, script = _text("report.css"), _text("report.js")
+    style = _text("report.css")
+    script = _text("report.js")
     cards = [
         (first, [Markup(svg_of(display)) for display in (first, *others)])
         for _, (first, *others) in groupby(content.displays, key=type)
@@ -80,7 +81,8 @@ def _policy(style: str, script: str) -> str:
 
 def verdict_words(content: Content) -> list[str]:
     """Return sentences that say the verdict, what it rests on, and what it does not say."""
-    verdict, target = content.verdict, content.target
+    verdict = content.verdict
+    target = content.target
     if not verdict.n_rows:
         return [f"Nothing is known of how well this model predicts: {verdict.how['verdict']}."]
     first = {
@@ -96,7 +98,8 @@ def verdict_words(content: Content) -> list[str]:
     second = f"On {rows}: {verdict.evidence}, that is, {p_words(verdict)}"
     if verdict.critical > verdict.baseline:  # else no score is better than another
         article = "An" if verdict.score_name == "AUC" else "A"
-        name, least = verdict.score_name, verdict.critical
+        name = verdict.score_name
+        least = verdict.critical
         second += f" {article} {name} above {least:.3f} would count as better than chance."
     words = [first, second]
     if "compared_with" in verdict.how:
@@ -134,7 +137,8 @@ def _meaning(content: Content) -> list[str]:
     """Return sentences on what the proved gap means."""
     several = " of each fit" if len(content.fits) > 1 else ""
     proved = f"The objective{several} is proved to be at most {{}} above its optimum over {{}}."
-    on_selected, sentences = content.gap_on_selected, []
+    on_selected = content.gap_on_selected
+    sentences = []
     if on_selected is not None:
         sentences.append(proved.format(_above(on_selected), content.over))
     if content.is_bounded:

@@ -140,7 +140,8 @@ def _check(model: SavedModel) -> None:
     n_fits = 1 if model.settings.get("classes") == "together" else n_outputs
     columns = [item.index for item in model.inputs]
     numbers = [feature.index for feature in model.features]
-    kinds, statuses = ("regression", "survival"), [one.status for one in model.certificates]
+    kinds = ("regression", "survival")
+    statuses = [one.status for one in model.certificates]
     known = model.task in kinds or (model.task == "classification" and model.classes is not None)
     shape = n_outputs, len(numbers)
     different = model.classes is None or len(set(labels)) == len(labels) >= 2
@@ -165,7 +166,8 @@ def _are_places(numbers: list[int], bound: int) -> bool:
 
 
 def _check_feature(place: str, feature: ModelFeature, n_inputs: int, n_outputs: int) -> None:
-    factors, curve = feature.factors, feature.curve
+    factors = feature.factors
+    curve = feature.curve
     most = 2 if curve is None else 1
     fits = 1 <= len(factors) <= most and max(factors) < n_inputs
     demand(fits, f"{place}.factors", "one or two positions in inputs, of a curve one", factors)

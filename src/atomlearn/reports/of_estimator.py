@@ -113,11 +113,13 @@ def report(
     content = content_of_matrix(estimator, X, feature_names)
     if content is None:
         fits = Fits(estimator, X, np.asarray(y), rng, *_rows_of(X, groups, order), n_resamples)
-        view, names = view_of(estimator, X, feature_names), target_names(y)
+        view = view_of(estimator, X, feature_names)
+        names = target_names(y)
         target = target or (names[0] if len(names) == 1 else "the target")
         own = view, target, outputs_of(view, target, names)
         content = _content_of_model(fits, *own, (test, test_fraction), positions)
-    shown, seed = in_words(estimator), "" if y is None else f", rng={rng}"
+    shown = in_words(estimator)
+    seed = "" if y is None else f", rng={rng}"
     given = "X" if y is None else "X, y"
     content = replace(
         content,
@@ -152,10 +154,12 @@ def _content_of_model(
     positions: Any,
 ) -> Content:
     """Return what the page tells; ``tested`` : rows for the verdict, or the share held out."""
-    estimator, codes = fits.estimator, view.codes_of(fits.y)
+    estimator = fits.estimator
+    codes = view.codes_of(fits.y)
     held_out = held_out_of(fits, view, *tested)
     together = fits.dependence["order"] is None
-    generated, stable = isinstance(view.model, FeatureGenerator), None
+    generated = isinstance(view.model, FeatureGenerator)
+    stable = None
     if isinstance(estimator, StabilitySelector):
         stable = dict(enumerate(estimator.selection_probabilities_.tolist()))
     n_rows, n_columns = view.inputs.shape
@@ -220,7 +224,8 @@ def content_of_matrix(estimator: Any, X: Any, names: Any) -> Content | None:
         for name, value in fitted.items()
         if isinstance(value, (int, float))
     }
-    result, (n_samples, n_features) = fitted.get("result_"), np.shape(X)
+    result = fitted.get("result_")
+    (n_samples, n_features) = np.shape(X)
     return Content(
         data="",
         target="the matrix",

@@ -53,7 +53,8 @@ def facts_of(design: Design, missing: Mapping[str, int]) -> str:
     """Return in words how many rows are alike, and in how many columns values were missing."""
     n_rows, n_columns = design.shape
     sums = design.predict(np.random.default_rng(0).standard_normal(n_columns))
-    alike, gaps = n_rows - np.unique(sums.round(9)).size, sum(map(bool, missing.values()))
+    alike = n_rows - np.unique(sums.round(9)).size
+    gaps = sum(map(bool, missing.values()))
     return (
         f"{n_rows:,} rows, {alike or 'none'} of them like an earlier row; {n_columns:,} columns, "
         f"values were missing in {gaps or 'none'} of them"

@@ -87,12 +87,14 @@ def selected_groups(model: Any) -> list[Part]:
         return []
     if has_parts(model.parts_):
         return list(model.parts_)
-    norm, map = objective_of(model).get("norm"), model.feature_map_
+    norm = objective_of(model).get("norm")
+    map = model.feature_map_
     if not isinstance(norm, Groups) or isinstance(norm.groups, str) or map.unit is not None:
         return []
     columns, weights = nonzero_coefficients(model.coef_)
     # Of several outputs the length over them.
-    size, used = np.linalg.norm(weights, axis=0), norm.parts(map.n_columns)[0].labels[columns]
+    size = np.linalg.norm(weights, axis=0)
+    used = norm.parts(map.n_columns)[0].labels[columns]
     return [
         Part(int(label), None, columns[used == label], size[used == label])
         for label in np.unique(used)
@@ -164,7 +166,8 @@ class InteractionsDisplay(Display):
 
     def _draw(self, ax: Any, options: dict[str, Any]) -> None:
         self.image_ = ax.imshow(self.matrix, **{**signed_colors(self.matrix), **options})
-        places, names = np.arange(len(self.names)), [label_of(name) for name in self.names]
+        places = np.arange(len(self.names))
+        names = [label_of(name) for name in self.names]
         ax.set_xticks(places, names, rotation=90)
         ax.set_yticks(places, names)
         ax.grid(linewidth=0.3)
@@ -198,7 +201,8 @@ class MatrixDisplay(Display):
     size = (3.4, 2.8)
 
     def _draw(self, ax: Any, options: dict[str, Any]) -> None:
-        matrix, shown = self.matrix, self.names
+        matrix = self.matrix
+        shown = self.names
         dense = matrix.toarray() if is_sparse(matrix) else matrix
         matrix = np.asarray(dense, dtype=np.float64)
         colors = signed_colors(matrix[np.isfinite(matrix)])

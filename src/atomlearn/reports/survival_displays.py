@@ -57,13 +57,16 @@ class CalibratedAtDisplay(SharesDisplay):
 
     title = "Calibration at a time"
     about = "Groups of equally many held-out rows, at the median time of their events."
-    across, up, marker = "predicted share without an event", "share without an event", "o"
+    across = "predicted share without an event"
+    up = "share without an event"
+    marker = "o"
 
     @classmethod
     def of(cls, records: NDArray[Any], told: Callable[[float], Array]) -> CalibratedAtDisplay:
         """Return the display at the median time of events."""
         time = float(np.median(records["time"][records["event"]]))
-        shares, points = told(time), []
+        shares = told(time)
+        points = []
         for rows in np.array_split(np.argsort(shares), max(1, min(5, records.size // 10))):
             times, left = kaplan_meier(records[rows])
             place = np.searchsorted(times, time, side="right")

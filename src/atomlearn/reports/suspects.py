@@ -25,9 +25,11 @@ COPIED = 0.999
 MOST_PARTS = 6
 #: Groups that a mean target is looked for in, at the least, and the share of their standard errors
 #: below which their means have none: by chance once in a million columns.
-FEWEST_GROUPS, NO_ERROR = 10, 0.1
+FEWEST_GROUPS = 10
+NO_ERROR = 0.1
 #: Columns that are looked at in each way, and rows that they are looked at in.
-MOST_COLUMNS, MOST_ROWS = 500, 2_000
+MOST_COLUMNS = 500
+MOST_ROWS = 2_000
 
 
 def suspects(
@@ -43,14 +45,17 @@ def suspects(
 
     names : of all columns; missing : how many values of a column were filled in.
     """
-    rng, columns = np.random.default_rng(0), np.unique(np.asarray(selected, dtype=np.int64)[:200])
-    found, asked = list[str](), list[str]()
+    rng = np.random.default_rng(0)
+    columns = np.unique(np.asarray(selected, dtype=np.int64)[:200])
+    found = list[str]()
+    asked = list[str]()
     if columns.size and y.ndim == 1 and y.dtype.names is None:
         rows = np.sort(rng.permutation(y.size)[:MOST_ROWS])
         others = rng.permutation(design.shape[1])[:MOST_COLUMNS] if design.listable else columns
         looked = np.union1d(columns, others)
         X = _entries(design, looked, rows)
-        known, mine = [names[column] for column in looked], np.isin(looked, columns)
+        known = [names[column] for column in looked]
+        mine = np.isin(looked, columns)
         if classes is None:
             few = looked.size + 10 > rows.size  # more columns than rows make up any target
             among = np.flatnonzero(mine) if few else np.arange(looked.size)
@@ -92,9 +97,11 @@ def _leaks(
     By ranks, so that bins and growing functions of the target are seen; in comparison with what
     other columns tell; and not where among so many columns chance alone would do it.
     """
-    ranks, n_rows = rankdata(X, axis=0), y.size
+    ranks = rankdata(X, axis=0)
+    n_rows = y.size
     ranks -= ranks.mean(axis=0)
-    targets, unit = {"the target": rankdata(y)}, "a rank correlation"
+    targets = {"the target": rankdata(y)}
+    unit = "a rank correlation"
     if classes is not None:
         unit = "an AUC"
         targets = {label: (y == code).astype(np.float64) for code, label in enumerate(classes)}
@@ -142,12 +149,14 @@ def parts_of_target(
     too: then the other rows are those where any of them is not. And columns that are missing just
     there. Not where chance would find as good ones among so many columns.
     """
-    found, events = list[str](), [(f"{target} is {c}", y == k) for k, c in enumerate(classes or ())]
+    found = list[str]()
+    events = [(f"{target} is {c}", y == k) for k, c in enumerate(classes or ())]
     if classes is None:
         values, counts = np.unique(y, return_counts=True)
         events = [(f"{target} is {values[counts.argmax()]:g}", y == values[counts.argmax()])]
     usual = np.array([_most_frequent(column) for column in X.T])
-    is_usual, told = usual == X, np.zeros(usual.size, dtype=bool)
+    is_usual = usual == X
+    told = np.zeros(usual.size, dtype=bool)
     for said, rows in events:
         if not 0 < rows.sum() < y.size or rows.sum() < 5:
             continue
@@ -166,9 +175,11 @@ def parts_of_target(
 
 def _covers(signs: Mask, rows: Mask, inside: Mask) -> Iterator[list[int]]:
     """Yield few of the columns ``inside`` that together are just these rows, and not by chance."""
-    inside, n_rows = inside.copy(), int(rows.sum())
+    inside = inside.copy()
+    n_rows = int(rows.sum())
     while True:
-        chosen, left = list[int](), rows.copy()
+        chosen = list[int]()
+        left = rows.copy()
         while left.any() and len(chosen) < MOST_PARTS:
             gains = inside * (left.astype(np.int64) @ signs)
             if not gains.any():
@@ -188,7 +199,8 @@ _LEAVE_OUT = ": if that is not known before the target, leave it out (--drop)"
 
 def _words(X: Array, names: Sequence[str], usual: Array, at: int) -> str:
     """Return in words that a column has its most frequent value, or that it has another one."""
-    j, equals = at % usual.size, at < usual.size
+    j = at % usual.size
+    equals = at < usual.size
     others = np.unique(X[X[:, j] != usual[j], j])
     if equals or others.size == 1:
         return f"{names[j]} is {usual[j] if equals else others[0]:g}"
@@ -212,7 +224,8 @@ def aggregates(
     A group has one value of the column. Means of the target stray from any other line by their
     standard errors; here they do not.
     """
-    found, targets = list[str](), {target: np.asarray(y, dtype=np.float64)}
+    found = list[str]()
+    targets = {target: np.asarray(y, dtype=np.float64)}
     if classes is not None:
         targets = {f"{target} = {c}": (y == k) * 1.0 for k, c in enumerate(classes)}
         targets = dict([*targets.items()][1:]) if len(classes) == 2 else targets
@@ -261,7 +274,8 @@ def adding_up(X: Array, y: NDArray[Any], names: Sequence[str], target: str) -> l
     """
     if not 2 <= X.shape[1] <= len(X) - 10:
         return []
-    X, values = X - X.mean(axis=0), y - y.mean()
+    X = X - X.mean(axis=0)
+    values = y - y.mean()
     scale = np.linalg.norm(X, axis=0)
     scale[scale == 0] = 1.0
     R, order = qr(X / scale, mode="r", pivoting=True)

@@ -89,7 +89,8 @@ def summary_lines(content: Content, most: int = 10) -> list[str]:
 
 def considered_words(content: Content, most: int = 10) -> str:
     """Return the first names of features that were considered, and how many more there are."""
-    names, more = [printable(name, 48) for name in content.considered[:most]], ""
+    names = [printable(name, 48) for name in content.considered[:most]]
+    more = ""
     if len(content.considered) > most:
         more = f" and {len(content.considered) - most:,} more"
     return ", ".join(names) + more
@@ -180,7 +181,8 @@ def files_of_run(folder: Path, wanted: Iterable[str] = RUN_FILES) -> list[str]:
     ValueError
         If a file of a name that is wanted is there and not listed: somebody else wrote it.
     """
-    listed, there = list[str](), [name for name in RUN_FILES if (folder / name).exists()]
+    listed = list[str]()
+    there = [name for name in RUN_FILES if (folder / name).exists()]
     with suppress(OSError, ValueError, TypeError, KeyError):
         content = json.loads((folder / "summary.json").read_text("utf-8", errors="replace"))
         if content["format"] == "atomlearn-summary":
@@ -194,7 +196,8 @@ def files_of_run(folder: Path, wanted: Iterable[str] = RUN_FILES) -> list[str]:
     return listed
 
 
-_RUN, _MARK = ("=", "@", "+", "-", "\t", "\r"), "'"
+_RUN = ("=", "@", "+", "-", "\t", "\r")
+_MARK = "'"
 
 
 def inert(cell: Any) -> Any:

@@ -138,7 +138,8 @@ def names_of_columns(estimator: Any, columns: ArrayLike, names: Any = None) -> l
 
 def view_of(estimator: Any, X: Any, names: Sequence[str] | None) -> View:
     """Return the linear model that an estimator, a search or a pipeline ends with."""
-    model, data = unsearched(estimator), X
+    model = unsearched(estimator)
+    data = X
     offered = 0
     given = list(names) if names is not None else feature_names(X)
     if hasattr(model, "steps"):
@@ -161,7 +162,8 @@ def view_of(estimator: Any, X: Any, names: Sequence[str] | None) -> View:
         )
     inputs = as_design(data)
     _check_n_features(model, inputs, reset=False)
-    design, terms = inputs, map_of(inputs)
+    design = inputs
+    terms = map_of(inputs)
     if results_of(model):
         terms = model.feature_map_
         design = model._expanded(inputs)

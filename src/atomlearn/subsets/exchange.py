@@ -54,7 +54,9 @@ class Exchange:
     """
 
     def __init__(self, relaxation: Relaxation, k: int, barred: Columns | None = None) -> None:
-        self.relaxation, self.k, self.price = relaxation, k, relaxation.price
+        self.relaxation = relaxation
+        self.k = k
+        self.price = relaxation.price
         self._barred = np.zeros(0, dtype=np.int64) if barred is None else barred
         self.best: Subset | None = None
         self.known: dict[bytes, Subset] = {}
@@ -116,7 +118,9 @@ class Exchange:
 
     def _moves(self, subset: Subset) -> list[Columns]:
         """Return the subsets, one move from this one, that promise the largest gains."""
-        r, units, moves = self.relaxation, subset.units, list[tuple[float, Columns]]()
+        r = self.relaxation
+        units = subset.units
+        moves = list[tuple[float, Columns]]()
         model = self.model(subset)[0]
         if units.size < min(self.k, r.units.count):
             gains = model.added() - self.price
@@ -126,7 +130,8 @@ class Exchange:
             for unit, gains in zip(units.tolist(), model.exchanged(), strict=True):
                 gains[self._barred] = -math.inf
                 gains[unit] += self.price
-                new, rest = int(gains.argmax()), units[units != unit]
+                new = int(gains.argmax())
+                rest = units[units != unit]
                 moves.append((float(gains[new]), rest if new == unit else np.append(rest, new)))
         # Of moves whose gains are known exactly the best one will do.
         tried = 1 if r.quadratic else TRIED
@@ -136,7 +141,9 @@ class Exchange:
     def model(self, subset: Subset) -> tuple[QuadraticModel, Array]:
         """Return the quadratic model around a subset of columns, and v at its fit."""
         r = self.relaxation
-        problem, point, prediction = r.problem, subset.point, r.prediction(subset.point)
+        problem = r.problem
+        point = subset.point
+        prediction = r.prediction(subset.point)
         products = self._products
         if products is None:
             curvature = problem.loss.curvature(problem.y, prediction, problem.weight)

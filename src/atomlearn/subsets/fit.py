@@ -15,7 +15,8 @@ from atomlearn.core.masters.model_newton import hessian
 from atomlearn.core.problem.problem import Problem
 
 #: Steps of one fit, and how often one step is halved: an exponential may overflow far ahead.
-STEPS, HALVINGS = 200, 60
+STEPS = 200
+HALVINGS = 60
 #: Relative: steps that promise less are judged by the gap, as objectives differ by rounding only.
 FINE = 1e-11
 
@@ -55,7 +56,8 @@ def ridge_fit(
     intercept : float
         Where the search for the intercept begins.
     """
-    block, level = block_of(problem), problem.regularizer.amount
+    block = block_of(problem)
+    level = problem.regularizer.amount
     at = _certified(problem, np.zeros(block.shape[1]), intercept)
     bounded = gram is None and math.isfinite(problem.loss.smoothness)
     damping = _first_damping(problem, at.prediction) if bounded else 0.0
@@ -90,7 +92,8 @@ def _certified(problem: Problem, weights: Array, intercept: float) -> FittedPoin
 
 def _along(problem: Problem, at: FittedPoint, step: Array) -> tuple[FittedPoint | None, float]:
     """Return a better point on the way of a step, None if there is none, and its length."""
-    promised, length = float(step @ at.slope), 1.0
+    promised = float(step @ at.slope)
+    length = 1.0
     if not math.isfinite(promised):
         return None, 0.0
     if promised <= FINE * at.objective:
@@ -132,7 +135,8 @@ def _first_damping(problem: Problem, prediction: Array) -> float:
 
 def _hessian(problem: Problem, block: Block, prediction: Array) -> Array:
     """Return the Hessian of f over the columns, intercept and free columns minimized out."""
-    loss, free = problem.loss, problem.loss.free
+    loss = problem.loss
+    free = problem.loss.free
     plain = loss if free is None else free.inner
     if plain.coupled != 1 or (free is not None and not free.separable):
         return hessian(problem, block, prediction)

@@ -80,9 +80,12 @@ class Hunt:
         self.counted = Counted.of(problem.design)
         problem = replace(problem, design=self.counted).until(wanted.deadline)
         self.problem = problem.centered()
-        self.wanted, self.level, self.price = wanted, problem.regularizer.amount, price
+        self.wanted = wanted
+        self.level = problem.regularizer.amount
+        self.price = price
         self.units = Choices(problem)
-        self.k, (n_samples, self.n_features) = self.units.norm.k, problem.design.shape
+        self.k = self.units.norm.k
+        (n_samples, self.n_features) = problem.design.shape
         #: Columns of a copy, and columns in use.
         self._room = max(int(COPIED * self.n_features), LIMITS.piece_entries // n_samples)
         self._most = max(self._room, LIMITS.most_dense // n_samples)
@@ -94,19 +97,23 @@ class Hunt:
 
     def _relax(self, given: Problem) -> None:
         """Solve the relaxation over all columns, and read the data once more for its scores."""
-        problem, gap = self.problem, GAP
+        problem = self.problem
+        gap = GAP
         if self._goes_on:
-            given, gap = given.with_norm(self.units.norm.replaced(k=1)), LOOSE_GAP
+            given = given.with_norm(self.units.norm.replaced(k=1))
+            gap = LOOSE_GAP
         deadline = self._half.sooner(Deadline(work=Work(ROOT_WORK)))
         # A weak ridge may have most columns in use, and all of them are copied.
         few = Callback(lambda progress: 3 * progress.n_columns > self._most)
         result = Settings(gap=gap, deadline=deadline, stop=few).run(given)
         self.interrupted = result.status is Status.INTERRUPTED
-        state, result.state = result.state, None
+        state = result.state
+        result.state = None
         self._whole = result
         used = np.flatnonzero(state.weights)
         used = used[np.argsort(state.columns[used])]
-        columns, weights = state.columns[used], state.weights[used]
+        columns = state.columns[used]
+        weights = state.weights[used]
         # Where rows are elsewhere, the state has no predictions of them.
         linear = np.zeros(problem.y.size)
         for part in LIMITS.pieces(columns.size, linear.size):
@@ -145,7 +152,10 @@ class Hunt:
         (bound,) = relaxation.bounds([(norm, self.root, self.root.columns, cutoff)])
         if bound is None:
             return
-        self.root, self.lower, self.dual, self.off = bound.point, bound.lower, bound.dual, bound.off
+        self.root = bound.point
+        self.lower = bound.lower
+        self.dual = bound.dual
+        self.off = bound.off
         self._rate(ArrayScores(np.sqrt(bound.squares)))
 
     def _rate(self, ratings: Scores) -> None:
@@ -203,7 +213,8 @@ class Hunt:
             return self._told(first, near, None, self.lower)
         part = self._part(left)
         search = self._search(part)
-        search.floor, bound = self.lower, None
+        search.floor = self.lower
+        bound = None
         try:
             search.offer(part.places(best))
             search.improve()
@@ -253,7 +264,8 @@ class Hunt:
         return np.union1d(self._penalized(units), best)
 
     def _stops(self, search: Search) -> bool:
-        wanted, within = self.wanted, search.within
+        wanted = self.wanted
+        within = search.within
         if within is not None and len(search.within_reach(within)) > wanted.max_sets:
             search.within = None  # they are too many, and the proof of the best one goes on
         enough = search.nodes >= wanted.max_nodes or wanted.deadline.use_step()
@@ -290,7 +302,9 @@ class Hunt:
         lower: float | None = None,
     ) -> SubsetResult:
         """Return the result, in the numbers of all columns; ``lower`` : if the search has none."""
-        best, near, within = search.best, None, self.wanted.within
+        best = search.best
+        near = None
+        within = self.wanted.within
         assert best is not None
         listed = lower is None
         if lower is None:
@@ -325,7 +339,8 @@ class Hunt:
 
     def _proved(self, search: Search, part: Part, bound: Bound | None) -> tuple[Columns, Columns]:
         """Return the units that are not proved out, and those that are proved in."""
-        fixed, best = part.fixed.copy(), search.best
+        fixed = part.fixed.copy()
+        best = search.best
         limit = search.upper if self.wanted.within is not None else search.limit
         if bound is not None:
             search.fix(fixed, self.k, bound, limit)
@@ -343,8 +358,10 @@ class Hunt:
 
     def _fitted(self, best: Subset, part: Part, lower: float, nodes: int) -> Result:
         """Return the ridge fit of a set as a fit of all columns, whose gap is to all sets."""
-        problem, point = self.problem, best.point
-        gap, intercept = max(best.objective - lower, 0.0), point.intercept
+        problem = self.problem
+        point = best.point
+        gap = max(best.objective - lower, 0.0)
+        intercept = point.intercept
         fitted = replace(
             self._whole,
             columns=part.columns[point.columns],

@@ -17,7 +17,8 @@ from atomlearn.core.norms.ksupport_point import ksupport_point
 from atomlearn.core.norms.vectors import to_float64
 from atomlearn.core.problem.problem import Problem
 
-IN, OUT = 1, -1
+IN = 1
+OUT = -1
 
 
 class Choices:
@@ -31,9 +32,13 @@ class Choices:
     """
 
     def __init__(self, problem: Problem) -> None:
-        norm, n_features = problem.regularizer.norm, problem.design.shape[1]
+        norm = problem.regularizer.norm
+        n_features = problem.design.shape[1]
         assert isinstance(norm, KSupport)
-        self.norm, self.partition, self.count, self.largest = norm, None, n_features, 1
+        self.norm = norm
+        self.partition = None
+        self.count = n_features
+        self.largest = 1
         if norm.groups is not None:
             self.partition = norm.partition(n_features)
             self.count = self.partition.n_groups
@@ -114,7 +119,8 @@ class BranchNorm(RatedNorm):
         sizes = w if self.groups is None else self.partition(w.size).norms(w)
         if np.any(sizes[self.fixed == OUT]):
             return math.inf
-        inside, free = sizes[self.fixed == IN], sizes[self.fixed == 0]
+        inside = sizes[self.fixed == IN]
+        free = sizes[self.fixed == 0]
         return math.hypot(float(np.linalg.norm(inside)), self._free_gauge(free))
 
     def _free_gauge(self, free: Array) -> float:
@@ -122,7 +128,8 @@ class BranchNorm(RatedNorm):
             return 0.0
         if self.k == 0:
             return math.inf
-        scale, least = power_of_two(free), self.least
+        scale = power_of_two(free)
+        least = self.least
         plain = scale * float(_kernels.ksupport_gauge(free / scale, min(self.k, free.size)))
         if not least:
             return plain
@@ -181,7 +188,8 @@ class BranchNorm(RatedNorm):
 
     def _shrunk(self, v: Array, amount: float) -> ProxPoint:
         """Return the proximal map of (amount / 2) gauge^2 over columns, or sizes of groups."""
-        inside, free = self.fixed == IN, np.flatnonzero(self.fixed == 0)
+        inside = self.fixed == IN
+        free = np.flatnonzero(self.fixed == 0)
         point = np.where(inside, v / (1.0 + amount), 0.0)
         gauge = float(np.linalg.norm(point))
         if not self.k or not free.size:
@@ -202,7 +210,8 @@ class BranchNorm(RatedNorm):
         return ProxPoint(point, math.hypot(gauge, inner.gauge), jacobian)
 
     def _of_free(self, v: Array, amount: float) -> ProxPoint:
-        least, sizes = self.least, np.abs(v)
+        least = self.least
+        sizes = np.abs(v)
         bought = sizes >= least * (1.0 + amount)
         some = ~bought & (sizes > least * amount)
         point = np.where(some, v - np.sign(v) * least * amount, 0.0)

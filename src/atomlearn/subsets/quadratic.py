@@ -32,7 +32,8 @@ class Products:
     """
 
     def __init__(self, relaxation: Relaxation, curvature: Array) -> None:
-        self._relaxation, self._curvature = relaxation, curvature
+        self._relaxation = relaxation
+        self._curvature = curvature
         self._rows: dict[int, Array] = {}
         problem = relaxation.problem
         free = problem.loss.free
@@ -74,7 +75,10 @@ class QuadraticModel:
     """
 
     def __init__(self, products: Products, point: Point, scores: Array, level: float) -> None:
-        self._products, self._point, self._scores, self._level = products, point, scores, level
+        self._products = products
+        self._point = point
+        self._scores = scores
+        self._level = level
         self._across = products.of(point.columns)
         own = self._across[:, point.columns]
         #: K^-1, and K^-1 c_j of all j.
@@ -111,7 +115,8 @@ class QuadraticModel:
         that leaves turns scores and what is left of columns by its own row of K^-1 C.
         """
         for at, column in enumerate(self._point.columns.tolist()):
-            own, row = self._inverse[at, at], self._solved[at]
+            own = self._inverse[at, at]
+            row = self._solved[at]
             leaves = self._point.weights[at] / own
             left = self._left + row * row / own
             gains = np.square(self._scores + leaves * row)

@@ -29,7 +29,8 @@ MANY = 300
 NEAR = 0.7
 #: Steps to where a model of the loss is least, between two readings of the data, and how often
 #: one is halved.
-WORKING, HALVINGS = 3, 8
+WORKING = 3
+HALVINGS = 8
 #: Rounds of column generation of one branch: its bound is then the best that was proved.
 ROUNDS = 60
 #: Relative gap of the ridge fit of a subset, so that equal subsets have equal objectives.
@@ -92,10 +93,14 @@ class Relaxation:
         accuracy: float = ACCURACY,
         room: float = math.inf,
     ) -> None:
-        self.problem, self.level, self.price = problem, problem.regularizer.amount, price
-        self.accuracy, self.room = accuracy, room
+        self.problem = problem
+        self.level = problem.regularizer.amount
+        self.price = price
+        self.accuracy = accuracy
+        self.room = room
         self.units = Choices(problem)
-        loss, free = problem.loss, problem.loss.free
+        loss = problem.loss
+        free = problem.loss.free
         #: Whether f is quadratic, so that one Gram matrix is that of all points.
         plain = loss if free is None else free.inner
         self.quadratic = plain.is_quadratic and (free is None or free.separable)
@@ -191,7 +196,8 @@ class Relaxation:
         while answers:
             duals = list((map if pool is None else pool.map)(step, answers))
             going = {i: v for i, v in zip(answers, duals, strict=True) if v is not None}
-            V, design = np.array(list(going.values())), self.problem.design
+            V = np.array(list(going.values()))
+            design = self.problem.design
             scores = design.scores_many(V.T) if len(V) > 1 else map(design.scores, V)
             answers = dict(zip(going, scores, strict=True))
         return [found[number] for number in range(len(steps))]
@@ -203,14 +209,17 @@ class Relaxation:
 
         start, near : weights of the branch before, and the columns to begin with.
         """
-        problem, fixed = self._of(norm, self.problem.design), norm.fixed
+        problem = self._of(norm, self.problem.design)
+        fixed = norm.fixed
         inside = self.units.columns(np.flatnonzero(fixed == IN))
         columns = np.union1d(inside, near)
         columns = columns[fixed[self.units.of(columns)] != OUT]
         given = np.zeros(problem.design.shape[1])
         given[start.columns] = start.weights
-        weights, intercept = given[columns], start.intercept
-        paid, best = self.price * np.count_nonzero(fixed == IN), None
+        weights = given[columns]
+        intercept = start.intercept
+        paid = self.price * np.count_nonzero(fixed == IN)
+        best = None
         cutoff -= paid
         for _ in range(ROUNDS):
             target = 1e-6 * abs(cutoff) if math.isfinite(cutoff) else 1e-6 * problem.loss_at_zero()
@@ -219,7 +228,8 @@ class Relaxation:
             used = np.flatnonzero(weights)
             point = Point(columns[used], weights[used], intercept)
             dual = problem.negative_gradient(prediction)
-            squares, sizes = norm.squares((yield dual)), self.sizes(point)
+            squares = norm.squares((yield dual))
+            sizes = self.sizes(point)
             bar = (self.level * norm.bar(sizes)) ** 2
             off = self.off(dual)
             lower = dual_value(problem, norm, prediction, dual, squares, off)
@@ -247,7 +257,8 @@ class Relaxation:
             columns = np.append(columns, self.units.columns(new))
             weights = np.append(weights, np.zeros(columns.size - weights.size))
         assert best is not None
-        best.lower, best.dual = best.lower + paid, best.dual + paid
+        best.lower = best.lower + paid
+        best.dual = best.dual + paid
         return best
 
     def off(self, dual: Array) -> float:
@@ -281,11 +292,14 @@ class Relaxation:
         self, inner: BranchNorm, H: Array, pull: Array, places: Columns, weights: Array
     ) -> Array:
         """Return weights nearer to argmin of 1/2 w'Hw - pull'w + the norm over these columns."""
-        inside, free = np.flatnonzero(inner.fixed == IN), np.flatnonzero(inner.fixed == 0)
+        inside = np.flatnonzero(inner.fixed == IN)
+        free = np.flatnonzero(inner.fixed == 0)
         order = np.concatenate([free, inside])
         found = weights[order]
         given = H, places[free], places[inside], pull, found
-        k, level, least = inner.k, self.level, inner.least
+        k = inner.k
+        level = self.level
+        least = inner.least
         most = STEPS if free.size <= MANY else 1
         for _ in range(0, STEPS, most):
             made = branch_newton(*given, k=k, level=level, least=least, most=most)
@@ -306,8 +320,10 @@ class Relaxation:
         if self.quadratic or not self._modelling:
             return self._refit(norm, columns, weights, intercept, target)
         H, _, places = self._model(columns)
-        H, here = H[np.ix_(places, places)], np.arange(columns.size)
-        block, inner = self._block.inner.gather(places), norm.restrict(columns, self.units.count)
+        H = H[np.ix_(places, places)]
+        here = np.arange(columns.size)
+        block = self._block.inner.gather(places)
+        inner = norm.restrict(columns, self.units.count)
         problem = self._of(inner, block)
         linear = block.dot(weights)
         intercept = problem.optimal_intercept(linear, intercept)
@@ -315,13 +331,16 @@ class Relaxation:
         for _ in range(WORKING):
             slope = block.transpose_dot(problem.negative_gradient(linear + intercept))
             move = self._modelled(inner, H, slope + H @ weights, here, weights) - weights
-            ahead, before = block.dot(move), value
+            ahead = block.dot(move)
+            before = value
             for length in 0.5 ** np.arange(HALVINGS):
                 there = linear + length * ahead
                 b = problem.optimal_intercept(there, intercept)
                 trial = problem.objective(weights + length * move, there + b)
                 if trial < value:
-                    weights, linear, intercept = weights + length * move, there, b
+                    weights = weights + length * move
+                    linear = there
+                    intercept = b
                     value = trial
                     break
             if not before - value > 10.0 * target:
@@ -335,7 +354,8 @@ class Relaxation:
         with self._lock:
             fresh = columns[self._place[columns] < 0]
             if fresh.size:
-                size, gathered = self._block.shape[1], self.problem.design.gather(fresh)
+                size = self._block.shape[1]
+                gathered = self.problem.design.gather(fresh)
                 self._block = self._block.append(gathered)
                 self._pull = np.append(self._pull, gathered.transpose_dot(self._slope))
                 self._place[fresh] = np.arange(size, size + fresh.size)
@@ -343,7 +363,8 @@ class Relaxation:
 
     def _model(self, columns: Columns) -> tuple[Array, Array, Columns]:
         """Return H and p of f(X w) = 1/2 w'Hw - p'w + constant, and the places of columns there."""
-        places, problem = self._gathered(columns), self.problem
+        places = self._gathered(columns)
+        problem = self.problem
         free = problem.loss.free
         with self._lock:
             kept = self._block.growing_gram(
@@ -357,12 +378,15 @@ def longest(problem: Problem, units: Choices, near: Columns | None = None) -> fl
 
     Of columns too many to be listed only those ``near`` are measured.
     """
-    design, used = problem.design, counted(problem.weight)
+    design = problem.design
+    used = counted(problem.weight)
     if design.listable:
-        columns, squares = np.arange(design.shape[1]), design.squared_norms(used)
+        columns = np.arange(design.shape[1])
+        squares = design.squared_norms(used)
     else:
         assert near is not None
-        columns, squares = near, design.gather(near).squared_norms(used)
+        columns = near
+        squares = design.gather(near).squared_norms(used)
     # Scores of columns that the design centers itself are sums over the columns before.
     lengths = np.sqrt(squares) + math.sqrt(design.shape[0]) * design.taken_off(columns)
     return float(lengths.max(initial=0.0)) * math.sqrt(units.largest)

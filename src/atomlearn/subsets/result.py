@@ -176,7 +176,8 @@ class SubsetResult:
         found: dict[int, list[int]] = {column: [] for column in sorted(best)}
         for each in self.near[1:]:
             these = set(each.columns.tolist())
-            gone, come = best - these, these - best
+            gone = best - these
+            come = these - best
             if len(gone) == len(come) == 1:
                 found[gone.pop()].append(come.pop())
         return {column: np.array(others, dtype=np.int64) for column, others in found.items()}

@@ -69,7 +69,9 @@ class Search(Exchange):
         barred: Columns | None = None,
     ) -> None:
         super().__init__(relaxation, k, barred)
-        self.gap, self.within, self.floor = gap, within, -math.inf
+        self.gap = gap
+        self.within = within
+        self.floor = -math.inf
         #: What the price takes off a squared score.
         self._toll = 2.0 * relaxation.level * self.price
         self.nodes = 0
@@ -282,7 +284,9 @@ class Search(Exchange):
 
     def _branch(self, branch: Branch, bound: Bound) -> None:
         """Fix what the scores prove, and open the branches that are left."""
-        fixed, k, squares = branch.fixed.copy(), branch.k, bound.squares
+        fixed = branch.fixed.copy()
+        k = branch.k
+        squares = bound.squares
         following = self._ranked(fixed, k, bound)[2]
         k -= self.fix(fixed, k, bound, self.limit)
         if np.count_nonzero(fixed) > np.count_nonzero(branch.fixed):
@@ -303,7 +307,8 @@ class Search(Exchange):
             worth = float(squares[unit]) - self._toll
             more = worth - following - self._lost(worth, bound)
             self._open_branch(branch, bound, without, k, more / (2.0 * self.relaxation.level))
-            fixed[unit], k = IN, k - 1
+            fixed[unit] = IN
+            k = k - 1
         free = np.flatnonzero(fixed == 0)
         if k and free.size:
             likeliest = free[shares[free] == shares[free].max()]
@@ -311,7 +316,8 @@ class Search(Exchange):
             without = fixed.copy()
             without[unit] = OUT
             self._open_branch(branch, bound, without, k)
-            fixed[unit], k = IN, k - 1
+            fixed[unit] = IN
+            k = k - 1
         self._open_branch(branch, bound, fixed, k)
 
     def fix(self, fixed: NDArray[np.int8], k: int, bound: Bound, limit: float) -> int:

@@ -163,7 +163,8 @@ def best_subset(
 
     price : of each; it is then the best of at most k.
     """
-    most, units = k, Choices(problem)
+    most = k
+    units = Choices(problem)
     if price:
         zero = np.zeros(problem.y.size)
         # More of them cost more than is looked for, which is within reach of what none costs.
@@ -237,7 +238,8 @@ def checked_ridge(ridge: float) -> float:
 def check_size(problem: Problem, k: int) -> None:
     """Raise where there are fewer columns, or groups, than a subset is to have."""
     units = Choices(problem)
-    count, free = units.count - units.n_free, units.n_free
+    count = units.count - units.n_free
+    free = units.n_free
     if k > count:
         what = "columns" if units.partition is None else "groups"
         left = f" ({free} columns are unpenalized and belong to every subset)" if free else ""

@@ -106,7 +106,8 @@ class Cox(Loss):
 
     def value(self, y: Array, prediction: Array, weight: Array) -> float:
         """Return f(z), never negative."""
-        z, seen = prediction, _seen(y, weight)
+        z = prediction
+        seen = _seen(y, weight)
         return sum(
             max(0.0, sets.value(float(seen[sets.rows] @ z[sets.rows])))
             for sets in self.strata(y, z, weight)
@@ -143,7 +144,8 @@ class Cox(Loss):
         each = EDGE_TOLERANCE * (np.abs(dual) + seen)
         if not np.all(events >= -each):
             return float("inf")
-        events, slack = np.maximum(events, 0.0), float(each.sum())
+        events = np.maximum(events, 0.0)
+        slack = float(each.sum())
         inside = np.zeros(y.size, dtype=bool)
         total = 0.0
         for sets in self.strata(y, np.zeros(y.size), weight):
@@ -192,7 +194,8 @@ class Coupling:
             parts = [sets.pulled(columns) for sets in self.strata] or [columns[:0]]
             result = parts[0] if len(parts) == 1 else np.vstack(parts)
         else:
-            result, start = np.zeros((self.n_samples, columns.shape[1])), 0
+            result = np.zeros((self.n_samples, columns.shape[1]))
+            start = 0
             for sets in self.strata:
                 end = start + sets.shares[0].size
                 result[sets.rows] = sets.spread(columns[start:end])
@@ -240,15 +243,18 @@ def _of_shares(sets: RiskSets, D: Array, both: Array, after: Array) -> Array:
     if not sets.shares[1].any():
         return np.asarray(plain)
     times, share = sets.shares
-    w, m = (sets.totals / sets.counts)[times], sets.ends.size
+    w = (sets.totals / sets.counts)[times]
+    m = sets.ends.size
     open_ = (D > 0.0) & (both > 0.0)
-    low, high = np.full(m, -80.0), np.full(m, 80.0)
+    low = np.full(m, -80.0)
+    high = np.full(m, 80.0)
     # In x = expit(theta) it is concave, and its derivative falls from D > 0 to -both < 0.
     for _ in range(70):
         theta = 0.5 * (low + high)
         slope = D - after * expit(theta)
         slope -= np.bincount(times, w * expit(theta[times] + np.log1p(-share)), minlength=m)
-        low, high = np.where(slope > 0, theta, low), np.where(slope > 0, high, theta)
+        low = np.where(slope > 0, theta, low)
+        high = np.where(slope > 0, high, theta)
     best = D * theta - after * np.logaddexp(0.0, theta)
     best -= np.bincount(times, w * np.logaddexp(0.0, theta[times] + np.log1p(-share)), minlength=m)
     at_end = -np.bincount(times, w * np.log1p(-share), minlength=m)
@@ -263,9 +269,12 @@ def concordance(y: Any, risk: Array) -> float:
     long without an event. Where no pair is, nan.
     """
     order = np.argsort(y["time"], kind="stable")
-    y, risk = y[order], risk[order]
-    time, event = y["time"], y["event"]
-    right, pairs = 0.0, 0
+    y = y[order]
+    risk = risk[order]
+    time = y["time"]
+    event = y["event"]
+    right = 0.0
+    pairs = 0
     ends = np.searchsorted(time, time, side="right")
     starts = np.searchsorted(time, time, side="left")
     for i in np.flatnonzero(event):

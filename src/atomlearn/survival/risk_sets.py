@@ -44,13 +44,17 @@ class RiskSets:
         """Return those of the samples in ``rows`` at z = 0, None where there is no event."""
         rows = rows[weight[rows] > 0.0]
         rows = rows[np.argsort(-y["time"][rows], kind="stable")]
-        time, event = y["time"][rows], y["event"][rows]
+        time = y["time"][rows]
+        event = y["event"][rows]
         if not event.any():
             return None
         events = np.flatnonzero(event)[::-1]  # earliest first: those of one time are neighbors
         times, of = np.unique(time[events], return_inverse=True)
         s = weight[rows]
-        entry, entries, before, first = y["entry"][rows], None, None, None
+        entry = y["entry"][rows]
+        entries = None
+        before = None
+        first = None
         if entry.max() >= times[0]:
             entries = np.argsort(-entry, kind="stable")
             before = np.searchsorted(-entry[entries], -times, side="right")
@@ -174,7 +178,8 @@ class RiskSets:
 
     def pulled(self, A: Array) -> Array:
         """Return K'A of the columns sqrt(omega_m) p_m, (terms, k), for A (n_samples, k)."""
-        (times, share, _, _), (each, scale) = self.terms, self._scales
+        (times, share, _, _) = self.terms
+        (each, scale) = self._scales
         result = np.empty((A.shape[1], times.size))
         for some in LIMITS.pieces(A.shape[1], self.rows.size):
             columns = each * np.take(A.T[some], self.rows, axis=1)

@@ -32,8 +32,10 @@ class Spans:
     def between(cls, first: Rows, last: Rows, n_times: int) -> Self:
         """Return those of rows that are at risk at the times first, ..., last - 1."""
         width = _width(n_times)
-        left, right = first + width, np.maximum(first, last) + width
-        rows, nodes = [], []
+        left = first + width
+        right = np.maximum(first, last) + width
+        rows = []
+        nodes = []
         while np.any(left < right):
             odd = (left < right) & (left % 2 == 1)
             rows.append(np.flatnonzero(odd))
@@ -43,7 +45,8 @@ class Spans:
             right = right - odd
             rows.append(np.flatnonzero(odd))
             nodes.append(right[odd])
-            left, right = left // 2, right // 2
+            left = left // 2
+            right = right // 2
         nothing = np.zeros(0, dtype=np.int64)
         return cls(
             np.concatenate([nothing, *rows]), np.concatenate([nothing, *nodes]), first.size, n_times

@@ -64,7 +64,8 @@ def checked_survival(y: object) -> NDArray[Any]:
     if given.size == 0:
         raise ValueError("y is empty; expected one record per sample, at least one sample")
     found = given if given.dtype == RECORD else _recorded(given)
-    late, before = ~(found["entry"] < found["time"]), ~(found["time"] >= 0.0)
+    late = ~(found["entry"] < found["time"])
+    before = ~(found["time"] >= 0.0)
     for wrong, what in ((late, "whose entry is not before their time"), (before, "at times < 0")):
         if wrong.any():
             raise ValueError(
@@ -100,13 +101,15 @@ def _recorded(given: NDArray[Any]) -> NDArray[Any]:
 
 def _records(event: Any, time: Any, entry: Any, stratum: Any) -> NDArray[Any]:
     """Return records of these fields, or raise ValueError."""
-    times, seen = _numbers(time, "time"), np.asarray(event)
+    times = _numbers(time, "time")
+    seen = np.asarray(event)
     if seen.shape != times.shape:
         raise ValueError(f"y has events of shape {seen.shape} and {times.size} times; one for each")
     if seen.dtype.kind != "b" and not np.isin(seen, (0, 1)).all():
         raise ValueError("y must say of each sample whether its event was seen: True or False")
     y = np.zeros(times.size, dtype=RECORD)
-    y["event"], y["time"] = seen.astype(bool), times
+    y["event"] = seen.astype(bool)
+    y["time"] = times
     y["entry"] = -np.inf if entry is None else _numbers(entry, "entry", infinite=True)
     if stratum is not None:
         y["stratum"] = np.unique(np.asarray(stratum), return_inverse=True)[1]

@@ -14,7 +14,8 @@ def each(name: str, values: Iterable[Any]) -> Callable[[Callable[..., None]], Ca
     As ``pytest.mark.parametrize``, yet one test: for seeds and other values that are many and
     alike. Several names ("rows, message") take a tuple each. Fixtures are shared by all values.
     """
-    names, cases = name.split(", "), list(values)
+    names = name.split(", ")
+    cases = list(values)
 
     def decorated(test: Callable[..., None]) -> Callable[..., None]:
         @functools.wraps(test)

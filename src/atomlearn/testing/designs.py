@@ -173,7 +173,8 @@ class DesignChecks:
             with pytest.raises(TypeError, match="best columns"):
                 design.squared_norms()
             return
-        everything, ones = np.arange(array.shape[1]), np.ones(array.shape[0])
+        everything = np.arange(array.shape[1])
+        ones = np.ones(array.shape[0])
         curvature = np.random.default_rng(3).random((array.shape[0],))
         curvature[0] = 0.0
         for c, weights in ((None, ones), (curvature, curvature)):
@@ -182,7 +183,8 @@ class DesignChecks:
                 assert_within(found, weights @ array**2, bound)
         # What is taken off after sums costs digits: gaps have to know of it.
         taken = np.sqrt(array.shape[0]) * design.taken_off(everything)
-        lost, told = np.linalg.norm(self._sizes, axis=0), np.linalg.norm(array, axis=0) + taken
+        lost = np.linalg.norm(self._sizes, axis=0)
+        told = np.linalg.norm(array, axis=0) + taken
         assert np.all((lost <= 64.0 * told) | ~array.any(axis=0))
 
     def test_parts(self) -> None:
@@ -190,8 +192,10 @@ class DesignChecks:
         design, array = self.build()
         rng = np.random.default_rng(12)
         n_samples, n_features = array.shape
-        all_rows, all_columns = np.arange(n_samples), np.arange(n_features)
-        some, one = np.flatnonzero(rng.random(n_features) < 0.4), all_columns[-1:]
+        all_rows = np.arange(n_samples)
+        all_columns = np.arange(n_features)
+        some = np.flatnonzero(rng.random(n_features) < 0.4)
+        one = all_columns[-1:]
         once, often = (rng.choice(n_samples, n_samples // 2 + 1, replace=r) for r in (False, True))
         more = rng.integers(0, n_samples, n_samples + 3)
         parts = [(None, some), (None, one), (often, None), (often, some), (once, one), (more, None)]
@@ -210,10 +214,13 @@ class DesignChecks:
         self, part: Design, rows: Columns, columns: Columns, rng: np.random.Generator
     ) -> None:
         """Compare a design with these rows and columns of the array."""
-        array, n_samples = self._array[rows][:, columns], len(self._array)
+        array = self._array[rows][:, columns]
+        n_samples = len(self._array)
         assert part.shape == array.shape
         # Designs without a faster way make a full pass: its rounding, not that of the part.
-        v, spread, places = rng.standard_normal(rows.size), np.zeros(n_samples), columns.size
+        v = rng.standard_normal(rows.size)
+        spread = np.zeros(n_samples)
+        places = columns.size
         np.add.at(spread, rows, np.abs(v))
         bound = 2 * self.bound(left=spread)[columns]
         assert_within(part.scores(v).at(np.arange(places)), array.T @ v, bound)
@@ -230,9 +237,12 @@ class DesignChecks:
     def test_many_scores_are_those_of_each(self) -> None:
         design, array = self.build()
         V = np.column_stack(self.vectors(array.shape[0]))
-        everything, exact, counted = np.arange(array.shape[1]), array.T @ V, Counted(design)
+        everything = np.arange(array.shape[1])
+        exact = array.T @ V
+        counted = Counted(design)
         bounds = np.maximum(0.6 * np.abs(exact).max(axis=0), 1e-30)
-        found, large = counted.scores_many(V), counted.scores_above(V, bounds)
+        found = counted.scores_many(V)
+        large = counted.scores_above(V, bounds)
         assert counted.passes == 2 * (1 if design.reads_at_once else V.shape[1])
         for scores, some, v, z, bound in zip(found, large, V.T, exact.T, bounds, strict=True):
             error = self.bound(left=v)
@@ -261,7 +271,9 @@ class DesignChecks:
         everything = np.arange(array.shape[1])
         for design in (plain, Counted(plain)):
             v = np.array(self.vectors(array.shape[0])[0])
-            scores, expected, bound = design.scores(v), array.T @ v, self.bound(left=v)
+            scores = design.scores(v)
+            expected = array.T @ v
+            bound = self.bound(left=v)
             v[:] = 1e6
             assert_within(scores.at(everything), expected, bound)
             assert_array_equal(scores.top(1)[1], scores.at(scores.top(1)[0]))
@@ -301,7 +313,8 @@ class DesignChecks:
     def test_append_leaves_predecessors_alone(self) -> None:
         design, array = self.build()
         everything = np.random.default_rng(6).permutation(array.shape[1])
-        blocks, known = [design.gather(everything[:1])], [everything[:1]]
+        blocks = [design.gather(everything[:1])]
+        known = [everything[:1]]
         for start in range(1, everything.size, 3):
             more = everything[start : start + 3]
             blocks.append(blocks[-1].append(design.gather(more)))
@@ -336,7 +349,8 @@ class DesignChecks:
         array = self._array[:, columns]
         n_samples, n_columns = array.shape
         rng = np.random.default_rng(11)
-        w, v = rng.standard_normal((n_columns,)), rng.standard_normal((n_samples,))
+        w = rng.standard_normal((n_columns,))
+        v = rng.standard_normal((n_samples,))
         assert_within(block.dot(w), array @ w, self.bound(columns, right=w))
         assert_within(block.transpose_dot(v), array.T @ v, self.bound(columns, left=v))
         assert_within(block.scores(v).full(), array.T @ v, self.bound(columns, left=v))

@@ -71,8 +71,10 @@ def _groups(cp: Any, norm: Groups, w: Any) -> Model:
 def _ksupport(cp: Any, norm: KSupport, w: Any) -> Model:
     """t with sizes_g^2 <= d_g e_g, sum e <= t, 0 <= d <= t, sum d <= k t."""
     sizes, constraints = _sizes(cp, norm, w)
-    t, count = cp.Variable(nonneg=True), sizes.shape[0]
-    d, e = cp.Variable(count, nonneg=True), cp.Variable(count, nonneg=True)
+    t = cp.Variable(nonneg=True)
+    count = sizes.shape[0]
+    d = cp.Variable(count, nonneg=True)
+    e = cp.Variable(count, nonneg=True)
     cone = cp.SOC(d + e, cp.vstack([2 * sizes, d - e]), axis=0)
     return t, [*constraints, cone, cp.sum(e) <= t, d <= t, cp.sum(d) <= norm.k * t]
 

@@ -47,13 +47,15 @@ def _as_claims(numbers: Array) -> Array:
 
 
 def _tweedie(cp: Any, y: Array, z: Any, s: Array, loss: Any) -> Any:
-    A, B = 2.0 - loss.power, loss.power - 1.0
+    A = 2.0 - loss.power
+    B = loss.power - 1.0
     terms = cp.exp(A * z) / A + cp.multiply(y / B, cp.exp(-B * z))
     return s @ terms - float(s @ y**A) / (A * B)
 
 
 def _negative_binomial(cp: Any, y: Array, z: Any, s: Array, loss: Any) -> Any:
-    theta, x = loss.theta, z - np.log(loss.theta)
+    theta = loss.theta
+    x = z - np.log(loss.theta)
     terms = cp.multiply(y, cp.logistic(-x)) + theta * cp.logistic(x)
     least = xlogy(y, y + theta) - xlogy(y, y) + theta * np.log1p(y / theta)
     return s @ terms - float(s @ least)

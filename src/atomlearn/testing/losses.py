@@ -67,7 +67,8 @@ class LossChecks:
     def test_gradient_and_curvature_are_derivatives(self, seed: int) -> None:
         """Fourth-order central differences, where the curvature does not jump within reach."""
         y, prediction, weight = self.sample(seed)
-        loss, step = self.loss, tolerances.FINITE_DIFFERENCE_STEP
+        loss = self.loss
+        step = tolerances.FINITE_DIFFERENCE_STEP
         before, after = (loss.curvature(y, prediction + j * step, weight) for j in (-2, 2))
         smooth = np.abs(after - before) <= 0.05 * (1.0 + np.maximum(before, after))
         if loss.smoothed(1.0) is not None:
@@ -85,11 +86,14 @@ class LossChecks:
     def test_convex_and_smooth(self, seed: int) -> None:
         """The gradient is monotone and L-Lipschitz, 0 <= curvature <= L; Fenchel and Young."""
         y, first, weight = self.sample(seed)
-        second, ones = self.sample(seed + 1000)[1], np.ones_like(y)
+        second = self.sample(seed + 1000)[1]
+        ones = np.ones_like(y)
         self.assert_equality_of_fenchel_young(y, first, self.loss.gradient(y, first, ones))
-        curvature, move = self.loss.curvature(y, first, weight), second - first
+        curvature = self.loss.curvature(y, first, weight)
+        move = second - first
         ends = [self.loss.gradient(y, z, weight) for z in (first, second)]
-        change, slack = ends[1] - ends[0], SAME_FLOAT64 * (1.0 + np.abs(ends[0]) + np.abs(ends[1]))
+        change = ends[1] - ends[0]
+        slack = SAME_FLOAT64 * (1.0 + np.abs(ends[0]) + np.abs(ends[1]))
         assert np.all(change * np.sign(move) >= -slack)
         assert np.all(curvature >= 0.0)
         if np.isfinite(self.loss.smoothness):
@@ -115,7 +119,8 @@ class LossChecks:
     def test_conjugate_is_the_supremum(self, seed: int) -> None:
         """f*(u) against brute force over a grid of predictions, one sample at a time."""
         rng = np.random.default_rng(seed)
-        y, weight = self.targets(rng, 1), rng.uniform(0.5, 2.0, size=1)
+        y = self.targets(rng, 1)
+        weight = rng.uniform(0.5, 2.0, size=1)
         dual = 2.0 * rng.standard_normal(1)
         conjugate = self.loss.conjugate(y, dual, weight)
         near, far = (self._supremum(y, dual, weight, radius) for radius in (40.0, 4000.0))
@@ -134,7 +139,8 @@ class LossChecks:
         for _ in range(10):
             grid = center + np.linspace(-radius, radius, 41)
             gains = dual[0] * grid - self.values(np.repeat(y, grid.size), grid, weight)
-            center, radius = float(grid[np.argmax(gains)]), radius / 10.0
+            center = float(grid[np.argmax(gains)])
+            radius = radius / 10.0
         return float(gains.max())
 
     # Weights.
@@ -144,7 +150,8 @@ class LossChecks:
         y, prediction, weight = self.sample(1)
         # A sample of weight zero adds nothing.
         prediction[weight == 0.0] = 1e4
-        loss, kept = self.loss, weight > 0.0
+        loss = self.loss
+        kept = weight > 0.0
         assert not kept.all()
         gradient = loss.gradient(y, prediction, weight)
         assert_array_equal(gradient[~kept], 0.0)
@@ -168,11 +175,13 @@ class LossChecks:
         weight = np.linspace(0.5, 2.0, 6)
         inside = self.loss.gradient(y, prediction, weight)
         for seed in range(20):
-            dual, at = inside.copy(), seed % 6
+            dual = inside.copy()
+            at = seed % 6
             dual[at] += 5.0 * np.random.default_rng(seed).standard_normal()
             alone = self.loss.conjugate(y[[at]], dual[[at]], weight[[at]])
             assert np.isfinite(self.loss.conjugate(y, dual, weight)) == np.isfinite(alone)
-        weight[2], inside[2] = 0.0, 1e-300
+        weight[2] = 0.0
+        inside[2] = 1e-300
         assert self.loss.conjugate(y, inside, weight) == np.inf
 
     # Numbers.
@@ -232,8 +241,10 @@ class LossChecks:
         assert once.dtype == np.float64
         assert_array_equal(once, y)
         assert_array_equal(self.loss.check_target(once), once)
-        missing, infinite = y.copy(), y.copy()
-        missing[3], infinite[3] = np.nan, np.inf
+        missing = y.copy()
+        infinite = y.copy()
+        missing[3] = np.nan
+        infinite[3] = np.inf
         bad: list[Any] = [missing, infinite, y[:, None], np.zeros(0), 1.0, None, ["a", "b"], 1j * y]
         for target in (*bad, {}, np.ma.masked_array(y, mask=y == y[0])):
             with pytest.raises(ValueError, match=r"^y "):

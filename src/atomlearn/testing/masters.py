@@ -101,11 +101,13 @@ class MasterChecks:
         """
         tried = [(case, self.norm) for case in all_cases() if case.loss in self.losses]
         for number, norm in enumerate(self.norms):
-            loss, intercept = self.losses[number % len(self.losses)], bool(number % 2)
+            loss = self.losses[number % len(self.losses)]
+            intercept = bool(number % 2)
             tried += [(Case(loss, form, intercept, seed=100 + number), norm) for form in FORMS]
         failures = []
         for case, norm in tried:
-            problem, best = self.block_problem(case, norm), optimum(case, norm)
+            problem = self.block_problem(case, norm)
+            best = optimum(case, norm)
             outside = case.form == "constrained" and case.intercept
             refit = self.solve(problem, 3.0 * np.ones(problem.design.shape[1]) if outside else None)
             if abs(refit.objective - best) > tolerances.ORACLE * best + refit.gap:

@@ -76,8 +76,11 @@ class NormChecks:
         m = step * gauge(w), or (projection) any m where gauge(w) = radius and m = 0 inside.
         """
         scale = float(np.abs(v).max(initial=0.0)) or 1.0
-        v, w = v / scale, w / scale
-        residual, gauge, same = v - w, self.norm.value(w), tolerances.SAME_FLOAT64
+        v = v / scale
+        w = w / scale
+        residual = v - w
+        gauge = self.norm.value(w)
+        same = tolerances.SAME_FLOAT64
         size = 1.0 + gauge + self.polar(residual)
         assert np.isfinite(size), "the point lies outside the domain of the gauge"
         inner = float(w @ residual)
@@ -103,9 +106,11 @@ class NormChecks:
     def test_gauge(self) -> None:
         """Zero at zero, positive elsewhere, homogeneous, subadditive (and symmetric)."""
         for seed in range(8):
-            v, w = self.inside(self.sample(seed)), self.inside(self.sample(seed + 500))
+            v = self.inside(self.sample(seed))
+            w = self.inside(self.sample(seed + 500))
             same = self.accuracy
-            gauge_v, gauge_w = self.norm.value(v), self.norm.value(w)
+            gauge_v = self.norm.value(v)
+            gauge_w = self.norm.value(w)
             assert self.norm.value(np.zeros(self.n_features)) == 0.0
             assert gauge_v > 0.0 or not v.any()
             for scale in (3.0, 2.0**-500, 2.0**500):
@@ -119,8 +124,10 @@ class NormChecks:
         points = np.array([self.inside(self.sample(1000 + seed)) for seed in range(20)])
         gauges = np.array([self.norm.value(w) for w in points])
         for seed in range(12):
-            z, other = self.sample(seed), self.sample(seed + 500)
-            polar, same = self.polar(z), self.accuracy
+            z = self.sample(seed)
+            other = self.sample(seed + 500)
+            polar = self.polar(z)
+            same = self.accuracy
             assert np.all(points @ z <= gauges * polar * (1.0 + same) + same)
             assert_allclose(self.polar(7.0 * z), 7.0 * polar, rtol=same)
             assert self.polar(z + other) <= (polar + self.polar(other)) * (1.0 + same)
@@ -129,7 +136,8 @@ class NormChecks:
         """Distinct columns, <a, z> = gauge°(z) and gauge(a) = 1; no atom where z is 0."""
         for seed in range(12):
             z = self.sample(seed)
-            atom, polar = self.norm.best_atom(ArrayScores(z)), self.polar(z)
+            atom = self.norm.best_atom(ArrayScores(z))
+            polar = self.polar(z)
             dense = np.zeros(self.n_features)
             dense[atom.columns] = atom.values
             assert np.unique(atom.columns).size == atom.columns.size
@@ -231,7 +239,8 @@ class NormChecks:
         """The first-order conditions and the reported gauge, in units of any size."""
         for seed in range(20):
             scale = 2.0 ** (0, -500, -30, 30, 500)[seed % 5]
-            v, amount = scale * self.sample(seed), self.amount(seed)
+            v = scale * self.sample(seed)
+            amount = self.amount(seed)
             amount *= 1.0 if form == "squared" else scale
             result = self.point(v, amount, form)
             self.assert_optimal(v, result.point, amount, form)
@@ -250,7 +259,8 @@ class NormChecks:
         zeros = np.zeros(self.n_features)
         for v in (self.inside(self.sample(0)), self.inside(self.sample(2))):
             edge = self.norm.value(v) if form == "constrained" else self.polar(v)
-            none, all_of_it = self.point(v, 0.0, form).point, self.point(v, 2.0 * edge, form).point
+            none = self.point(v, 0.0, form).point
+            all_of_it = self.point(v, 2.0 * edge, form).point
             if form == "constrained":
                 none, all_of_it = all_of_it, none
             assert_array_equal(none, v)
@@ -266,7 +276,8 @@ class NormChecks:
     @each("form", FORMS)
     def test_precision_and_inputs(self, form: Form) -> None:
         """Inputs of any precision are left alone and need not be writeable."""
-        v, amount = self.sample(0), self.amount(0)
+        v = self.sample(0)
+        amount = self.amount(0)
         expected = self.point(v, amount, form).point
         v.flags.writeable = False
         result = self.point(v, amount, form).point
@@ -293,7 +304,8 @@ class NormChecks:
         for seed in range(0, 40, 4):
             if checked == 5:
                 break
-            v, amount = self.sample(seed), self.amount(seed)
+            v = self.sample(seed)
+            amount = self.amount(seed)
             jacobian = self.point(v, amount, form).jacobian()
             dense = jacobian.dense()
             direction = self.sample(seed + 4)

@@ -58,7 +58,8 @@ class Case:
 
 def problem_on(X: Any, y: Array, norm: Norm, case: Case, weight: Array | None = None) -> Problem:
     """Return the problem of this case on other data."""
-    design, loss = as_design(X), as_loss(case.loss)
+    design = as_design(X)
+    loss = as_loss(case.loss)
     unit = Problem.build(
         design,
         y,
@@ -125,7 +126,8 @@ def cvxpy_optimum(problem: Problem, X: Array) -> float:
     if problem.tau:
         smooth += 0.5 * problem.tau * cp.sum_squares(w)
     gauge, constraints = gauge_model(cp, problem.regularizer.norm, w)
-    form, amount = problem.regularizer.form, problem.regularizer.amount
+    form = problem.regularizer.form
+    amount = problem.regularizer.amount
     penalty = {"penalized": amount * gauge, "squared": 0.5 * amount * cp.square(gauge)}
     if form == "constrained":
         constraints.append(gauge <= amount)

@@ -75,11 +75,14 @@ class SolverChecks:
 
     def assert_proved(self, problem: Problem, X: Array, result: Result) -> None:
         """Recompute the objective and the gap of the returned point with NumPy alone."""
-        w, b = np.asarray(result.coef, dtype=np.float64), result.intercept
+        w = np.asarray(result.coef, dtype=np.float64)
+        b = result.intercept
         z = X @ w + b
-        norm, amount = problem.regularizer.norm, problem.regularizer.amount
+        norm = problem.regularizer.norm
+        amount = problem.regularizer.amount
         smooth = problem.loss.value(problem.y, z, problem.weight) + 0.5 * problem.tau * (w @ w)
-        gauge, form = norm.value(w), problem.regularizer.form
+        gauge = norm.value(w)
+        form = problem.regularizer.form
         penalty = {"penalized": amount * gauge, "squared": amount * gauge**2 / 2}.get(form, 0.0)
         # Where the fit is perfect the objective is the square of rounding errors.
         at_zero = problem.loss.value(problem.y, np.zeros_like(z), problem.weight)
@@ -140,7 +143,8 @@ class SolverChecks:
         """From its solution a run ends soon; a poor start, far outside a ball, is no obstacle."""
         for form in self.forms:
             case = Case("logistic", form, intercept=True, seed=11)
-            problem, best = case.problem(self.norm), optimum(case, self.norm)
+            problem = case.problem(self.norm)
+            best = optimum(case, self.norm)
             cold = self.fit(problem)
             warm = self.fit(problem, WarmStart(cold.columns, cold.weights, cold.intercept))
             assert warm.iterations <= max(2, cold.iterations // 2)
@@ -180,7 +184,8 @@ class SolverChecks:
     def test_awkward_data(self) -> None:
         """n = 1, p = 1, k = p, k > p, zeros, columns twice, separable classes, other units."""
         rng = np.random.default_rng(0)
-        half, wide = rng.standard_normal((12, 4)), rng.standard_normal((24, 16))
+        half = rng.standard_normal((12, 4))
+        wide = rng.standard_normal((24, 16))
         twice = np.column_stack([half, half, -half[:, :2], np.ones(12), np.zeros(12)])
         apart = rng.standard_normal((20, 6))
         apart[:, 0] += 3 * np.sign(apart[:, 0])

@@ -102,7 +102,8 @@ def make_correlated(
         raise ValueError(f"rho must lie in [0, 1); received {rho}")
     rng = np.random.default_rng(seed)
     X = _normal_matrix(rng, n, p, dtype)
-    step, keep = X.dtype.type(np.sqrt(1.0 - rho * rho)), X.dtype.type(rho)
+    step = X.dtype.type(np.sqrt(1.0 - rho * rho))
+    keep = X.dtype.type(rho)
     for j in range(1, p):
         X[:, j] *= step
         X[:, j] += keep * X[:, j - 1]
@@ -124,7 +125,8 @@ def make_zou_hastie(seed: Seed = 0, *, n: int = 50) -> Synthetic:
     Argyriou, Foygel, Srebro (NIPS 2012), section 5, Table 1.
     """
     rng = np.random.default_rng(seed)
-    variance, coef = 0.01, np.repeat([3.0, 0.0], [15, 25])
+    variance = 0.01
+    coef = np.repeat([3.0, 0.0], [15, 25])
     groups = np.repeat(np.arange(28), [5] * 3 + [1] * 25)
     X = rng.standard_normal((n + 400, coef.size))
     X[:, :15] *= np.sqrt(variance)

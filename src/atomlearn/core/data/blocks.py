@@ -139,7 +139,8 @@ class DenseBlock(Block):
         total = size + other.shape[1]
         if not size:
             return other
-        room, columns = self._room, other.dense()
+        room = self._room
+        columns = other.dense()
         dtype = np.result_type(self.dtype, columns.dtype) if size else columns.dtype
         if room.used != size or room.array.shape[1] < total or room.array.dtype != dtype:
             # Spare room costs address space, not memory, until it is written to.
@@ -175,7 +176,8 @@ class SparseBlock(Block):
         indptr: NDArray[Any],
         n_samples: int,
     ) -> None:
-        self._data, self._indices = data, indices
+        self._data = data
+        self._indices = indices
         self._indptr = indptr.astype(indices.dtype, copy=False)
         self._n_samples = n_samples
         self.shape = self._n_samples, self._indptr.shape[0] - 1

@@ -59,7 +59,8 @@ class GrowingGram:
 
         Those known are the first ones of them. Few are copied at a time.
         """
-        start, total = self.size, block.shape[1] if columns is None else columns.size
+        start = self.size
+        total = block.shape[1] if columns is None else columns.size
         if start == total:
             return
         self._means = np.append(self._means, np.zeros(total - start))
@@ -82,7 +83,8 @@ class GrowingGram:
             self._extend(block, asked[:end])
 
     def _extend(self, block: Block, asked: Columns) -> None:
-        start, end = self.size, asked.size
+        start = self.size
+        end = asked.size
         columns = np.array(block.gather(asked[start:]).dense(), dtype=np.float64, order="F")
         if self.centered:
             means = self.curvature @ columns / self.curvature.sum()
@@ -219,7 +221,8 @@ class CachedBlock(Block):
     def grown(self, block: Block) -> CachedBlock:
         """Return a block that begins with these columns, with what is kept of them."""
         longer = CachedBlock(block)
-        longer._growing, longer._part = self._growing, self._part
+        longer._growing = self._growing
+        longer._part = self._part
         longer.hessian, self.hessian = self.hessian, _kernels.KeptHessian()
         return longer
 
@@ -233,7 +236,8 @@ class CachedBlock(Block):
         known, gram = self._part or (columns[:0], GrowingGram(curvature, centered, basis))
         asked = (gram.curvature is curvature, gram.basis is basis, gram.centered == centered)
         if not all(asked):
-            known, gram = columns[:0], GrowingGram(curvature, centered, basis)
+            known = columns[:0]
+            gram = GrowingGram(curvature, centered, basis)
         known = np.append(known, np.setdiff1d(columns, known))
         gram.extend_to(self.inner, known)
         self._part = known, gram

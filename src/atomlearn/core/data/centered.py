@@ -41,9 +41,11 @@ class CenteredBlock(Block):
 
     def gram(self, curvature: Array, positions: Columns | None = None) -> Array:
         """Return A'CA - o b' - b o' with b = A'c - (sum c / 2) o."""
-        pull, offsets = self._pull(curvature), self._offsets
+        pull = self._pull(curvature)
+        offsets = self._offsets
         if positions is not None:
-            pull, offsets = pull[positions], offsets[positions]
+            pull = pull[positions]
+            offsets = offsets[positions]
         result = self._inner.gram(curvature, positions)
         result -= np.outer(offsets, pull) + np.outer(pull, offsets)
         return result
@@ -61,9 +63,11 @@ class CenteredBlock(Block):
         return CenteredBlock(self._inner.gather(columns), self._offsets[columns])
 
     def append(self, other: Block) -> CenteredBlock:
-        inner, offsets = other, np.zeros(other.shape[1])
+        inner = other
+        offsets = np.zeros(other.shape[1])
         if isinstance(other, CenteredBlock):
-            inner, offsets = other._inner, other._offsets
+            inner = other._inner
+            offsets = other._offsets
         return CenteredBlock(self._inner.append(inner), np.concatenate([self._offsets, offsets]))
 
 

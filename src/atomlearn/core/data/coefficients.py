@@ -47,7 +47,8 @@ def nonzero_coefficients(coef: Any) -> tuple[Columns, Array]:
         return columns, np.atleast_2d(coef)[:, columns].astype(np.float64)
     table = coef.tocoo()
     # Not by slicing: that takes memory for all columns.
-    entries, used = np.asarray(table.data, dtype=np.float64), table.data != 0
+    entries = np.asarray(table.data, dtype=np.float64)
+    used = table.data != 0
     columns, places = np.unique(table.col[used].astype(np.int64), return_inverse=True)
     weights = np.zeros((table.shape[0], columns.size))
     weights[table.row[used], places] = entries[used]

@@ -37,7 +37,9 @@ def checked_parts(X: Any) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
         if (indptr != parts[2]).any() or np.less(indptr[1:], indptr[:-1]).any():
             raise ValueError("indptr must not decrease, nor hold values out of range")
         checked = type(X)(X.shape, dtype=X.dtype)
-        checked.data, checked.indices, checked.indptr = data, indices, indptr
+        checked.data = data
+        checked.indices = indices
+        checked.indptr = indptr
         checked.check_format(full_check=True)
     except ValueError as error:
         raise ValueError(
@@ -45,7 +47,8 @@ def checked_parts(X: Any) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
             "from (row, column, value) triplets with scipy.sparse.coo_array"
         ) from error
     stored = int(indptr[-1])
-    data, indices = in_place_or_copied(data[:stored]), in_place_or_copied(indices[:stored])
+    data = in_place_or_copied(data[:stored])
+    indices = in_place_or_copied(indices[:stored])
     return data, indices, in_place_or_copied(indptr)
 
 
@@ -79,7 +82,8 @@ def weighted_squares(vectors: sp.csr_array, weights: Array) -> Array:
         return _kernels.weighted_squares_csr(*parts, weights, size)
     keep = np.flatnonzero(weights)
     if 4 * keep.size <= 3 * weights.size:
-        vectors, weights = vectors[keep], weights[keep]
+        vectors = vectors[keep]
+        weights = weights[keep]
         count = keep.size
     result = np.zeros((size, size))
     roots = np.sqrt(np.abs(weights))

@@ -56,7 +56,8 @@ class DenseDesign(Design):
             self._X = np.ascontiguousarray(self._X)
         self._rows = None if rows is None else np.ascontiguousarray(rows, dtype=np.int64)
         n_rows = self._X.shape[0] if self._rows is None else self._rows.shape[0]
-        self.shape, self.dtype = (n_rows, self._X.shape[1]), self._X.dtype
+        self.shape = (n_rows, self._X.shape[1])
+        self.dtype = self._X.dtype
 
     @property
     def array(self) -> NDArray[Any]:

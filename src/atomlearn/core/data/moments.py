@@ -84,7 +84,9 @@ def from_moments(gram: Any, correlation: ArrayLike) -> tuple[DenseDesign | Spars
         )
     _finite("correlation", b)
     largest = float(np.abs(b).max(initial=0.0))
-    factors, targets, start = [], [], 0
+    factors = []
+    targets = []
+    start = 0
     for number, block in enumerate(blocks):
         columns = order[start : start + block.shape[0]]
         factor, target = _factored(block, b[columns], largest, _name(number, len(blocks)))

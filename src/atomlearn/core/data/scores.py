@@ -136,8 +136,10 @@ class FoundScores(Scores):
     """
 
     def __init__(self, columns: Columns, values: Array, bound: float, n_columns: int) -> None:
-        self._columns, self._values = columns, values
-        self._bound, self.n_columns = bound, n_columns
+        self._columns = columns
+        self._values = values
+        self._bound = bound
+        self.n_columns = n_columns
         self._order: Columns = np.argsort(-np.abs(values), kind="stable")
 
     def _unknown(self, asked: str) -> LookupError:

@@ -54,10 +54,13 @@ class SparseDesign(Design):
             )
         self._by_columns = X.format == "csc"
         self._turned: SparseDesign | None = None
-        self.shape, self.dtype = (int(X.shape[0]), int(X.shape[1])), X.dtype
+        self.shape = (int(X.shape[0]), int(X.shape[1]))
+        self.dtype = X.dtype
         LIMITS.check_columns(self.shape[1])
         data, indices, indptr = checked_parts(X)
-        self._data, self._indices, self._indptr = data, indices, indptr
+        self._data = data
+        self._indices = indices
+        self._indptr = indptr
         view = self.stored()
         if not view.has_canonical_format:
             merged = view.copy()

@@ -40,7 +40,9 @@ class Affine(Derived):
 
     def __init__(self, design: Design, means: Array, scales: Array, factors: Array) -> None:
         super().__init__(design)
-        self.means, self.scales, self.factors = means, scales, factors
+        self.means = means
+        self.scales = scales
+        self.factors = factors
         self._centered = bool(means.any())
         self.shape = self.design.shape
 
@@ -66,7 +68,8 @@ class Affine(Derived):
 
     def gather(self, columns: Columns) -> Block:
         block = self.design.gather(columns)
-        means, factors = self.means[columns], self.factors[columns]
+        means = self.means[columns]
+        factors = self.factors[columns]
         if not block.is_sparse:
             return affine_block(block, means, factors)
         scaled = SparseBlock.of(scaled_columns(block.stored(), factors))
@@ -91,7 +94,8 @@ class Affine(Derived):
         if not weights.any():
             return np.zeros(self.shape[1])
         means, deviations = column_moments(self.design, weights)
-        distances, deviations = (means - self.means) * self.factors, deviations * self.factors
+        distances = (means - self.means) * self.factors
+        deviations = deviations * self.factors
         return np.asarray(weights.sum() * (deviations**2 + distances**2))
 
     def with_rows(self, rows: Rows) -> Affine:
@@ -147,7 +151,9 @@ class Standardized(Affine):
         n_features = design.shape[1]
         # First, because it refuses designs whose columns are too many to be listed.
         moments = column_moments(design, weight) if center or scale else None
-        means, scales, factors = np.zeros(n_features), np.ones(n_features), np.ones(n_features)
+        means = np.zeros(n_features)
+        scales = np.ones(n_features)
+        factors = np.ones(n_features)
         if moments is not None:
             mean, deviation = moments
             constant = deviation == 0
@@ -193,7 +199,8 @@ def column_moments(design: Design, weight: ArrayLike | None = None) -> tuple[Arr
 
 def moments_of(design: Design, columns: Columns) -> tuple[Array, Array]:
     """Return means and population standard deviations of some columns, which are formed."""
-    means, deviations = np.empty(columns.size), np.empty(columns.size)
+    means = np.empty(columns.size)
+    deviations = np.empty(columns.size)
     weights = np.full(design.shape[0], 1.0 / design.shape[0])
     for part in LIMITS.pieces(columns.size, design.shape[0]):
         array = dense_part(design, columns[part])
@@ -208,9 +215,11 @@ def scales_of_inputs(design: Design) -> tuple[Array, str]:
     of non-zeros, the more their deviations would blow up the few rows where two columns meet.
     """
     if design.is_sparse:
-        scales, name = largest_magnitudes(design), "largest magnitudes"
+        scales = largest_magnitudes(design)
+        name = "largest magnitudes"
     else:
-        scales, name = column_moments(design)[1], "standard deviations"
+        scales = column_moments(design)[1]
+        name = "standard deviations"
     return np.where(scales > 0, scales, 1.0), name
 
 
@@ -240,7 +249,8 @@ def _dense_pieces(design: Design, columns: Columns) -> Iterator[tuple[Columns, A
 
 def _exact_moments(array: Array, weights: Array) -> tuple[Array, Array]:
     """Return means and deviations of dense columns, without cancellation or overflow."""
-    low, high = array.min(axis=0), array.max(axis=0)
+    low = array.min(axis=0)
+    high = array.max(axis=0)
     # From the least entry, because a mean far from zero is too coarse to measure from.
     height = array - low
     mean_height = weights @ height

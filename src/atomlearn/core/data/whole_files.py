@@ -38,7 +38,8 @@ def write_together(folder: Path, files: Mapping[str, str], before: Iterable[str]
     nothing. The first one is the last of ``before`` to go, and the first to come: whoever is
     killed on the way leaves files of one run only.
     """
-    waiting, first = _temporary(folder / _WAITING), next(iter(files))
+    waiting = _temporary(folder / _WAITING)
+    first = next(iter(files))
     clear_left(folder / _WAITING)
     try:
         waiting.mkdir(exist_ok=True)

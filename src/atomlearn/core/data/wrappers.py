@@ -70,14 +70,16 @@ class Concatenated(Design):
     def scores_above(
         self, V: Array, bounds: Array, affine: tuple[Array, Array] | None = None
     ) -> Sequence[Scores]:
-        columns, values = [], []
+        columns = []
+        values = []
         for design, (a, b) in zip(self.designs, pairwise(self._starts.tolist()), strict=True):
             found = design.scores_above(V, bounds, affine and (affine[0][a:b], affine[1][a:b]))
             large = [z.above(bound)[0] for z, bound in zip(found, bounds.tolist(), strict=True)]
             mine = np.unique(np.concatenate(large))
             columns.append(mine + a)
             values.append([z.at(mine) for z in found])
-        places, size = np.concatenate(columns), self.shape[1]
+        places = np.concatenate(columns)
+        size = self.shape[1]
         of_each = zip(bounds.tolist(), *values, strict=True)
         return [FoundScores(places, np.concatenate(z), bound, size) for bound, *z in of_each]
 

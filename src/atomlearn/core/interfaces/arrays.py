@@ -16,7 +16,8 @@ Rows = NDArray[np.int64]
 #: Which of some things are meant.
 Mask = NDArray[np.bool_]
 #: What rounds to one another at 1, and the least normal number: float64.
-EPS, TINY = float(np.finfo(np.float64).eps), float(np.finfo(np.float64).tiny)
+EPS = float(np.finfo(np.float64).eps)
+TINY = float(np.finfo(np.float64).tiny)
 
 
 def power_of_two(w: Array) -> float:

@@ -105,7 +105,8 @@ class Deadline:
 
     def sooner(self, other: Deadline) -> Deadline:
         """Return whichever of the two passes first."""
-        first, work = (self if self.at <= other.at else other), self.work or other.work
+        first = self if self.at <= other.at else other
+        work = self.work or other.work
         return first if first.work is work else Deadline(first.at, work)
 
 

@@ -28,7 +28,8 @@ def best_by_differences(norm: Any, columns: Columns, scores: Scores) -> tuple[Co
     TypeError
         Where no slope of the polar, as a point of the ball, attains the polar.
     """
-    polar, z = norm.polar(scores), scores.at(columns)
+    polar = norm.polar(scores)
+    z = scores.at(columns)
     if polar <= 0.0 or not z.any():
         return columns[:0], z[:0]
 
@@ -37,8 +38,10 @@ def best_by_differences(norm: Any, columns: Columns, scores: Scores) -> tuple[Co
         whole[columns] = values
         return whole
 
-    size, rng = float(np.abs(z).max()), np.random.default_rng(0)
-    best, reached = np.zeros(z.size), 0.0
+    size = float(np.abs(z).max())
+    rng = np.random.default_rng(0)
+    best = np.zeros(z.size)
+    reached = 0.0
     # How far from z, and how long the differences are, relative to the largest score: at z with
     # the step that balances rounding and curvature, then far enough from kinks at z.
     for shift, step in ((0.0, 6e-6), (1e-7, 1e-9), (1e-4, 1e-6)):
@@ -53,7 +56,8 @@ def best_by_differences(norm: Any, columns: Columns, scores: Scores) -> tuple[Co
             rounded = np.round(slopes / steepest, 7)
             gauge = norm.value(spread(rounded))
             if gauge > 0.0 and float(rounded @ z) / gauge > reached:
-                best, reached = rounded / gauge, float(rounded @ z) / gauge
+                best = rounded / gauge
+                reached = float(rounded @ z) / gauge
         if reached >= polar * (1.0 - 1e-9):
             break
     if reached < 0.99 * polar:

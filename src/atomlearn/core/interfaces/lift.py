@@ -70,7 +70,8 @@ class Expansion:
     def touched(self, lifted: Columns) -> Touched:
         """Return the features that these lifted coordinates touch, and L there."""
         # Indexing a sparse array would check and sort what is right and sorted already.
-        starts, ends = self.matrix.indptr[lifted], self.matrix.indptr[lifted + 1]
+        starts = self.matrix.indptr[lifted]
+        ends = self.matrix.indptr[lifted + 1]
         sizes = ends - starts
         owners = np.repeat(np.arange(lifted.size), sizes)
         places = np.arange(owners.size) + (ends - np.cumsum(sizes))[owners]

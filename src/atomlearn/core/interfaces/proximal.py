@@ -71,7 +71,8 @@ class ProxJacobian:
 
     def masked(self, keep: NDArray[np.bool_]) -> ProxJacobian:
         """Return D J D with D = diag(keep)."""
-        mask, factors = keep.astype(np.float64), self.factors
+        mask = keep.astype(np.float64)
+        factors = self.factors
         if self.is_dense:
             factors = factors * mask[:, None]
         else:

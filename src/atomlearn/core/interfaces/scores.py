@@ -91,7 +91,8 @@ class ArrayScores(Scores):
     """z held as one array, shape (n_columns,), float64."""
 
     def __init__(self, z: Array) -> None:
-        self._z, self.n_columns = z, z.size
+        self._z = z
+        self.n_columns = z.size
 
     def top(self, count: int) -> tuple[Columns, Array]:
         if count <= 0 or not self.n_columns:

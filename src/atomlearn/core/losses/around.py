@@ -79,7 +79,8 @@ class Offset(Around):
     """
 
     def __init__(self, inner: Loss, offset: Array) -> None:
-        self.inner, self.offset = inner, offset
+        self.inner = inner
+        self.offset = offset
         self.is_quadratic: bool = inner.is_quadratic  # type: ignore[misc]
 
     def part(self, rows: Rows | slice) -> Loss:
@@ -146,7 +147,8 @@ class Joined:
     @property
     def shape(self) -> tuple[int, int]:
         """Rows by columns, or the other way round."""
-        rows, columns = self.others.shape[0], self.first.shape[1] + self.others.shape[1]
+        rows = self.others.shape[0]
+        columns = self.first.shape[1] + self.others.shape[1]
         return (columns, rows) if self.transposed else (rows, columns)
 
     def __matmul__(self, other: Array) -> Array:

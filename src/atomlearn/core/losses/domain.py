@@ -33,7 +33,8 @@ def slopes_within(low: float, high: float, dual: Array, weight: Array) -> Array 
     An edge may be left by a few roundings of itself: of one at 0 that is nothing, however large
     slopes can be. So what is cut off is a few roundings of the slope.
     """
-    slope, edge = per_unit_weight(dual, weight), 1.0 + EDGE_TOLERANCE
+    slope = per_unit_weight(dual, weight)
+    edge = 1.0 + EDGE_TOLERANCE
     # "not all inside" rather than "any outside": a NaN is outside too.
     if slope is None or not np.all((slope >= edge * low) & (slope <= edge * high)):
         return None

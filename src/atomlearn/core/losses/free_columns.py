@@ -67,7 +67,8 @@ class FreeColumns(Around):
     (array([1.]), 1.0)
     """
 
-    is_quadratic, coupled = False, 0
+    is_quadratic = False
+    coupled = 0
 
     def __init__(self, inner: Loss, columns: Any, intercept: bool) -> None:
         self._begin(inner)
@@ -161,7 +162,8 @@ class FreeColumns(Around):
         With H the Hessian of f, that of f~ is H - H Q (Q'H Q)^+ Q'H. Of losses that are straight
         somewhere H is the largest there can be: a model without curvature leads far astray.
         """
-        z, most = self.whole(y, prediction, weight), self.inner.smoothness
+        z = self.whole(y, prediction, weight)
+        most = self.inner.smoothness
         c, K = self.inner.coupling(y, z, weight)
         if most < np.inf and self.inner.coupled == 1 and np.any(c[weight > 0.0] <= 0.0):
             c = most * weight
@@ -209,12 +211,14 @@ class FreeColumns(Around):
 
     def _searched(self, y: Array, prediction: Array, weight: Array) -> Best:
         """Return what is best at this prediction, by Newton steps with a line search."""
-        Q, inner = self._Q, self.inner
+        Q = self._Q
+        inner = self.inner
         c, z, value, proof = self._start(y, prediction, weight)
         if proof is not None:
             return c, z, proof
         dual = inner.gradient(y, z, weight)
-        slope, damping = Q.T @ dual, 0.0
+        slope = Q.T @ dual
+        damping = 0.0
         for _ in range(200):
             size = float(np.abs(slope).max(initial=0.0))
             if size <= 4.0 * EPS * float(np.sqrt(dual @ dual)):
@@ -222,7 +226,9 @@ class FreeColumns(Around):
             step = self._step(y, z, weight, slope, damping)
             promised = -float(slope @ step)
             # Below this the values cannot tell any more, but slopes can.
-            fine, length, better = promised <= 1e-11 * abs(value), 1.0, False
+            fine = promised <= 1e-11 * abs(value)
+            length = 1.0
+            better = False
             for _ in range(4 if fine else 30):
                 trial = c + length * step
                 there = prediction + Q @ trial
@@ -235,7 +241,8 @@ class FreeColumns(Around):
                         beyond = inner.value(y, prediction + Q @ (c + 2.0 * length * step), weight)
                         if not beyond < reached:
                             break
-                        length, reached = 2.0 * length, beyond
+                        length = 2.0 * length
+                        reached = beyond
                         trial = c + length * step
                         there = prediction + Q @ trial
                     turned = inner.gradient(y, there, weight)
@@ -255,7 +262,11 @@ class FreeColumns(Around):
             elif length >= 1.0:
                 damping = 0.1 * damping if damping > 1e-6 else 0.0
             if better:
-                c, z, value, dual, slope = trial, there, reached, turned, ahead
+                c = trial
+                z = there
+                value = reached
+                dual = turned
+                slope = ahead
         return c, z, None
 
     def _start(
@@ -277,14 +288,16 @@ class FreeColumns(Around):
             return c, z, self.inner.value(y, z, weight), known[1]
         off = -(Q.T @ prediction)
         aside = prediction + Q @ off
-        value, there = self.inner.value(y, near, weight), self.inner.value(y, aside, weight)
+        value = self.inner.value(y, near, weight)
+        there = self.inner.value(y, aside, weight)
         if value <= there and self.inner.curvature(y, near, weight).any():
             return last, near, value, None
         return off, aside, there, None
 
     def _step(self, y: Array, z: Array, weight: Array, slope: Array, damping: float) -> Array:
         """Return -H^-1 slope, H the Hessian over the basis and a share of what bounds it."""
-        Q, inner = self._Q, self.inner
+        Q = self._Q
+        inner = self.inner
         diagonal, K = inner.coupling(y, z, weight)
         H = _dense(Q.T @ (Q * diagonal[:, None]))
         if K.shape[1]:
@@ -307,7 +320,9 @@ class FreeColumns(Around):
 
         A row, u_i or those that the loss couples, is multiplied with 1 - t'Q_i'u_i / |u_i|.
         """
-        Q, coupled, most = self._Q, self.inner.coupled, 1.0
+        Q = self._Q
+        coupled = self.inner.coupled
+        most = 1.0
         for _ in range(2):
             surplus = Q.T @ dual
             size = float(np.sqrt(dual @ dual))

@@ -84,7 +84,8 @@ class PowerVariance(LogLink):
 
     def value(self, y: Array, prediction: Array, weight: Array) -> float:
         """Return sum_i s_i loss(y_i, z_i)."""
-        (A, B), z = self.exponents, where_weighted(prediction, weight)
+        (A, B) = self.exponents
+        z = where_weighted(prediction, weight)
         nothing = y == 0.0
         d = np.where(nothing, 0.0, z - log_or_zero(y))
         with np.errstate(over="ignore"):
@@ -98,7 +99,8 @@ class PowerVariance(LogLink):
 
     def gradient(self, y: Array, prediction: Array, weight: Array) -> Array:
         """Return s_i (exp(A z_i) - y_i exp(-B z_i))."""
-        (A, B), z = self.exponents, where_weighted(prediction, weight)
+        (A, B) = self.exponents
+        z = where_weighted(prediction, weight)
         result = exponential(np.minimum(A * z, LARGEST_EXPONENT))
         result -= y * exponential(np.minimum(-B * z, LARGEST_EXPONENT))
         result *= weight
@@ -106,7 +108,8 @@ class PowerVariance(LogLink):
 
     def curvature(self, y: Array, prediction: Array, weight: Array) -> Array:
         """Return s_i (A exp(A z_i) + B y_i exp(-B z_i))."""
-        (A, B), z = self.exponents, where_weighted(prediction, weight)
+        (A, B) = self.exponents
+        z = where_weighted(prediction, weight)
         result = A * exponential(np.minimum(A * z, LARGEST_EXPONENT))
         result += B * y * exponential(np.minimum(-B * z, LARGEST_EXPONENT))
         result *= weight

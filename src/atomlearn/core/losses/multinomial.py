@@ -89,7 +89,8 @@ class Multinomial(Loss):
 
     def value(self, y: Array, prediction: Array, weight: Array) -> float:
         """Return sum_i s_i log sum_j exp(Z_ij - <Y_i, Z_i>): never negative, exact near 0."""
-        Y, Z = self.rows(y), self.rows(prediction)
+        Y = self.rows(y)
+        Z = self.rows(prediction)
         D = Z - (Y * Z).sum(axis=1, keepdims=True)
         top = np.argmax(D, axis=1)[:, None]
         largest = np.take_along_axis(D, top, axis=1)
@@ -135,7 +136,8 @@ class Multinomial(Loss):
         share = per_unit_weight(dual, weight)
         if share is None:
             return float("inf")
-        U, Y = self.rows(share), self.rows(y)
+        U = self.rows(share)
+        Y = self.rows(y)
         P = U + Y
         # A few roundings of what P and the sum over a row are made of.
         each = EDGE_TOLERANCE * (np.abs(U) + Y)
@@ -185,7 +187,8 @@ class Multinomial(Loss):
         stored: Any = basis
         if not sparse.issparse(basis):
             return None
-        Z, s = self.rows(prediction), self.rows(weight)[:, 0]
+        Z = self.rows(prediction)
+        s = self.rows(weight)[:, 0]
         totals = s @ self.rows(y)
 
         def at(b: Array) -> tuple[Array, Array]:
@@ -208,7 +211,9 @@ class Multinomial(Loss):
                 move *= 0.5
             if not better:
                 break
-            b, P, slope = b + move, there, ahead
+            b = b + move
+            P = there
+            slope = ahead
         return (b[:-1] - b[-1]) / stored.data[0], None
 
 

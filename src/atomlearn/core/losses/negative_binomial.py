@@ -68,11 +68,14 @@ class NegativeBinomial(LogLink):
 
     def value(self, y: Array, prediction: Array, weight: Array) -> float:
         """Return half the deviance, never negative; see the class."""
-        z, theta = where_weighted(prediction, weight), float(self.theta)
-        some, less = y > 0.0, np.minimum(y, theta)
+        z = where_weighted(prediction, weight)
+        theta = float(self.theta)
+        some = y > 0.0
+        less = np.minimum(y, theta)
         d = np.where(some, z - log_or_zero(y), 0.0)
         # The mean and theta, in shares of y + theta: from the larger of them nothing is taken off.
-        share, s = less / (y + theta), np.where(y < theta, d, -d)
+        share = less / (y + theta)
+        s = np.where(y < theta, d, -d)
         near = np.log1p(share * np.expm1(np.minimum(s, 1.0)))
         far = np.logaddexp(np.log1p(-share), s + log_or_zero(share))
         each = (y + theta) * np.where(s < 1.0, near, far) - less * s
@@ -97,7 +100,8 @@ class NegativeBinomial(LogLink):
 
     def conjugate(self, y: Array, dual: Array, weight: Array) -> float:
         """Return the conjugate of the class, ``inf`` where some u_i / s_i leaves its interval."""
-        a, theta = per_unit_weight(dual, weight), float(self.theta)
+        a = per_unit_weight(dual, weight)
+        theta = float(self.theta)
         if a is None:
             return float("inf")
         # "not all inside" rather than "any outside": a NaN is outside too.

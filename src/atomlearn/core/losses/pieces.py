@@ -57,7 +57,8 @@ def conjugate(loss: Loss, y: Array, dual: Array, weight: Array, factor: float = 
 
 def slope(loss: Loss, y: Array, linear: Array, weight: Array, shift: float) -> tuple[float, float]:
     """Return the sum of f'(linear + shift), and that of its magnitudes."""
-    total, size = 0.0, 0.0
+    total = 0.0
+    size = 0.0
     for _, own, target, z, s in each_piece(loss, y, linear, weight, shift):
         slopes = own.gradient(target, z, s)
         total += float(slopes.sum())
@@ -77,6 +78,7 @@ def squares(v: Array, weight: Array) -> float:
     """Return sum_i v_i^2 / s_i over the samples with a weight."""
     total = 0.0
     for start in range(0, v.size, PIECE):
-        part, s = v[start : start + PIECE], weight[start : start + PIECE]
+        part = v[start : start + PIECE]
+        s = weight[start : start + PIECE]
         total += float(part @ np.divide(part, s, out=np.zeros_like(part), where=s > 0))
     return total

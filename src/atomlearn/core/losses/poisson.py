@@ -59,9 +59,11 @@ class Poisson(PowerVariance):
         if not np.all(slope >= -y * (1.0 + EDGE_TOLERANCE)):
             return None
         np.maximum(slope, -y, out=slope)
-        none, result = y == 0.0, -slope
+        none = y == 0.0
+        result = -slope
         result[none] += xlogy(slope[none], slope[none])
-        m, a = y[~none], slope[~none]
+        m = y[~none]
+        a = slope[~none]
         # Around slope = 0 the logarithm of the ratio, so that nothing cancels.
         result[~none] += xlog1py(m + a, a / m) + a * np.log(m)
         return np.asarray(result)

@@ -44,14 +44,21 @@ def least_shift(
     Curvature and value are asked only of a b whose slope was asked before. A step in the dark is as
     long as the mean distance that value and slope tell of: in units of y, where they have any.
     """
-    b, low, high, unit, stretch = start, -math.inf, math.inf, 0.0, 0.0
-    best, best_slope, noise = start, math.inf, 2e-16 * (4.0 + math.sqrt(count))
+    b = start
+    low = -math.inf
+    high = math.inf
+    unit = 0.0
+    stretch = 0.0
+    best = start
+    best_slope = math.inf
+    noise = 2e-16 * (4.0 + math.sqrt(count))
     for _ in range(200):
         slope, size = slope_at(b)
         # Twice within the rounding of its sum: further steps would only wander there.
         twice = max(abs(slope), abs(best_slope)) <= noise * size
         if abs(slope) < abs(best_slope):
-            best, best_slope = b, slope
+            best = b
+            best_slope = slope
         if (twice or abs(slope) <= 4e-16 * size) and math.isfinite(size):
             break
         if not unit:

@@ -74,7 +74,8 @@ class Tweedie(PowerVariance):
         result = np.empty_like(slope)
         a = slope[~some]
         result[~some] = (xlogy(a, a) - a) / A
-        a, seen = slope[some], y[some]
+        a = slope[some]
+        seen = y[some]
         scale = seen**A
         d = _distance(a / scale, A, B)
         with np.errstate(over="ignore"):
@@ -97,7 +98,8 @@ def _distance(r: Array, A: float, B: float) -> Array:
     with np.errstate(over="ignore"):
         for _ in range(80):
             rest = np.expm1(A * d) - np.expm1(-B * d) - r
-            low, high = np.where(rest < 0.0, d, low), np.where(rest > 0.0, d, high)
+            low = np.where(rest < 0.0, d, low)
+            high = np.where(rest > 0.0, d, high)
             step = rest / (A * np.exp(A * d) + B * np.exp(-B * d))
             following = d - step
             outside = ~((low <= following) & (following <= high))

@@ -53,8 +53,11 @@ class Iterate:
         and a sample of weight 2 counts as two samples, in every iterate that follows. Where f is
         straight, the least mean f'' is taken that such slopes can have above 0: u'Su / (2 f).
         """
-        loss, y, s = problem.loss, problem.y, problem.weight
-        mass, value = float(s.sum()), problem.loss_value(linear, intercept)
+        loss = problem.loss
+        y = problem.y
+        s = problem.weight
+        mass = float(s.sum())
+        value = problem.loss_value(linear, intercept)
         square = pieces.squares(problem.loss_gradient(linear, intercept), s)
         least = mass * square / (2.0 * value) if value > 0.0 else mass
         total = pieces.curvature(loss, y, linear, s, intercept) or least or mass
@@ -98,8 +101,12 @@ class Linearization:
         direct = reached - self.value - along
         if abs(direct) > TUNING.rounding_share * max(self.value, abs(along)):
             return direct, reached
-        loss, y, s = problem.loss, problem.y, problem.weight
-        longest, largest, symmetrized = 0.0, 0.0, 0.0
+        loss = problem.loss
+        y = problem.y
+        s = problem.weight
+        longest = 0.0
+        largest = 0.0
+        symmetrized = 0.0
         for at, own, target, z, weight in pieces.each_piece(loss, y, self.linear, s, self.shift):
             trial = linear[at] + shift
             turn = own.gradient(target, trial, weight)
@@ -131,7 +138,8 @@ class Acceleration:
         model = _linearize(problem, at.ahead_linear, b, at.gradient)
         if not math.isfinite(model.value) and at.ahead_weights is not at.weights:
             # The momentum led to where a steep loss overflows: forget it.
-            at.ahead_weights, at.ahead_linear = at.weights, at.linear
+            at.ahead_weights = at.weights
+            at.ahead_linear = at.linear
             at.ahead_intercept = b = at.intercept
             at.momentum = 1.0
             model = _linearize(problem, at.linear, b, None)
@@ -175,7 +183,9 @@ class Acceleration:
 
         The slope is taken at the new w, where (36) is tested: then the search always ends.
         """
-        loss, y, s = problem.loss, problem.y, problem.weight
+        loss = problem.loss
+        y = problem.y
+        s = problem.weight
         slope, _ = pieces.slope(loss, y, at.linear, s, at.intercept)
         if slope == 0.0:
             return

@@ -62,7 +62,8 @@ class Candidate:
 
     def improves(self, other: Candidate) -> bool:
         """Return True where this point is lower, or as low up to rounding with a smaller gap."""
-        mine, theirs = self.refit, other.refit
+        mine = self.refit
+        theirs = other.refit
         rounding = 1e-14 * abs(theirs.objective)
         if mine.objective < theirs.objective - rounding:
             return True
@@ -107,7 +108,8 @@ def finished(refit: Refit, master: Master, problem: Problem, gap_target: float) 
 
 def toward(problem: Problem, at: Candidate, found: Array) -> Candidate | None:
     """Return a better point on the way there, or None where there is none."""
-    weights, length = at.refit.weights, 1.0
+    weights = at.refit.weights
+    length = 1.0
     for _ in range(TUNING.halvings):
         there = found if length == 1.0 else weights + length * (found - weights)
         trial = certified(problem, there, None, at.refit.intercept)

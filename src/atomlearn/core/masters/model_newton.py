@@ -103,7 +103,9 @@ class ModelNewton(Master):
 
     def _steps(self, problem: Problem, weights: Array, gap_target: float) -> Refit:
         """Return where Newton steps end."""
-        block, prices, steps = block_of(problem), prices_of(problem), 0
+        block = block_of(problem)
+        prices = prices_of(problem)
+        steps = 0
         if prices is not None:
             weights = prices.feasible(problem, weights)
         best = certified(problem, problem.inside(None, weights))
@@ -148,27 +150,34 @@ class ModelNewton(Master):
 
 def _of_program(problem: Problem, block: Block, at: Candidate, prices: Prices) -> Array:
     """Return where the model is least over the columns in use and the best that want in."""
-    found, slope = np.array(at.refit.weights), -at.scores
+    found = np.array(at.refit.weights)
+    slope = -at.scores
     if problem.tau:
         slope += problem.ridge_slope(found)
     level, coupling, radius = model_terms(problem.regularizer)
-    chosen, factor = _chosen(problem, prices, found, -slope), None
-    ridge, most = problem.tau, None
+    chosen = _chosen(problem, prices, found, -slope)
+    factor = None
+    ridge = problem.tau
+    most = None
     if not is_constant(problem):
         H = hessian(problem, block.gather(chosen), at.refit.prediction)
     else:
-        free, intercept = problem.loss.free, problem.fit_intercept
+        free = problem.loss.free
+        intercept = problem.fit_intercept
         basis = None if free is None else free.basis
         cached = CachedBlock.of(block)
         chosen, kept = cached.growing_part(chosen, problem.weight, basis, intercept)
-        H, n_live = kept.matrix, int(np.count_nonzero(problem.weight))
+        H = kept.matrix
+        n_live = int(np.count_nonzero(problem.weight))
         most = None if ridge else n_live - (intercept if basis is None else basis.shape[1])
         # The factor of H + tau M is told from that of H + tau I by the sign.
         factor = kept.factor(coupling, ridge if problem.metric is None else -ridge, prices.price)
     if problem.metric is not None:
-        H, ridge = H + ridge * problem.metric[np.ix_(chosen, chosen)], 0.0
+        H = H + ridge * problem.metric[np.ix_(chosen, chosen)]
+        ridge = 0.0
     given = H, slope[chosen]
-    price, start = prices.price[chosen], found[chosen]
+    price = prices.price[chosen]
+    start = found[chosen]
     if prices.signed and level > 0.0 and not coupling and np.isinf(radius):
         found[chosen] = l1_quadratic(
             *given, price, start, np.array([level]), ridge=ridge, factor=factor, most=most
@@ -222,11 +231,13 @@ def levelled(problem: Problem) -> tuple[Problem, Array] | None:
     Where one number may be added to all q predictions of a row, and groups are the rows of W, the
     optimal rows sum to zero: their mean costs norm and changes nothing. None for other problems.
     """
-    q, size = problem.loss.bare.coupled, problem.design.shape[1]
+    q = problem.loss.bare.coupled
+    size = problem.design.shape[1]
     groups = problem.regularizer.norm.as_groups(size) if q > 1 and size % q == 0 else None
     if groups is None:
         return None
-    labels, count = groups.labels[::q], groups.weights.size
+    labels = groups.labels[::q]
+    count = groups.weights.size
     if labels.size != count or not np.array_equal(groups.labels, np.repeat(labels, q)):
         return None
     right = np.linalg.qr(np.hstack([np.ones((q, 1)), np.eye(q)[:, 1:]]))[0][:, 1:]
@@ -246,7 +257,8 @@ def by_samples(problem: Problem) -> bool:
 
 def _of_samples(problem: Problem, block: Block, at: Candidate) -> Problem | None:
     """Return 1/2 ||C'(A w) - t||^2 with C C' = f''(z), t = C'A w_k - C^-1 f'(z), over n rows."""
-    loss, prediction = problem.loss, at.refit.prediction
+    loss = problem.loss
+    prediction = at.refit.prediction
     c, K = loss.coupling(problem.y, prediction, problem.weight)
     H = -(K @ (K.T @ np.eye(c.size)))
     H[np.diag_indices(c.size)] += c
@@ -268,7 +280,8 @@ def _of_columns(problem: Problem, block: Block, at: Candidate) -> Problem | None
     if found is None:
         return None
     lower, moved = found
-    target, ones = lower.T @ at.refit.weights + moved, np.ones(moved.size)
+    target = lower.T @ at.refit.weights + moved
+    ones = np.ones(moved.size)
     triangle = CachedBlock.with_gram(DenseBlock(lower.T), ones, H)
     return replace(problem, design=triangle, y=target, loss=Squared(), weight=ones)
 

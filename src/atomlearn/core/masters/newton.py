@@ -165,8 +165,10 @@ class _Run:
 
         That is at a fixed point, or where a step gains ``relative_decrease`` of the objective.
         """
-        problem, acceleration = self.problem, Acceleration()
-        objective, settled = self.best.refit.objective, False
+        problem = self.problem
+        acceleration = Acceleration()
+        objective = self.best.refit.objective
+        settled = False
         if problem.loss.free is not None:
             # Not at the best point: from there the same steps might lead nowhere, again and again.
             self.at = self._iterate(self.last, self.at)
@@ -176,7 +178,8 @@ class _Run:
             self.steps += 1
             settled = self.at.momentum < 2.0 and np.array_equal(self.at.weights, weights)
             if relative_decrease is not None:
-                last, objective = objective, self.at.loss_value + _penalty(problem, self.at.weights)
+                last = objective
+                objective = self.at.loss_value + _penalty(problem, self.at.weights)
                 settled |= 0.0 <= last - objective <= relative_decrease * abs(last)
             ends = settled or count == period or problem.deadline.use_step()
             if ends or count % CHECK_EVERY == 0:
@@ -188,29 +191,36 @@ class _Run:
                     self.best = trial
                 if not self.open or settled:
                     break
-        best, mark = self.best.refit, self.mark
+        best = self.best.refit
+        mark = self.mark
         lower = best.objective < mark.objective - 1e-9 * abs(mark.objective)
         if best.gap < 0.9 * mark.gap or lower:
-            self.mark, self.idle = best, 0
+            self.mark = best
+            self.idle = 0
         else:
             self.idle += 1
         return settled
 
     def newton_steps(self) -> None:
         """Make Newton steps as long as they pay, then go on from where they led."""
-        paid, failed, slow = False, False, 0
+        paid = False
+        failed = False
+        slow = 0
         while self.open and not failed:
             step = 0.5 / self.at.lipschitz  # below 1 / L the searched function is convex
             trial = newton_step(self.problem, self.best, step, self.least_share, self.damping)
             self.steps += 1
-            failed, slow = True, slow + 1
+            failed = True
+            slow = slow + 1
             if trial is not None and trial.improves(self.best):
                 slow = 0 if trial.refit.gap <= 0.5 * self.best.refit.gap else slow
                 decrease = self.best.refit.objective - trial.refit.objective
                 self.best = trial
                 # Else gradient steps of the same cost do better.
                 if not slow or decrease >= self.rate * self.shortest:
-                    paid, self.idle, failed = True, 0, False
+                    paid = True
+                    self.idle = 0
+                    failed = False
             if failed:
                 self.damping = TUNING.newton_regularization
             elif slow >= TUNING.few_steps:
@@ -278,7 +288,8 @@ def newton_step(
     of the largest: at 1 all are damped alike, which suits dependent columns and kinks; far below,
     columns whose units differ by orders of magnitude are all moved.
     """
-    block, weights = block_of(problem), at.refit.weights
+    block = block_of(problem)
+    weights = at.refit.weights
     curvature = problem.loss.curvature(problem.y, at.refit.prediction, problem.weight)
     free = _free(problem, curvature)
     total = float((curvature @ free**2).sum()) / max(free.shape[1], 1) or math.inf
@@ -310,8 +321,12 @@ def _searched(
 
     What is free moves along, as the quadratic model says: it has no slope at the start only.
     """
-    block, loss, y, s = block_of(problem), problem.plain_loss, problem.y, problem.weight
-    start, turned = at.refit.prediction, block.dot(way)
+    block = block_of(problem)
+    loss = problem.plain_loss
+    y = problem.y
+    s = problem.weight
+    start = at.refit.prediction
+    turned = block.dot(way)
     if problem.loss.free is not None:
         start = problem.loss.free.whole(y, start, s)
     if not np.isfinite(turned).all():
@@ -325,11 +340,14 @@ def _searched(
 
     def slope(length: float) -> tuple[float, ProxPoint | None]:
         problem.deadline.use_step()
-        scores, curve, rest = at.scores - length * bend, bend, 0.0
+        scores = at.scores - length * bend
+        curve = bend
+        rest = 0.0
         if length and not loss.is_quadratic:
             z = start + length * moved
             v = pieces.gradient(loss, y, z, s)
-            scores, rest = -block.transpose_dot(v), float(v @ aside)
+            scores = -block.transpose_dot(v)
+            rest = float(v @ aside)
             curve = block.transpose_dot(loss.curvature(y, z, s) * moved)
         here = at.refit.weights + length * way
         try:
@@ -363,7 +381,9 @@ def search(slope: Callable[[float], tuple[float, ProxPoint | None]]) -> ProxPoin
     right_value, prox = slope(1.0)
     if right_value <= 0.3 * abs(start):
         return prox
-    left, right, left_value = 0.0, 1.0, start
+    left = 0.0
+    right = 1.0
+    left_value = start
     for _ in range(TUNING.halvings):
         length = right - right_value * (right - left) / (right_value - left_value)
         if not left < length < right:
@@ -372,7 +392,11 @@ def search(slope: Callable[[float], tuple[float, ProxPoint | None]]) -> ProxPoin
         if abs(value) <= 0.1 * abs(start):
             break
         if value < 0:
-            left, left_value, right_value = length, value, 0.5 * right_value
+            left = length
+            left_value = value
+            right_value = 0.5 * right_value
         else:
-            right, right_value, left_value = length, value, 0.5 * left_value
+            right = length
+            right_value = value
+            left_value = 0.5 * left_value
     return prox

@@ -54,7 +54,8 @@ class NewtonSystem:
 
     def _coordinate_space(self, residual: Array, support: NDArray[np.int64]) -> tuple[Array, Array]:
         """Cholesky of I + s G s over the support and what is free; then Woodbury for J's rest."""
-        weighted, used = self.curvature * residual, support.size
+        weighted = self.curvature * residual
+        used = support.size
         curved = self.curvature[:, None] * self.free
         augmented = np.empty((used + self.free.shape[1],) * 2)
         augmented[:used, :used] = self.block.gram(self.curvature, support)
@@ -128,7 +129,9 @@ def _of_samples(block: Block, diagonal: Array, rows: NDArray[np.int64]) -> Array
     used = np.flatnonzero(sums)
     if base.is_sparse:
         return weighted_squares(base.stored()[:, used][rows].T, sums[used])
-    array, roots, deadline = base.dense()[rows], np.sqrt(sums), Deadline.current()
+    array = base.dense()[rows]
+    roots = np.sqrt(sums)
+    deadline = Deadline.current()
     n_samples = array.shape[0]
 
     def product(part: slice) -> Array:

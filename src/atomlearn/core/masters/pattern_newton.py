@@ -72,14 +72,17 @@ class PatternNewton(Master):
     ) -> tuple[Array, float, int] | None:
         """Return where steps on models end, of problems whose models take milliseconds."""
         n_samples, size = problem.design.shape
-        block, form, ridge = block_of(problem), problem.regularizer.form, bool(problem.tau)
+        block = block_of(problem)
+        form = problem.regularizer.form
+        ridge = bool(problem.tau)
         gram = size <= TUNING.few_columns and (n_samples >= size or ridge)
         few = gram or (n_samples * size <= TUNING.small_entries and not ridge)
         plain = problem.loss.coupled == 1 and problem.metric is None and form != "constrained"
         taken = few and plain and 0.0 < problem.regularizer.amount < np.inf and size > 0
         if pattern_of(problem) is None or not (taken and block.keeps_gram):
             return None
-        z, steps = block.dot(weights) + intercept, 0
+        z = block.dot(weights) + intercept
+        steps = 0
         value = problem.objective(weights, z)
         for _ in range(TUNING.inner_steps):
             late = problem.deadline.use_step()
@@ -90,12 +93,15 @@ class PatternNewton(Master):
             steps += more
             if problem.loss.is_quadratic:
                 return found, intercept, steps
-            way, before = found - weights, value
+            way = found - weights
+            before = value
             for halving in range(TUNING.halvings):
-                there, reached = weights + 0.5**halving * way, z + 0.5**halving * turned
+                there = weights + 0.5**halving * way
+                reached = z + 0.5**halving * turned
                 value = problem.objective(there, reached)
                 if value < before:
-                    weights, z = there, reached
+                    weights = there
+                    z = reached
                     break
             if not value < (1.0 - TUNING.rounding_share) * before:
                 break
@@ -109,13 +115,17 @@ def _minimum(
 
     With how predictions change up to there, and the steps of the kernel; None where f is straight.
     """
-    slope, pattern, form = problem.loss_gradient(z), pattern_of(problem), problem.regularizer.form
+    slope = problem.loss_gradient(z)
+    pattern = pattern_of(problem)
+    form = problem.regularizer.form
     curvature = problem.loss.curvature(problem.y, z, problem.weight)
-    total, free = float(curvature.sum()), float(problem.fit_intercept)
+    total = float(curvature.sum())
+    free = float(problem.fit_intercept)
     if pattern is None or not 0.0 < total < np.inf:
         return None
     pull = block.transpose_dot(curvature)
-    means, shift = free * pull / total, free * float(slope.sum()) / total
+    means = free * pull / total
+    shift = free * float(slope.sum()) / total
     if gram:
         matrix = np.array(block.gram(curvature))
         if free:

@@ -83,7 +83,8 @@ class ScalingNewton(Master):
 
     def solve(self, problem: Problem, weights: Array, intercept: float, gap_target: float) -> Refit:
         """Minimise the restricted problem to ``gap_target``; see Master."""
-        best, steps = certified(problem, weights, None, intercept), 0
+        best = certified(problem, weights, None, intercept)
+        steps = 0
         if not weights.size or not self._takes(problem, best.refit.prediction):
             return finished(best.refit, self.fallback, problem, gap_target)
         exact = problem.loss.is_quadratic
@@ -136,7 +137,9 @@ def _minimum(
     partition = Partition(groups.labels, groups.weights.size, groups.weights.size)
     limit = problem.regularizer.amount * groups.weights
     order, starts = partition.order
-    scalings, steps, most = partition.norms(weights) / limit, 0, 4 * TUNING.few_steps
+    scalings = partition.norms(weights) / limit
+    steps = 0
+    most = 4 * TUNING.few_steps
     # The kernel does not look at the clock. With a limit or without one it makes the same steps.
     while True:
         scalings, slopes, outcome = group_newton(
@@ -188,7 +191,8 @@ def _model(problem: Problem, base: Block, z: Array) -> _Quadratic | None:
     # Next to nothing beside the others is no number to divide by.
     floor = TUNING.rounding_share * float(curvature.max(initial=0.0))
     curvature = np.where(v != 0.0, np.maximum(curvature, floor), curvature)
-    response, total = curvature * z + v, float(curvature.sum())
+    response = curvature * z + v
+    total = float(curvature.sum())
     if not total > 0.0:
         return None
     if problem.fit_intercept:

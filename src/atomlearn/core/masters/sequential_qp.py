@@ -50,7 +50,8 @@ class Prices:
 
 def prices_of(problem: Problem) -> Prices | None:
     """Return the prices of the norm; None where it has none."""
-    norm, size = problem.regularizer.norm, problem.design.shape[1]
+    norm = problem.regularizer.norm
+    size = problem.design.shape[1]
     signed = l1_weights(norm, size)
     price = l1_weights(norm, size, nonnegative=True) if signed is None else signed
     return None if price is None else Prices(price, signed is not None)
@@ -70,8 +71,10 @@ def check_prices(problem: Problem) -> Prices:
 
 def model_terms(regularizer: Regularizer) -> tuple[float, float, float]:
     """Return (level, coupling, radius): factors of p'c and (p'c)^2 / 2, and the bound on p'c."""
-    form, amount = regularizer.form, regularizer.amount
-    level, coupling = amount * (form == "penalized"), amount * (form == "squared")
+    form = regularizer.form
+    amount = regularizer.amount
+    level = amount * (form == "penalized")
+    coupling = amount * (form == "squared")
     return level, coupling, amount if form == "constrained" else math.inf
 
 
@@ -110,11 +113,14 @@ class SequentialQP(Master):
 
     def solve(self, problem: Problem, weights: Array, intercept: float, gap_target: float) -> Refit:
         """Minimise the restricted problem to ``gap_target``; see Master."""
-        prices, block, steps = check_prices(problem), block_of(problem), 0
+        prices = check_prices(problem)
+        block = block_of(problem)
+        steps = 0
         if not reads(problem, block):
             otherwise = self.fallback or SemismoothNewton()
             return otherwise.solve(problem, weights, intercept, gap_target)
-        at, columns = prices.feasible(problem, weights), _columns_of(block)
+        at = prices.feasible(problem, weights)
+        columns = _columns_of(block)
         best: Candidate | None = None
         # What the kernel thinks is the gap leaves out terms of third order.
         for target in (gap_target, 1e-3 * gap_target):
@@ -140,7 +146,8 @@ class SequentialQP(Master):
         quick = 0 < n_samples * size <= TUNING.small_entries and size <= TUNING.few_columns
         if not quick or problem.deadline.passed or problem.loss.coupled != 1:
             return None
-        prices, columns = check_prices(problem), block_of(problem).dense()
+        prices = check_prices(problem)
+        columns = block_of(problem).dense()
         inside = prices.feasible(problem, weights)
         return _steps(problem, prices, columns, inside, intercept, 0.0)
 
@@ -188,7 +195,8 @@ def reads(problem: Problem, block: Block) -> bool:
 
 def is_constant(problem: Problem) -> bool:
     """Return whether the Hessian is the same at all points, and columns are free or large."""
-    free, block = problem.loss.free, block_of(problem)
+    free = problem.loss.free
+    block = block_of(problem)
     if free is not None:
         return free.separable and bool(free.inner.is_quadratic)
     large = not block.is_sparse and math.prod(block.shape) > TUNING.column_entries

@@ -48,7 +48,8 @@ def l1_quadratic(
     W : (solved, m), a row a level
     """
     factor = ActiveFactor() if factor is None else factor
-    found, w = [np.zeros((0, weights.size))], weights
+    found = [np.zeros((0, weights.size))]
+    w = weights
     left = np.asarray(levels, dtype=np.float64)
     while left.size and going():
         here = slope + H @ (w - weights) + ridge * (w - weights) if w is not weights else slope
@@ -60,5 +61,6 @@ def l1_quadratic(
             )  # fmt: skip
             rows = w[None]
         found.append(rows)
-        w, left = rows[-1], left[len(rows) :]
+        w = rows[-1]
+        left = left[len(rows) :]
     return np.vstack(found)

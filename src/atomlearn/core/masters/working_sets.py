@@ -67,7 +67,9 @@ class WorkingSets(Master):
         if not self.splits(problem):
             return self.master.solve(problem, weights, intercept, gap_target)
         size = problem.design.shape[1]
-        best, steps, stalled = certified(problem, weights, None, intercept), 0, 0
+        best = certified(problem, weights, None, intercept)
+        steps = 0
+        stalled = 0
         for _ in range(TUNING.inner_steps):
             gap = best.refit.gap
             if gap <= gap_target or stalled >= 2 or problem.deadline.use_step():
@@ -76,7 +78,8 @@ class WorkingSets(Master):
             if 4 * chosen.size >= 3 * size:
                 break
             part = problem.restricted_to(block_of(problem).gather(chosen), chosen)
-            start, target = best.refit.weights[chosen], max(0.1 * gap, 0.7 * gap_target)
+            start = best.refit.weights[chosen]
+            target = max(0.1 * gap, 0.7 * gap_target)
             found = self.master.guess(part, start, best.refit.intercept)
             if found is None or stalled:
                 refit = self.master.solve(part, start, best.refit.intercept, target)

@@ -215,7 +215,8 @@ def _lift_jacobian(
     that group only, then those of the inner Jacobian.
     """
     labels = partition.labels
-    delta, among = inner.diagonal, inner.dense_factors()
+    delta = inner.diagonal
+    among = inner.dense_factors()
     # In a group of one the rank-one term is the diagonal; at a zero group, which has no direction,
     # the map is a multiple of the identity.
     plain = (partition.sizes == 1) | (norms == 0)
@@ -227,7 +228,8 @@ def _lift_jacobian(
     column = np.full(partition.n_groups, -1, dtype=np.int64)
     column[own] = np.arange(own.size)
     rows = np.flatnonzero(column[labels] >= 0)
-    places, shape = (rows, column[labels[rows]]), (v.size, own.size)
+    places = (rows, column[labels[rows]])
+    shape = (v.size, own.size)
     if v.size * own.size <= MAX_DENSE_FACTORS:
         factors: Any = np.zeros(shape)
         factors[places] = direction[rows]

@@ -137,7 +137,8 @@ class Blocks(VectorNorm):
         return Blocks(norms, Cover(tuple(parts), columns.size))
 
     def _penalized(self, v: Array, step: float) -> ProxPoint:
-        point, gauge = np.zeros_like(v), 0.0
+        point = np.zeros_like(v)
+        gauge = 0.0
         maps: list[tuple[Columns, ProxPoint]] = []
         for norm, columns in self._pairs(v.size):
             inner = norm.prox_point(v[columns], step, "penalized")

@@ -106,7 +106,8 @@ class Scaled(Wrapper):
         inner = self.norm.excess(scores)
         if inner is None:
             return None
-        polar, prices = inner.polar / self.factor, inner.prices * self.factor
+        polar = inner.polar / self.factor
+        prices = inner.prices * self.factor
         return replace(inner, polar=polar, prices=prices)
 
 

@@ -136,11 +136,14 @@ class ElasticNetNorm(VectorNorm):
         length = l2_norm(shrunk)
         polar = length + root * theta
         if form == "penalized":
-            no_scaling, gauge = amount <= root * theta, max(polar - amount, 0.0)
+            no_scaling = amount <= root * theta
+            gauge = max(polar - amount, 0.0)
         elif form == "squared":
-            no_scaling, gauge = amount * length <= root * theta, polar / (1.0 + amount)
+            no_scaling = amount * length <= root * theta
+            gauge = polar / (1.0 + amount)
         else:
-            no_scaling, gauge = amount >= length, amount
+            no_scaling = amount >= length
+            gauge = amount
         if no_scaling:
             return l1_point(v, 1.0 / root, amount, form)
         if gauge == 0.0:
@@ -177,7 +180,8 @@ def _balanced_jacobian(
     active = direction != 0
     count = int(np.count_nonzero(active))
     along = {"penalized": 1.0, "squared": 1.0 / (1.0 + amount), "constrained": 0.0}[form]
-    factors, coefficients = [direction], [along - ratio]
+    factors = [direction]
+    coefficients = [along - ratio]
     if count > k:
         factors.append(np.where(active, np.sign(v), 0.0) - math.sqrt(k) * direction)
         coefficients.append(-ratio / (count - k))

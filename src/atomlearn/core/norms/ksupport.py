@@ -77,7 +77,8 @@ class KSupport(RatedNorm):
         if w.size == 0:
             return 0.0
         magnitudes = w if self.groups is None else self.partition(w.size).norms(w)
-        scale, k = power_of_two(magnitudes), self._least(magnitudes.size)
+        scale = power_of_two(magnitudes)
+        k = self._least(magnitudes.size)
         return scale * float(_kernels.ksupport_gauge(magnitudes / scale, k))
 
     def _least(self, n_ratings: int) -> int:

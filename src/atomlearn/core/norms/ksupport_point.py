@@ -113,15 +113,20 @@ def _jacobian(pattern: Pattern, form: Form) -> ProxJacobian:
     the projection subtracts (J n)(J n)' / n'Jn, and the penalized form adds (J n)(J n)' /
     (1 / mu - n'Jn): both denominators are written as sums of positive terms.
     """
-    v, mu, budget, count = pattern.v, pattern.mu, pattern.budget, pattern.count
-    ones, middle = pattern.ones, pattern.middle
+    v = pattern.v
+    mu = pattern.mu
+    budget = pattern.budget
+    count = pattern.count
+    ones = pattern.ones
+    middle = pattern.middle
     if budget and not count:
         # Fewer non-zeros than k: zeros that move get d = 1 until k entries have it.
         ones = ones.copy()
         ones[np.flatnonzero(~ones)[: int(budget)]] = True
     diagonal = np.where(ones, 1.0 / (1.0 + mu), middle.astype(np.float64))
     signs = np.where(middle, np.sign(v), 0.0)
-    factors, coefficients = [], []
+    factors = []
+    coefficients = []
     if count:
         factors.append(signs)
         coefficients.append(-mu / (budget + mu * count))
@@ -135,7 +140,8 @@ def _jacobian(pattern: Pattern, form: Form) -> ProxJacobian:
         if form == "constrained":
             # The length of n cancels; of a unit length nothing underflows, however large mu.
             length = float(np.abs(gradient).max(initial=0.0)) or 1.0
-            gradient, shrunk = gradient / length, shrunk / length
+            gradient = gradient / length
+            shrunk = shrunk / length
             coefficient = -1.0 / float(gradient @ shrunk)
         else:
             coefficient = mu / (of_ones + budget * of_middle)

@@ -131,7 +131,8 @@ class L1(RatedNorm):
 
     def as_groups(self, n_features: int, nonnegative: bool = False) -> GroupWeights | None:
         """Groups of one column, without bounds (or exactly those at 0) and columns left out."""
-        sides, each = self._sides(n_features), np.arange(n_features)
+        sides = self._sides(n_features)
+        each = np.arange(n_features)
         if sides is None:
             return None if nonnegative else GroupWeights(each, np.ones(n_features))
         at_zero = bool(((sides.lower == 0) & np.isposinf(sides.upper)).all())
@@ -207,7 +208,8 @@ class Sides(NamedTuple):
     def settled(self) -> Sides:
         """Return the same with an infinite price and bounds of 0 for columns left out."""
         out = np.isinf(self.price) | ((self.lower == 0) & (self.upper == 0))
-        low, high = np.where(out, 0.0, self.lower), np.where(out, 0.0, self.upper)
+        low = np.where(out, 0.0, self.lower)
+        high = np.where(out, 0.0, self.upper)
         return Sides(np.where(out, np.inf, self.price), low, high)
 
     @property
@@ -218,7 +220,8 @@ class Sides(NamedTuple):
     @property
     def boxed(self) -> NDArray[np.bool_]:
         """Columns with a finite bound that is not 0."""
-        low, high = self.lower, self.upper
+        low = self.lower
+        high = self.upper
         return (np.isfinite(low) & (low < 0)) | (np.isfinite(high) & (high > 0))
 
     def value(self, w: Array) -> float:

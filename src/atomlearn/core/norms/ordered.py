@@ -93,7 +93,8 @@ class OWL(VectorNorm):
 
     def _penalized(self, v: Array, step: float) -> ProxPoint:
         """Isotonic regression of the sorted |v| - step weights, cut at zero."""
-        weights, magnitudes = self._weights(v.size), np.abs(v)
+        weights = self._weights(v.size)
+        magnitudes = np.abs(v)
         order = np.argsort(-magnitudes, kind="stable")
         fit = isotonic_regression(magnitudes[order] - step * weights, increasing=False)
         sizes = np.maximum(fit.x, 0.0)
@@ -127,7 +128,8 @@ class OWL(VectorNorm):
 def _block_jacobian(v: Array, order: Columns, edges: NDArray[Any], sizes: Array) -> ProxJacobian:
     """Within a block of tied magnitudes the map averages: s s' / size, s the signs of v."""
     diagonal = np.zeros(v.size)
-    factors, coefficients = [], []
+    factors = []
+    coefficients = []
     for left, right in pairwise(edges):
         if sizes[left] <= 0:
             break

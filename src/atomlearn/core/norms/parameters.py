@@ -64,7 +64,8 @@ class Parameters:
     def __eq__(self, other: Any) -> bool:
         if type(self) is not type(other):
             return NotImplemented
-        mine, theirs = self.get_params(deep=False), other.get_params(deep=False)
+        mine = self.get_params(deep=False)
+        theirs = other.get_params(deep=False)
         return all(_same(mine[name], theirs[name]) for name in mine)
 
 

@@ -135,7 +135,8 @@ def _checked_members(sets: Membership, n_features: int, owner: str) -> Columns:
     empty = np.flatnonzero(sets.sizes == 0)
     if empty.size:
         raise ValueError(f"{owner}: group {int(empty[0])} is empty; remove it")
-    members, labels = sets.members, sets.labels
+    members = sets.members
+    labels = sets.labels
     outside = np.flatnonzero((members < 0) | (members >= n_features))
     if outside.size:
         place = int(outside[0])
@@ -237,7 +238,8 @@ class Partition:
 
     @classmethod
     def _of_sets(cls, sets: Membership, owner: str) -> Partition:
-        labels, first = sets.labels, np.unique(sets.members, return_index=True)[1]
+        labels = sets.labels
+        first = np.unique(sets.members, return_index=True)[1]
         if first.size < sets.members.size:
             again = int(np.setdiff1d(np.arange(sets.members.size), first)[0])
             raise ValueError(

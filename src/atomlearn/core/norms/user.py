@@ -13,7 +13,8 @@ from atomlearn.core.norms.parameters import Parameters
 from atomlearn.core.norms.vectors import l2_norm, to_float64
 
 #: Former answers that a new one is compared with: at most so many, of so many entries together.
-REMEMBERED, REMEMBERED_ENTRIES = 16, 2**20
+REMEMBERED = 16
+REMEMBERED_ENTRIES = 2**20
 #: An atom counts as better than the oracle's where it is by this, relative to ||a|| ||z||.
 BEATEN = 1e-9
 
@@ -137,10 +138,13 @@ class UserNorm(Parameters, Norm):
         z = np.array(scores.full(), dtype=np.float64)
         asked = self.oracle, self.symmetric, z.size
         if asked != self._asked:
-            self._asked, self._former, self._last = asked, [], None
+            self._asked = asked
+            self._former = []
+            self._last = None
         if self._last is None or not np.array_equal(self._last[0], z):
             none = Atom(np.zeros(0, dtype=np.int64), np.zeros(0))
-            atom, reached = none, 0.0
+            atom = none
+            reached = 0.0
             if z.any():
                 atom = self._read(self.oracle(z.copy()), z.size)
                 reached = float(atom.values @ z[atom.columns])

@@ -275,11 +275,14 @@ def _paths(
     A fold is the problem over all rows with weight zero on those that it leaves out: its dual
     vectors are zero there, so all folds share one design, and one pool gathers its columns.
     """
-    waiting, grids, n_folds = [], [], len(tasks) // len(ends)
+    waiting = []
+    grids = []
+    n_folds = len(tasks) // len(ends)
     for number, (norm, levels, fold) in enumerate(tasks):
         end = ends[number // n_folds]
         for output, problem in enumerate(fold):
-            pool, reached = next(pools), end.of(number % n_folds * len(fold) + output)
+            pool = next(pools)
+            reached = end.of(number % n_folds * len(fold) + output)
             problem = problem.with_norm(norm)
             waiting.append(settings.task(problem, levels, pool, reached=reached, last=end.place))
             grids.append(levels)
@@ -327,7 +330,8 @@ def _held_out(
     n_levels: int,
 ) -> tuple[Array, Array, Array, Array]:
     """Return scores (of every share), passes, numbers of columns and gaps at every level."""
-    everything, paths = n_levels, solved(paths)
+    everything = n_levels
+    paths = solved(paths)
     n_levels = paths[0].levels.size if len(paths) == len(problems) else 0
     if not n_levels:
         nothing = np.full((len(relax), everything), np.nan)

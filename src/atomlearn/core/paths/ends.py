@@ -152,7 +152,8 @@ class NoImprovement(End):
                 "NoImprovement needs rows that the path does not see: NoImprovement(X, y); only a "
                 "cross-validation has some of its own"
             )
-        design, settled = as_design(self.X), self._settled()
+        design = as_design(self.X)
+        settled = self._settled()
 
         def reached(problem: Problem, result: Result) -> bool:
             target = problem.loss.check_target(self.y)
@@ -168,7 +169,8 @@ class NoImprovement(End):
 
     def _settled(self) -> Settled:
         patience = whole_number("NoImprovement", "patience", self.patience)
-        highest, since = -np.inf, 0
+        highest = -np.inf
+        since = 0
 
         def settled(score: float) -> bool:
             nonlocal highest, since

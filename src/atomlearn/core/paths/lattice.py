@@ -18,7 +18,8 @@ from atomlearn.core.paths.cross_validation import CrossValidation
 from atomlearn.core.paths.path import PathResult
 
 #: How far apart values and levels of the coarse lattice are.
-VALUES_APART, LEVELS_APART = 3, 2
+VALUES_APART = 3
+LEVELS_APART = 2
 #: Returns the scores of norms, each at its own row of levels.
 Scored = Callable[[Sequence[Norm], Array], CrossValidation]
 _Places = NDArray[np.int64]

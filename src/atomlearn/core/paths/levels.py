@@ -48,11 +48,13 @@ def largest_useful_level(problem: Problem, zero: Scores | None = None) -> float:
     Where zero is optimal at every level (no scores, or targets that the intercept alone fits),
     1.0 is returned: any level gives the same solution.
     """
-    rounding, problem = problem.negligible, problem.centered()
+    rounding = problem.negligible
+    problem = problem.centered()
     prediction = _prediction_at_zero(problem)
     scores = scores_at_zero(problem) if zero is None else zero
     polar = problem.regularizer.norm.polar(scores)
-    at_zero, negligible = problem.loss_value(prediction), 0.01
+    at_zero = problem.loss_value(prediction)
+    negligible = 0.01
     # Where the intercept alone fits the targets to rounding, scores are nothing but rounding.
     if polar <= 0.0 or at_zero <= rounding:
         return 1.0

@@ -42,7 +42,8 @@ class Pool:
 
     def __init__(self, problem: Problem, source: Pool | None = None) -> None:
         problem = over_sums(problem.design, problem).entered(lifts=True)[0]
-        self._problem, self._source = problem, source
+        self._problem = problem
+        self._source = source
         self._settling = threading.Lock()
         self.columns: Columns = np.zeros(0, dtype=np.int64)
         self.lengths = Lengths.none()
@@ -131,7 +132,8 @@ class Pool:
         return self._grams[key]
 
     def _gram_of(self, weight: Array) -> Array:
-        known, block = self._problem.weight, self.block
+        known = self._problem.weight
+        block = self.block
         share = float(weight.sum()) / max(float(known[weight > 0].sum()), TINY)
         rest = share * known - weight
         out = np.flatnonzero(np.abs(rest) > 1e-14 * share * known)

@@ -43,7 +43,8 @@ class PoolRefit:
     """
 
     def __init__(self, pool: Pool, tolerance: float) -> None:
-        self.pool, self.target = pool, 0.5 * tolerance
+        self.pool = pool
+        self.target = 0.5 * tolerance
         self.block = CachedBlock(pool.block)
 
     def solve(self, problem: Problem, warm: PoolPoint | None, own: bool = False) -> PoolPoint:
@@ -51,9 +52,11 @@ class PoolRefit:
         pool = self.pool
         if self.block.shape[1] < pool.columns.size:
             self.block = self.block.grown(pool.block)
-        weights, shift = np.zeros(pool.columns.size), 0.0
+        weights = np.zeros(pool.columns.size)
+        shift = 0.0
         if warm is not None:
-            weights[warm.positions], shift = warm.weights, warm.shift
+            weights[warm.positions] = warm.weights
+            shift = warm.shift
         weights = problem.inside(pool.columns, weights)
         whole = problem.restricted_to(self.block, pool.columns)
         guess = None
@@ -69,11 +72,14 @@ class PoolRefit:
 
     def _solved(self, whole: Problem, weights: Array, shift: float, prediction: Array) -> PoolPoint:
         """Return the solution to a part of the gap, from these weights."""
-        objective, before = whole.objective(weights, prediction), math.inf
+        objective = whole.objective(weights, prediction)
+        before = math.inf
         while not whole.deadline.passed:
             enough = max(self.target * objective, whole.negligible)
             refit = choose_master(whole).solve(whole, weights, shift, enough)
-            weights, shift, prediction = refit.weights, refit.intercept, refit.prediction
+            weights = refit.weights
+            shift = refit.intercept
+            prediction = refit.prediction
             objective = refit.objective
             # The target falls with the objective; rounding may end the way to it.
             if refit.gap <= self.target * objective or refit.gap > 0.5 * before:
@@ -82,7 +88,8 @@ class PoolRefit:
         return self._point(whole, weights, shift, prediction)
 
     def _point(self, whole: Problem, weights: Array, shift: float, prediction: Array) -> PoolPoint:
-        v, used = whole.negative_gradient(prediction), np.flatnonzero(weights)
+        v = whole.negative_gradient(prediction)
+        used = np.flatnonzero(weights)
         scores = whole.design.scores(v)
         reference = whole.regularizer.norm.reference(whole.shifted(scores, None, weights))
         if whole.design is self.block:

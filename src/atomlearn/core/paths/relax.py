@@ -32,7 +32,8 @@ def refitted(problem: Problem, result: Result) -> Result:
             "gives a sum of factors; use relax=0"
         )
     whole = problem.centered()
-    loss, free = whole.plain_loss, whole.loss.free
+    loss = whole.plain_loss
+    free = whole.loss.free
     intercept = whole.fit_intercept or (free is not None and free.intercept)
     Z = np.asarray(problem.design.gather(result.columns).dense(), dtype=np.float64)
     start = Z @ result.weights + (result.intercept - whole.origin)

@@ -29,7 +29,9 @@ class SearchEnd:
     def __init__(
         self, until: End | None, problems: Sequence[Problem], folds: Sequence[Fold], score: Score
     ) -> None:
-        self._problems, self._folds, self._score = problems, folds, score
+        self._problems = problems
+        self._folds = folds
+        self._score = score
         begun = [until.begin_folds() for _ in folds for _ in problems] if until else []
         self._reached = [reached for reached, _ in begun]
         self._settled = [settled for _, settled in begun[:1]]
@@ -47,7 +49,8 @@ class SearchEnd:
 
         def reached(problem: Problem, result: Result) -> bool:
             nonlocal count
-            level, count = count, count + 1
+            level = count
+            count = count + 1
             if self.last is None:
                 self._learn(path, level, problem, result)
             return self.last is not None and level >= self.last
@@ -80,7 +83,9 @@ class SearchEnd:
 
     def _mean_score(self, results: Sequence[Result]) -> float:
         """Return the mean held-out score of the results at one level."""
-        scores, paths, design = [], iter(results), self._problems[0].design
+        scores = []
+        paths = iter(results)
+        design = self._problems[0].design
         if not self._tested:
             parts = [part_of(design, rows=test) for _, test in self._folds]
             each = zip(parts, self._folds, strict=True)

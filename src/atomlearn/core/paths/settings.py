@@ -97,7 +97,8 @@ class Settings:
         Not where another solver was chosen; not where the norm, or the one over lifted coordinates,
         rates no columns; not where the data is read once for each vector.
         """
-        loss, norm = problem.loss, problem.regularizer.norm
+        loss = problem.loss
+        norm = problem.regularizer.norm
         if not (
             self.solver in (None, ColumnGeneration(tolerance=self.gap))
             and loss.bare.coupled <= 1

@@ -81,7 +81,10 @@ class SharedLevels(Task):
         reached: Reached | None = None,
         last: Callable[[], int | None] | None = None,
     ) -> None:
-        self.problem, self.pool, self.reached, self.last = problem, pool, reached, last
+        self.problem = problem
+        self.pool = pool
+        self.reached = reached
+        self.last = last
         inner = over_sums(problem.design, problem.centered())
         self.inner, self.lift = inner.entered(how.solver.lifts)
         n_samples, n_features = self.inner.design.shape
@@ -92,9 +95,13 @@ class SharedLevels(Task):
         self.own: Design | None = None
         #: Columns that may join after a reading; and the share of the last reference from which the
         #: guess of one more level is likely right.
-        self.most, self.sure = JOINING, 0.5 * SHARE
+        self.most = JOINING
+        self.sure = 0.5 * SHARE
         if inner.design is not problem.design:  # rows are elsewhere: each column costs products
-            self.own, self.seeds, self.most, self.sure = inner.design, True, SUMMED, SHARE
+            self.own = inner.design
+            self.seeds = True
+            self.most = SUMMED
+            self.sure = SHARE
         self.levels = [
             Level(Run(problem.at(x), self.inner.at(x), self.lift, how)) for x in levels.tolist()
         ]
@@ -109,7 +116,8 @@ class SharedLevels(Task):
         self.answer: Answer | None = None
         self.kept: list[Resumed | None] = []
         self.sweep: Sweep | None = None
-        self.begun, self.n_told = False, 0
+        self.begun = False
+        self.n_told = 0
         n_samples, n_features = problem.design.shape
         self.work = float(AHEAD * n_samples * min(n_features, JOINING))
 
@@ -137,7 +145,8 @@ class SharedLevels(Task):
 
     def learn(self, answer: Answer | None) -> None:
         """Certify the levels; what matters to the others joins the pool."""
-        answer, self.answer = answer or self.answer, None
+        answer = answer or self.answer
+        self.answer = None
         scores = [] if answer is None else list(answer.scores)
         if self.lift is not None:
             scores = [self.lift.expansion.scores(z) for z in scores]
@@ -164,7 +173,8 @@ class SharedLevels(Task):
 
     def _finish(self) -> None:
         """Take the results in their order, up to the first level without one."""
-        self.done, self.results = True, []
+        self.done = True
+        self.results = []
         for level in self.levels:
             if level.run.status is None:
                 break
@@ -329,7 +339,8 @@ class SharedLevels(Task):
         if all(level.run.status is not None for level in self.levels):
             return 0
         norm = self.inner.regularizer.norm
-        found, ranks = [], []
+        found = []
+        ranks = []
         for level, scores in zip(batch, found_scores, strict=True):
             point, columns, _ = self._at(level)
             if level.run.status is Status.PERFECT_FIT or point.reference <= 0:
@@ -340,7 +351,8 @@ class SharedLevels(Task):
             ranks.append(np.arange(rated.size))
         if not found:
             return 0
-        columns, rank = np.concatenate(found), np.concatenate(ranks)
+        columns = np.concatenate(found)
+        rank = np.concatenate(ranks)
         columns = columns[np.argsort(rank, kind="stable")]
         columns = columns[self.pool.positions(columns) < 0]
         _, first = np.unique(columns, return_index=True)

@@ -26,7 +26,8 @@ from atomlearn.core.problem.rounding import growth
 
 #: Columns beyond which a Gram matrix of all of them costs more than it saves; and so many may
 #: outnumber the samples.
-MOST_COLUMNS, FEW_COLUMNS = 1000, 256
+MOST_COLUMNS = 1000
+FEW_COLUMNS = 256
 
 
 class Penalty(ABC):
@@ -93,9 +94,11 @@ class Patterned(Penalty):
 
 def penalty_of(problem: Problem, pool: Pool) -> Penalty | None:
     """Return the penalty over the columns of a pool, all there are; None: there is no sweep."""
-    form, size = problem.regularizer.form, problem.design.shape[1]
+    form = problem.regularizer.form
+    size = problem.design.shape[1]
     norm = problem.regularizer.norm
-    price, pattern = l1_weights(norm, size), pattern_of(problem)
+    price = l1_weights(norm, size)
+    pattern = pattern_of(problem)
     if price is not None and form == "penalized":
         return Priced(price[pool.columns])
     return None if pattern is None or form == "constrained" else Patterned(norm, *pattern)
@@ -135,12 +138,15 @@ class Sweep:
     @classmethod
     def of(cls, problem: Problem, pool: Pool, levels: Array) -> Sweep:
         """Solve the levels, as many as the deadline allows."""
-        y, s, total = problem.y, problem.weight, float(problem.weight.sum())
+        y = problem.y
+        s = problem.weight
+        total = float(problem.weight.sum())
         A = np.asarray(pool.block.dense(), dtype=np.float64)
         penalty = penalty_of(problem, pool)
         assert penalty is not None
         middle = float(s @ y) / total if problem.fit_intercept else 0.0
-        H, c = pool.gram(s), (s * (y - middle)) @ A
+        H = pool.gram(s)
+        c = (s * (y - middle)) @ A
         if problem.fit_intercept:
             pull = s @ A
             H = H - np.outer(pull, pull / total)
@@ -173,8 +179,12 @@ class Sweep:
         return [Certificate(*three) for three in numbers]
 
     def _bounds(self, Z: Array) -> tuple[Array, Array, Array]:
-        problem, W, V, levels = self.problem, self.weights, self.duals, self.levels
-        y, s = problem.y, problem.weight
+        problem = self.problem
+        W = self.weights
+        V = self.duals
+        levels = self.levels
+        y = problem.y
+        s = problem.weight
         polar = self.penalty.polars(Z[:, self.pool.columns] - problem.tau * W)
         ridge = problem.tau * _squares(W)
         gauge = self.penalty.gauges(W)
@@ -184,7 +194,8 @@ class Sweep:
         reached = polar + 2.0 * growth(y.size) * np.sqrt(_squares(V)) * errors
         # f*(-c v) = c^2 Q - c v'y
         per_weight = np.divide(1.0, s, out=np.zeros_like(s), where=s > 0)
-        Q, inner = 0.5 * (V * V) @ per_weight, V @ y
+        Q = 0.5 * (V * V) @ per_weight
+        inner = V @ y
         smooth = 0.5 * (self.predictions - y) ** 2 @ s + 0.5 * ridge
         if problem.regularizer.form == "squared":
             objective = smooth + 0.5 * levels * gauge**2
@@ -204,14 +215,18 @@ class Sweep:
 
     def _rounding(self, objective: Array) -> Array:
         """Return what rounding may hide in each gap beside the polar, see ``problem.rounding``."""
-        problem, W, lengths = self.problem, np.abs(self.weights), self.pool.lengths
-        n_samples, heaviest = problem.y.size, float(problem.weight.max())
+        problem = self.problem
+        W = np.abs(self.weights)
+        lengths = self.pool.lengths
+        n_samples = problem.y.size
+        heaviest = float(problem.weight.max())
         slope = np.sqrt(_squares(self.duals))
         size = np.sqrt(_squares(self.predictions)) + float(np.linalg.norm(problem.y))
         total = growth(n_samples) * (objective + slope * size)
         used = np.count_nonzero(W, axis=1)
         terms = np.array([growth(int(count)) for count in used]) * (used > 0)
-        off, shift = terms * (W @ lengths.summed), terms * (W @ np.abs(lengths.offsets))
+        off = terms * (W @ lengths.summed)
+        shift = terms * (W @ np.abs(lengths.offsets))
         total += slope * off + 0.5 * heaviest * (off * off + n_samples * shift * shift)
         return np.asarray(total)
 

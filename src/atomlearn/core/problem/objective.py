@@ -123,7 +123,8 @@ class Objective:
 
     def gauge(self, columns: Columns | None, weights: Array) -> float:
         """Return the gauge of the point with these weights on ``columns`` (None: all of them)."""
-        norm, n_features = self.regularizer.norm, self.design.shape[1]
+        norm = self.regularizer.norm
+        n_features = self.design.shape[1]
         if columns is not None:
             restricted = norm.restrict(columns, n_features)
             if restricted is not None:
@@ -189,7 +190,8 @@ class Objective:
         price = self.priced(columns, weights, prediction, v, scores, gauge, tolerance)
         if lengths is None:
             used = np.flatnonzero(weights)
-            columns, weights = used if columns is None else columns[used], weights[used]
+            columns = used if columns is None else columns[used]
+            weights = weights[used]
             lengths = self.measured.of(self.design, self.weight, columns)
         at = (weights, prediction, v)
         price.certificate = self.rounded(price.certificate, *at, columns, lengths)
@@ -213,7 +215,8 @@ class Objective:
         """
         if gauge is None:
             gauge = self.gauge(columns, weights)
-        norm, shifted = self.regularizer.norm, self.shifted(scores, columns, weights)
+        norm = self.regularizer.norm
+        shifted = self.shifted(scores, columns, weights)
         excess = norm.excess(shifted)
         bounds = norm.polar_bounds(shifted) if excess is None else (excess.polar, excess.polar)
         certificate = self.certificate(weights, prediction, dual, gauge, bounds, excess)
@@ -246,7 +249,8 @@ class Objective:
         ``polar`` : lower and upper bound on gauge°(z); ``excess`` : of bounds on coefficients,
         with which polars are those of the sides that have none.
         """
-        level, penalized = self.regularizer.amount, self.regularizer.form == "penalized"
+        level = self.regularizer.amount
+        penalized = self.regularizer.form == "penalized"
         square = float(weights @ self.ridge_slope(weights)) if self.tau else 0.0
         smooth = self.loss_value(prediction)
         objective = smooth + 0.5 * square + self.regularizer.value(gauge)
@@ -254,19 +258,23 @@ class Objective:
         gaps = []
         # Where the best atom is only searched for, the gap it would give is told apart.
         for bound in (high, low) if low < high else (high,):
-            factor, over = 1.0, excess
+            factor = 1.0
+            over = excess
             if penalized and bound > level and not self.tau:
                 # -v scaled into gauge°(z) <= level is no worse: by a share less of v f* rises by at
                 # most that share of F, and R* over gauge(w) <= F / level falls by no less.
-                factor, bound = level / bound, level
+                factor = level / bound
+                bound = level
                 over = None if excess is None else excess.scaled(factor)
             gap = objective + 0.5 * square + self._conjugate(smooth, prediction, dual, factor)
             # F >= level * gauge at the optimum, because losses are bounded below by zero.
             gap += self.regularizer.conjugate(bound, objective / level, over)
             # F itself bounds F - F*, as losses and norms are bounded below by zero.
             gaps.append(min(gap, objective) if gap == gap else objective)
-        gap, searched = gaps[0], max(gaps[1], 0.0) if low < high else None
-        terms, short = (weights, gauge, polar, excess), max(-gap, 0.0)
+        gap = gaps[0]
+        searched = max(gaps[1], 0.0) if low < high else None
+        terms = (weights, gauge, polar, excess)
+        short = max(-gap, 0.0)
         return Certificate(objective, max(gap, 0.0), high, searched, shortfall=short, terms=terms)
 
     def dual_part(self, prediction: Array, dual: Array) -> tuple[float, float]:
@@ -277,13 +285,16 @@ class Objective:
 
     def _conjugate(self, value: float, prediction: Array, v: Array, factor: float) -> float:
         """Return f*(-factor v), or raise where f(z) + f*(u) < <u, z>, which no conjugate allows."""
-        loss, y, s = self.loss, self.y, self.weight
+        loss = self.loss
+        y = self.y
+        s = self.weight
         if loss.coupled == 0:
             found = loss.conjugate_along(y, prediction, -v, s, factor)
         else:
             found = pieces.conjugate(loss, y, v, s, -factor)
         inner = -factor * float(v.dot(prediction))
-        short, least = inner - value - found, growth(v.size) * (abs(value) + abs(inner))
+        short = inner - value - found
+        least = growth(v.size) * (abs(value) + abs(inner))
         size = abs(value) + abs(found)
         if short > least and short > 4.0 * self._lost_in_loss(prediction, v, size):
             raise ValueError(
@@ -334,9 +345,11 @@ class Objective:
         if lengths is None or not weights.any():
             return total
         slope, count = self.steepness(prediction, dual)
-        form, amount = self.regularizer.form, self.regularizer.amount
+        form = self.regularizer.form
+        amount = self.regularizer.amount
         # The prediction is off by no more than this; f then is by its slope, and by its curvature.
-        sizes, each = np.abs(weights), growth(weights.size)
+        sizes = np.abs(weights)
+        each = growth(weights.size)
         off = each * float(sizes.dot(lengths.summed))
         shift = each * float(sizes.dot(np.abs(lengths.offsets)))
         square = off * off + shift * shift * self.y.size
@@ -391,7 +404,8 @@ class Objective:
             if restricted is None:
                 return float(scores.full().max()), None
             norm = restricted
-        above, below = norm.excess(scores), norm.excess(ArrayScores(-scores.full()))
+        above = norm.excess(scores)
+        below = norm.excess(ArrayScores(-scores.full()))
         if above is None or below is None:
             return norm.polar(scores), None
         return max(above.polar, below.polar), above.at(0.0) + below.at(0.0)

@@ -117,7 +117,8 @@ class Problem(Objective):
         """Return the problem with numbers added to all predictions; itself where None."""
         if offset is None:
             return self
-        numbers, free = check_offset(offset, self.y.size), self.loss.free
+        numbers = check_offset(offset, self.y.size)
+        free = self.loss.free
         if self.plain_loss.translates:
             check_loss(self.plain_loss, self.y - numbers, self.weight, self.fit_intercept)
         loss = Offset(self.plain_loss, numbers)
@@ -130,7 +131,8 @@ class Problem(Objective):
         columns of X they stay where they are: what they explain has no scores left, so that a norm
         that does not grow where an entry is set to 0 leaves them at 0.
         """
-        n_features, norm = self.design.shape[1], self.regularizer.norm
+        n_features = self.design.shape[1]
+        norm = self.regularizer.norm
         free = np.zeros(0, dtype=np.int64) if self.free is None else self.free
         if unpenalized is not None:
             free = np.union1d(free, check_free(unpenalized, n_features))
@@ -143,10 +145,12 @@ class Problem(Objective):
         Z = np.asarray(self.design.gather(free).dense(), dtype=np.float64)
         # Samples without weight have no say, and would have one in the scale of the basis.
         Z = np.where((self.weight > 0.0)[:, None], Z, 0.0)
-        intercept, before = self.fit_intercept, self.loss.free
+        intercept = self.fit_intercept
+        before = self.loss.free
         if before is not None:
             # Intercepts of tasks are free columns among others: steps are of all together.
-            intercept, own = before.intercept, before.columns
+            intercept = before.intercept
+            own = before.columns
             own = own.toarray() if before.is_sparse else own[:, self.n_free :]
             Z = np.hstack([Z, own])
         loss = FreeColumns(self.plain_loss, Z, intercept)
@@ -207,7 +211,10 @@ class Problem(Objective):
         """
         if not self.loss.translates:
             return self
-        loss, free, s, c = self.loss, self.loss.free, self.weight, 0.0
+        loss = self.loss
+        free = self.loss.free
+        s = self.weight
+        c = 0.0
         offset: Array | float = 0.0 if self.offset is None else self.offset
         if self.offset is not None:
             loss = loss.bare if free is None else free.around(loss.bare)
@@ -237,7 +244,9 @@ class Problem(Objective):
         What the sum Z g + b of floats is off by counts as well, or a fit that is perfect in floats
         would be said to be one.
         """
-        free, y, s = self.loss.free, self.y, self.weight
+        free = self.loss.free
+        y = self.y
+        s = self.weight
         g, b = free.free_part(y, prediction, s)
         b = (b + self.origin) - self.origin
         value = free.inner.value(y, prediction + (free.columns @ g + b), s)

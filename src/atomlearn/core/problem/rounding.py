@@ -80,7 +80,8 @@ class Measured:
             more = np.concatenate(lengths_of)
             over = more + math.sqrt(design.shape[0]) * design.taken_off(new)
             order = np.argsort(known := np.append(known, new), kind="stable")
-            known, lengths = known[order], np.append(lengths, more)[order]
+            known = known[order]
+            lengths = np.append(lengths, more)[order]
             scored = np.append(scored, over)[order]
             self._known = design, weight, known, lengths, scored
         at = np.searchsorted(known, columns)
@@ -119,7 +120,8 @@ def less(numbers: Array, *others: Array | float) -> Array:
     One after the other, each difference would be off by half a digit of itself, which may be more
     than all that is left at the end. [Dekker 1971, doi:10.1007/BF01397083]
     """
-    total, lost = numbers, 0.0 * numbers
+    total = numbers
+    lost = 0.0 * numbers
     for other in others:
         following = total - other
         back = following - total

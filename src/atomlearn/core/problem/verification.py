@@ -59,9 +59,11 @@ def verification(problem: Any, result: Any) -> Verification:
     columns, weights = (result.columns, result.weights) if lift is None else result.lifted
     if lift is None and problem.free is not None:
         kept = ~np.isin(columns, problem.free)
-        columns, weights = columns[kept], weights[kept]
+        columns = columns[kept]
+        weights = weights[kept]
     if result.matrix_parts is not None:
-        columns, weights = None, result.coef.ravel()
+        columns = None
+        weights = result.coef.ravel()
         weights[[] if problem.free is None else problem.free] = 0.0  # the loss has those
         prediction = inner.design.predict(weights)
     else:
@@ -70,7 +72,8 @@ def verification(problem: Any, result: Any) -> Verification:
         prediction = prediction + (result.intercept - inner.origin)
     price = inner.price(columns, weights, prediction)
     found = inner.given_back(price.certificate, result.intercept - inner.origin, prediction)
-    dual, level = inner.negative_gradient(prediction), inner.regularizer.amount
+    dual = inner.negative_gradient(prediction)
+    level = inner.regularizer.amount
     if inner.regularizer.form == "penalized" and not inner.tau:
         dual *= min(1.0, level / found.polar) if found.polar > 0 else 1.0
     return Verification(found.objective, found.objective - found.gap, found.rounding, dual)

@@ -121,7 +121,8 @@ class AtomGeneration(Solver):
 
 def with_candidate(problem: Problem, state: RayState) -> tuple[AtomSet, Array]:
     """Return the atoms with the candidate, at weight zero, if it is new."""
-    atoms, atom = state.atoms, state.candidate
+    atoms = state.atoms
+    atom = state.candidate
     assert atoms is not None
     if atom is None or atoms.find(atom) >= 0:
         return atoms, state.shares
@@ -155,7 +156,8 @@ def priced_atoms(
     Where the oracle is a search that finds nothing beyond ``tolerance`` (relative), the bound from
     above is worth more work.
     """
-    weights, linear = atoms.combine(shares), atoms.images.dot(shares)
+    weights = atoms.combine(shares)
+    linear = atoms.images.dot(shares)
     intercept = problem.optimal_intercept(linear, intercept)
     prediction = linear + intercept
     price = problem.price(
@@ -197,7 +199,8 @@ def following(
     """Return the priced state of this fit, the one after ``state``: one pass over the data."""
     after = priced_atoms(problem, atoms, fit.weights, fit.intercept, tolerance)
     after.iteration = state.iteration + 1
-    after.refit_gap, after.master_steps = fit.gap, state.master_steps + fit.steps
+    after.refit_gap = fit.gap
+    after.master_steps = state.master_steps + fit.steps
     new = after.candidate is not None and atoms.find(after.candidate) < 0
     after.patience = PATIENCE_WITH_NEW_ATOMS if new else PATIENCE
     if after.certificate.leaves_open(tolerance):

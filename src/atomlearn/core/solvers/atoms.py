@@ -96,7 +96,8 @@ class AtomSet:
 
     def merged(self, shares: Array) -> tuple[AtomSet, Array]:
         """Return the point U shares as one atom, with its share: their sum."""
-        total, none = float(shares.sum()), self.take(np.zeros(0, dtype=np.int64))
+        total = float(shares.sum())
+        none = self.take(np.zeros(0, dtype=np.int64))
         if not total:
             return none, np.zeros(0)
         atom = Atom(self.columns, self.combine(shares) / total)
@@ -153,7 +154,8 @@ def refit_on_rays(
     """
     if problem.tau:
         master = SequentialQP()
-    form, amount = problem.regularizer.form, problem.regularizer.amount
+    form = problem.regularizer.form
+    amount = problem.regularizer.amount
     rays = replace(
         problem,
         design=atoms.images,

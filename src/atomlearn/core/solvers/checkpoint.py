@@ -19,7 +19,8 @@ from atomlearn.core.solvers.fingerprint import fingerprint, sample
 from atomlearn.core.solvers.progress import Progress, Resumed, RunObserver
 from atomlearn.core.solvers.solver import Solver
 
-_FORMAT, _VERSION = "atomlearn checkpoint", 2
+_FORMAT = "atomlearn checkpoint"
+_VERSION = 2
 
 
 class Checkpoint(RunObserver):
@@ -117,7 +118,8 @@ class _Place:
 
 
 def _write(place: _Place, progress: Progress) -> None:
-    state, solver = progress.state, progress.solver
+    state = progress.state
+    solver = progress.solver
     about = {
         "format": _FORMAT,
         "version": _VERSION,
@@ -155,7 +157,8 @@ def _read(file: Path, digest: str, entries: Array, kind: str) -> Resumed:
         about = json.loads(held["about"].item())
         if about["format"] != _FORMAT or about["version"] != _VERSION:
             raise ValueError(f"it is version {about['version']!r} of {about['format']!r}")
-        same_problem, known = about["problem"] == digest, held["entries"]
+        same_problem = about["problem"] == digest
+        known = held["entries"]
         same_data = known.shape == entries.shape and _same(known, entries)
         history = [Record(**record) for record in about["history"]]
         arrays = {key[6:]: held[key] for key in held if key.startswith("state_")}

@@ -111,7 +111,8 @@ class ColumnGeneration(Solver):
 
     def start(self, problem: Problem, warm: WarmStart | None = None) -> ActiveState:
         warm = warm or WarmStart(np.zeros(0, dtype=np.int64), np.zeros(0))
-        columns, weights = warm.columns, warm.weights
+        columns = warm.columns
+        weights = warm.weights
         # Taking few columns, all of them, costs less than asking which ones are needed.
         few = math.prod(problem.design.shape) <= SMALL and problem.design.listable
         takes_all = few and self.batch is None and not problem.deadline.passed
@@ -129,7 +130,9 @@ class ColumnGeneration(Solver):
     ) -> ActiveState:
         """Return the state of these columns alone, re-fitted and not yet priced."""
         gathered, lengths = centered_columns(problem, columns)
-        weights, block, steps = problem.inside(columns, weights), CachedBlock(gathered), 0
+        weights = problem.inside(columns, weights)
+        block = CachedBlock(gathered)
+        steps = 0
         intercept += float(lengths.offsets.dot(weights))
         if columns.size:
             restricted = problem.restricted_to(block, columns)
@@ -166,7 +169,8 @@ class ColumnGeneration(Solver):
         self, restricted: Problem, master: Master, weights: Array, intercept: float
     ) -> tuple[Array, float, int]:
         """Return a start near the optimum, from zero by a path of levels, where it is far away."""
-        penalty, steps = restricted.regularizer, 0
+        penalty = restricted.regularizer
+        steps = 0
         if weights.any() or penalty.form == "constrained":
             return weights, intercept, steps
         at = certified(restricted, weights, None, intercept)
@@ -180,13 +184,17 @@ class ColumnGeneration(Solver):
                 linear = part.design.predict(weights) + intercept
                 enough = 1e-3 * part.objective(weights, linear)
                 refit = master.solve(part, weights, intercept, enough)
-                weights, intercept, steps = refit.weights, refit.intercept, steps + refit.steps
+                weights = refit.weights
+                intercept = refit.intercept
+                steps = steps + refit.steps
         return weights, intercept, steps
 
     def step(self, problem: Problem, state: ActiveState) -> ActiveState:
         """Add the candidates, re-fit, drop idle columns, price: one pass over the data."""
         assert state.block is not None
-        block, columns, weights = state.block, state.columns, state.weights
+        block = state.block
+        columns = state.columns
+        weights = state.weights
         lengths = state.lengths
         if state.candidates.size:
             gathered, more = centered_columns(problem, state.candidates)
@@ -215,7 +223,8 @@ class ColumnGeneration(Solver):
 
     def moved(self, problem: Problem, state: ActiveState) -> ActiveState:
         """Return the same state: the next step re-fits it, and its pass prices it."""
-        state.refit_gap, state.exhausted = np.inf, None
+        state.refit_gap = np.inf
+        state.exhausted = None
         return state
 
     def _refit(
@@ -226,7 +235,8 @@ class ColumnGeneration(Solver):
         # A Newton step with the whole Hessian costs as much as several passes.
         wanted = (0.1 if couples else self.inner_ratio) * state.certificate.gap
         target = self._gap_target(state, weights.size, n_features, wanted)
-        penalty, level = restricted.regularizer, state.certificate.polar / NEARER
+        penalty = restricted.regularizer
+        level = state.certificate.polar / NEARER
         far = penalty.form == "penalized" and penalty.amount < level < math.inf
         if far and couples and not self.batch:
             # On the way down: the long way to its own level is made in several steps.
@@ -305,8 +315,10 @@ def centered_columns(problem: Problem, columns: Columns) -> tuple[Block, Lengths
     gathered = problem.design.gather(columns)
     block, places = gathered.distinct()
     used = counted(problem.weight)
-    distinct, nothing = measured(block, used, columns), np.zeros(columns.size)
-    lengths, squares = distinct[places], distinct * distinct
+    distinct = measured(block, used, columns)
+    nothing = np.zeros(columns.size)
+    lengths = distinct[places]
+    squares = distinct * distinct
     # Scores of columns that the design centers itself are sums over the columns before.
     scored = lengths + np.sqrt(block.shape[0]) * problem.design.taken_off(columns)
     if block.is_sparse or block.bytes_an_entry < 4.0 or block.stored() is None:
@@ -334,7 +346,8 @@ def appended(
     What is a feature of the block already stays that column, with the offset taken off there,
     which may differ in its last bit from the one taken off when it was gathered again.
     """
-    block, lengths = block.append(more), lengths.append(further)
+    block = block.append(more)
+    lengths = lengths.append(further)
     places = block.distinct()[1]
     first = np.zeros(block.n_distinct, dtype=np.int64)
     first[places[::-1]] = np.arange(places.size)[::-1]

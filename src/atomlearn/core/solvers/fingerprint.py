@@ -17,7 +17,8 @@ from atomlearn.core.norms.parameters import Parameters
 from atomlearn.core.problem.problem import Problem
 
 #: Columns and rows of X that are compared.
-_COLUMNS, _ROWS = 8, 64
+_COLUMNS = 8
+_ROWS = 64
 
 
 def fingerprint(problem: Problem) -> str:

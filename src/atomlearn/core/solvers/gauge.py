@@ -89,15 +89,21 @@ def decompose(norm: Norm, w: Array, gap: float, max_iter: int) -> Decomposition:
     unit = power_of_two(w)
     if unit != 1.0:
         found = decompose(norm, w / unit, gap, max_iter)
-        lower, error = unit * found.lower, unit * found.error
+        lower = unit * found.lower
+        error = unit * found.error
         return Decomposition(found.atoms, unit * found.weights, lower, error)
-    design, size = identity(w.size), l2_norm(w)
+    design = identity(w.size)
+    size = l2_norm(w)
     polar = norm.polar(ArrayScores(w / size))
     if polar <= 0.0:
         return Decomposition((), np.zeros(0), 0.0, size)
     eps = 0.1 * size * polar
-    atoms, shares, listed = AtomSet.empty(w.size, cached=True), np.zeros(0), []
-    dense, z, lower = np.zeros(w.size), np.zeros(w.size), 0.0
+    atoms = AtomSet.empty(w.size, cached=True)
+    shares = np.zeros(0)
+    listed = []
+    dense = np.zeros(w.size)
+    z = np.zeros(w.size)
+    lower = 0.0
     for _ in range(max_iter):
         following = z + (w - dense) / eps
         scores = ArrayScores(following)
@@ -118,17 +124,20 @@ def decompose(norm: Norm, w: Array, gap: float, max_iter: int) -> Decomposition:
         if closed and error <= 0.1 * TUNING.rounding_share * size:
             break
         if new:
-            atoms, shares = atoms.append(design, atom), np.append(shares, 0.0)
+            atoms = atoms.append(design, atom)
+            shares = np.append(shares, 0.0)
             listed.append(atom)
         else:
-            z, eps = following, max(0.5 * eps, 1e-6 * size * polar)
+            z = following
+            eps = max(0.5 * eps, 1e-6 * size * polar)
         # min 1/2 ||w + eps z - U c||^2 + eps gauge(U c)
         pull = Regularizer(norm, "penalized", eps)
         problem = Problem(as_loss("squared"), design, w + eps * z, np.ones(w.size), pull)
         fit = refit_on_rays(problem, SequentialQP(), atoms, shares, 0.0, 0.0)
         kept = np.flatnonzero(fit.weights > 0)
         listed = [listed[number] for number in kept]
-        atoms, shares = atoms.take(kept), fit.weights[kept]
+        atoms = atoms.take(kept)
+        shares = fit.weights[kept]
         dense = np.zeros(w.size)
         dense[atoms.columns] = atoms.combine(shares)
     return Decomposition(tuple(listed), shares, lower, l2_norm(w - dense))
@@ -158,7 +167,8 @@ def _parts(norm: Norm, warm: WarmStart, n_features: int) -> list[tuple[Atom, flo
     if warm.atoms:
         return list(warm.atoms)
     used = np.flatnonzero(warm.weights)
-    columns, weights = warm.columns[used], warm.weights[used]
+    columns = warm.columns[used]
+    weights = warm.weights[used]
     dense = np.zeros(n_features)
     dense[columns] = weights
     restricted = norm.restrict(columns, n_features)

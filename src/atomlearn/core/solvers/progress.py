@@ -78,8 +78,11 @@ class Progress:
         self, state: State, passes: float, seconds: float, vectors: int, skipped: float | None
     ) -> None:
         """Take the state after a step, and add a line to the history."""
-        self.state, self.passes, self.seconds = state, passes, seconds
-        at, n_columns = state.certificate, state.n_active()
+        self.state = state
+        self.passes = passes
+        self.seconds = seconds
+        at = state.certificate
+        n_columns = state.n_active()
         bounds = at.objective, at.gap, at.relative_gap
         record = Record(state.iteration, passes, seconds, *bounds, n_columns, skipped, vectors)
         self.history.append(record)
@@ -208,7 +211,8 @@ class Stall:
 
     def reason(self, state: State) -> Status | None:
         """Return STALLED where no progress is to be expected after this step, else None."""
-        certificate, merit = state.certificate, state.merit()
+        certificate = state.certificate
+        merit = state.merit()
         lower = merit < self.merit - 1e-15 * abs(self.merit) or self.merit == math.inf
         closer = certificate.closable <= 0.9 * self.gap
         self.merit = min(merit, self.merit)

@@ -36,7 +36,9 @@ LAST_POINT |= {Status.COLUMN_LIMIT, Status.SELECTED}
 CUT = (Status.INTERRUPTED, Status.TIME_LIMIT)
 #: Problems of fewer entries are proved in some hundred steps of masters, or are held by rounding:
 #: after so many steps, one or two seconds, they have stalled. A step of the solver adds two.
-SMALL, MOST_WORK, MORE_WORK = 10_000, 4000, 2
+SMALL = 10_000
+MOST_WORK = 4000
+MORE_WORK = 2
 
 
 class How(NamedTuple):
@@ -72,7 +74,10 @@ class Run:
         small = math.prod(problem.design.shape) < SMALL
         #: How many more steps masters may make, where they are counted.
         self.work = Work(MOST_WORK) if small else None
-        self.problem, self.inner, self.lift, self.how = problem, inner, lift, how
+        self.problem = problem
+        self.inner = inner
+        self.lift = lift
+        self.how = how
         self.told = [each for each in how.observers if isinstance(each, RunObserver)]
         keepers = sum(each.resumes for each in self.told)
         if keepers > 1:
@@ -84,7 +89,8 @@ class Run:
         self.best: State | None = None
         self.seconds = 0.0
         self._since: float | None = None
-        self._before, self._sent = 0.0, inner.sent
+        self._before = 0.0
+        self._sent = inner.sent
         self._stall = Stall()
         self._limit = how.rules.seconds
 
@@ -93,7 +99,8 @@ class Run:
         known = [o.begin(self.problem, self.how.solver) for o in self.told]
         resumed = next((each for each in known if each is not None), None)
         if resumed is not None:
-            self.seconds, self._before = resumed.seconds, resumed.passes
+            self.seconds = resumed.seconds
+            self._before = resumed.passes
             # The point is the last one of the history, priced again: one record of it is enough.
             self.progress.history = resumed.history[:-1]
         return resumed
@@ -111,7 +118,8 @@ class Run:
             with np.errstate(over=kind, invalid=kind):
                 yield
         finally:
-            self.seconds, self._since = self._elapsed(), None
+            self.seconds = self._elapsed()
+            self._since = None
 
     def _elapsed(self) -> float:
         since = self._since
@@ -131,10 +139,12 @@ class Run:
         ``passes`` : that the run has made until now. A run that has stalled, or whose solver knows
         that no step of its own can change the point, ends in any case.
         """
-        solver, problem = self.how.solver, self.inner
+        solver = self.how.solver
+        problem = self.inner
         if problem.loss.smoothed(1.0) is not None:
             solver = SmoothedSteps(solver)
-        before, (done, possible) = counted.passes, counted.searched
+        before = counted.passes
+        (done, possible) = counted.searched
         state: State | None = None
         while True:
             with self.clocked():
@@ -200,13 +210,16 @@ class Run:
         """Return the result: the last point of a run that stopped by choice, else the best one."""
         assert self.best is not None
         assert self.status is not None
-        progress, inner = self.progress, self.inner
+        progress = self.progress
+        inner = self.inner
         state = progress.state if self.status in LAST_POINT else self.best
         for observer in self.told:
             observer.end(progress)
         kept = state.weights.nonzero()[0]
         kept = kept[state.columns[kept].argsort(kind="stable")]
-        certificate, design, (rounds, n_bytes) = state.certificate, inner.design, inner.sent
+        certificate = state.certificate
+        design = inner.design
+        (rounds, n_bytes) = inner.sent
         result = Result(
             columns=state.columns[kept],
             weights=state.weights[kept],
@@ -264,7 +277,10 @@ class SteppedLevels(Task):
         if how.solver.lifts:  # which asks for columns, of which sums may be enough
             inner = over_sums(self.counted, inner)
         self.inner, self.lift = inner.entered(how.solver.lifts)
-        self.levels, self.how, self.warm, self.reached = levels, how, warm, reached
+        self.levels = levels
+        self.how = how
+        self.warm = warm
+        self.reached = reached
         self.results = []
         self.run: Run | None = None
         self.steps: Iterator[None] = iter(())
@@ -278,7 +294,8 @@ class SteppedLevels(Task):
 
     def _begin(self) -> Run:
         level = self.levels[len(self.results)]
-        problem, inner = self.problem.at(level), self.inner.at(level)
+        problem = self.problem.at(level)
+        inner = self.inner.at(level)
         run = self.run = Run(problem, inner, self.lift, self.how)
         start: WarmStart | Resumed | None = run.begin()
         if start is None and self.warm is not None:
@@ -293,12 +310,14 @@ class SteppedLevels(Task):
         run = self.run
         if run is None or run.status is None:
             return
-        result, self.run = run.result(), None
+        result = run.result()
+        self.run = None
         self.results.append(result)
         last = len(self.results) == len(self.levels) or run.status in CUT
         self.done = last or bool(self.reached and self.reached(run.problem, result))
         if not self.done:
-            self.warm, result.state = result.warm_start(), None
+            self.warm = result.warm_start()
+            result.state = None
 
     def interrupt(self) -> None:
         """Keep the best point of the level that was being solved."""

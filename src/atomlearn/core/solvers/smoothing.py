@@ -27,7 +27,8 @@ from atomlearn.core.solvers.solver import Solver, State
 
 #: The first width, in mean residuals of the start, and what it is multiplied with each time. Wide
 #: problems are easy and narrow ones are near; measured on 40 problems of 100 x 300.
-FIRST, FACTOR = 0.1, 0.3
+FIRST = 0.1
+FACTOR = 0.3
 #: The smooth problem is left once its gap is this share of the whole, which others have to close.
 ENOUGH = 0.1
 #: Smooth problems in a row that bring nothing, after which rounding rules.
@@ -106,7 +107,8 @@ class SmoothedSteps(Solver):
         iteration = state.iteration
         # A copy: the run may return the state that it holds, with the certificate that it has.
         inside = copy.copy(state)
-        inside.certificate, inside.exhausted = at.certificate, None
+        inside.certificate = at.certificate
+        inside.exhausted = None
         following = self.inner.step(at.of(problem), inside)
         following.iteration = iteration + 1
         return self._judged(problem, following, at)
@@ -126,7 +128,8 @@ class SmoothedSteps(Solver):
 
     def _judged(self, problem: Problem, state: State, at: Smoothing) -> State:
         """Certify the state in the problem itself, and choose what it goes on in."""
-        smooth, known = at.of(problem), state.certificate
+        smooth = at.of(problem)
+        known = state.certificate
         v = smooth.negative_gradient(state.prediction)
         exact = _exact(problem, smooth, state, v)
         # What rounding leaves open in the smooth problem no step of it closes. It is more where the
@@ -156,17 +159,20 @@ class SmoothedSteps(Solver):
         perfect = exact.objective <= problem.negligible
         state.exhausted = Status.PERFECT_FIT if perfect else None
         state.patience = 3 if at.idle >= PATIENCE else math.inf
-        state.certificate, state.smoothing = exact, at
+        state.certificate = exact
+        state.smoothing = at
         return state
 
 
 def _exact(problem: Problem, smooth: Problem, state: State, v: Array) -> Certificate:
     """Return the certificate in the problem itself from that in the smooth one: no pass."""
-    known, prediction = state.certificate, state.prediction
+    known = state.certificate
+    prediction = state.prediction
     assert known.terms is not None
     weights, gauge, polar, excess = known.terms
     exact = problem.certificate(weights, prediction, v, gauge, polar, excess)
-    columns, lengths = state.columns, state.lengths
+    columns = state.columns
+    lengths = state.lengths
     lost = problem.loss.slack(problem.y, prediction, v, problem.weight)
     plain = replace(problem, loss=problem.plain_loss)
     lost += plain.lost(exact, state.weights, prediction, v, columns, lengths)

@@ -142,7 +142,8 @@ def checked_warm_start(warm: object, problem: Problem) -> WarmStart:
             f"{type(warm).__name__}"
         )
     n_features = problem.design.shape[1]
-    columns, weights = np.asarray(warm.columns), np.asarray(warm.weights)
+    columns = np.asarray(warm.columns)
+    weights = np.asarray(warm.weights)
     if columns.dtype.kind not in "iu" and columns.size:
         raise TypeError(
             f"warm_start: columns must be whole numbers, got {columns.dtype}; use np.flatnonzero"
@@ -169,7 +170,8 @@ def checked_warm_start(warm: object, problem: Problem) -> WarmStart:
     if problem.free is not None:
         # What is free is minimized over at the penalized part of every point.
         others = ~np.isin(columns, problem.free)
-        columns, weights = columns[others], weights[others]
+        columns = columns[others]
+        weights = weights[others]
         parts = None if parts is None else tuple(part for part in parts if part.norm is not None)
     norm = problem.regularizer.norm
     legal = not warm.atoms or warm.norm is None or warm.norm is norm or warm.norm == norm

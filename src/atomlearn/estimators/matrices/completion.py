@@ -119,7 +119,8 @@ class MatrixCompletion(OneToOneFeatureMixin, TransformerMixin, MatrixModel):
             [result] = self._solve([problem], [result.warm_start()], settings)
         held: Any = result.low_rank
         root = np.sqrt(held.weights)
-        self.left_, self.right_ = held.left * root, held.right * root
+        self.left_ = held.left * root
+        self.right_ = held.right * root
         self.level_, self.rank_ = level, _rank(result)
         self._record(result)
         return self
@@ -144,7 +145,8 @@ class MatrixCompletion(OneToOneFeatureMixin, TransformerMixin, MatrixModel):
         if self.level is not None:
             return positive("level", self.level, "weight of the trace norm")
         most = np.inf if self.rank is None else whole("rank", self.rank)
-        size, rng = np.count_nonzero(observed), np.random.default_rng(self.random_state)
+        size = np.count_nonzero(observed)
+        rng = np.random.default_rng(self.random_state)
         out = rng.random(size) < self.validation_fraction
         if out.all() or not out.any():
             out[:] = False
@@ -157,11 +159,14 @@ class MatrixCompletion(OneToOneFeatureMixin, TransformerMixin, MatrixModel):
             return largest or 1.0
         unseen: Any = self._problem(data, held_out, 1.0)
         levels: list[float] = []
-        scores, ranks, warm = [], [], None
+        scores = []
+        ranks = []
+        warm = None
         _, hopeless = NoImprovement(patience=3).begin_folds()
         for level in (largest * np.geomspace(0.9, 1e-2, LEVELS)).tolist():
             result = settings.run(fitted.at(level), warm)
-            warm, held = result.warm_start(), result.low_rank
+            warm = result.warm_start()
+            held = result.low_rank
             predicted = unseen.design.predictions(held.left * held.weights, held.right)
             levels.append(level)
             scores.append(2.0 * unseen.loss_value(predicted) / np.count_nonzero(out))
@@ -185,10 +190,12 @@ class MatrixCompletion(OneToOneFeatureMixin, TransformerMixin, MatrixModel):
         check_is_fitted(self)
         data = self._checked(X, reset=False, gaps=True)
         standardized = (double(data) - self.mean_) / self.scale_
-        left, ridge = np.zeros((data.shape[0], self.rank_)), self.level_ * np.eye(self.rank_)
+        left = np.zeros((data.shape[0], self.rank_))
+        ridge = self.level_ * np.eye(self.rank_)
         for row, observed in enumerate(np.isfinite(data)):
             if observed.any() and self.rank_:
-                factors, z = self.right_[observed], standardized[row, observed]
+                factors = self.right_[observed]
+                z = standardized[row, observed]
                 left[row] = np.linalg.solve(factors.T @ factors + ridge, factors.T @ z)
         return self._filled(data, left)
 

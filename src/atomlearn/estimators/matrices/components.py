@@ -92,7 +92,8 @@ class SparseLowRank(MatrixTransformer):
     def fit(self, X: Any, y: Any = None) -> SparseLowRank:
         """Separate X (n_samples, n_features); y is not used."""
         checked = self._checked(X, reset=True)
-        data, shape = double(checked), (checked.shape[0], checked.shape[1])
+        data = double(checked)
+        shape = (checked.shape[0], checked.shape[1])
         self.ratio_ = 1.0 / math.sqrt(max(shape))
         if self.ratio is not None:
             self.ratio_ = positive("ratio", self.ratio, "weight of the sparse part")
@@ -102,14 +103,16 @@ class SparseLowRank(MatrixTransformer):
         problem = Problem.build(Identity(shape), data.reshape(-1), Squared(), regularizer)
         result = self._solved(problem)
         low_rank, sparse = (part.dense(shape) for part in result.matrix_parts or ())
-        self.low_rank_, self.sparse_ = low_rank, sparse
+        self.low_rank_ = low_rank
+        self.sparse_ = sparse
         factored = result.low_rank
         order = np.argsort(-factored.weights, kind="stable")
         self.singular_values_ = factored.weights[order]
         self._basis = factored.right[:, order]
         self.components_ = self._basis.T
         # The weight that the sparse part has at this fit: alpha ratio, where it is penalized.
-        W, gauge = low_rank + sparse, float(sum(part.gauge for part in result.matrix_parts or ()))
+        W = low_rank + sparse
+        gauge = float(sum(part.gauge for part in result.matrix_parts or ()))
         self._threshold = self.ratio_ * regularizer.multiplier(gauge, float(np.vdot(data - W, W)))
         return self
 

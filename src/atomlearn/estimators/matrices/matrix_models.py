@@ -138,7 +138,8 @@ class MatrixPursuit(MatrixModel):
     def fit(self, X: Any, y: Any = None) -> MatrixPursuit:
         """Fit to X (n_samples, n_features); y is not used."""
         checked = self._checked(X, reset=True, least=2)
-        data, n = double(checked), checked.shape[0]
+        data = double(checked)
+        n = checked.shape[0]
         if self.normalize:
             data = normalize(normalize(data, "max"))  # by their largest entries first: no overflow
         # Four non-zeros a sample, as in Figures 2 and 3 of [L].

@@ -24,7 +24,9 @@ def fit_tasks(estimator: Any, data: Checked, loss: Loss, settings: Settings) -> 
         raise ValueError(
             "relax is for one target at a time; fit several by themselves, or use multi_class='ovr'"
         )
-    design, Y, offset = data.design, data.y, data.offset
+    design = data.design
+    Y = data.y
+    offset = data.offset
     if data.classes is not None:
         Y = np.eye(data.classes.size)[data.codes]
     elif offset is not None:
@@ -33,7 +35,8 @@ def fit_tasks(estimator: Any, data: Checked, loss: Loss, settings: Settings) -> 
                 f"an offset for several targets at once needs a loss of differences y - z such as "
                 f"'squared', and loss is {loss.name!r}; fit one target at a time"
             )
-        Y, offset = Y - offset, None
+        Y = Y - offset
+        offset = None
     norm = over_tasks(norm_for(estimator, estimator.norm, design), design.shape[1], Y.shape[1])
     regularizer = Regularizer(norm, estimator.form, amount_of(estimator))
     has_intercept = bool(estimator.fit_intercept)

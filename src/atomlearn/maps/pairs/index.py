@@ -52,7 +52,8 @@ class PairIndex:
 
     def columns(self, i: Columns, j: Columns) -> Columns:
         """Return the columns of the pairs i <= j (i < j without squares); of input i for j = -1."""
-        i, j = np.asarray(i, dtype=np.int64), np.asarray(j, dtype=np.int64)
+        i = np.asarray(i, dtype=np.int64)
+        j = np.asarray(j, dtype=np.int64)
         paired: Columns = np.where(j < 0, i, self.starts(i) + (j - i - self.shift))
         return paired
 
@@ -96,7 +97,8 @@ class PairIndex:
             return given.astype(np.int64)
         if given.dtype.kind not in "iu":
             raise TypeError(f"columns must be whole numbers, got dtype {given.dtype}")
-        low, high = int(given.min()), int(given.max())
+        low = int(given.min())
+        high = int(given.max())
         if low < 0 or high >= self.n_columns:
             raise IndexError(
                 f"columns must lie between 0 and {self.n_columns - 1}, got values from {low} to "

@@ -147,7 +147,8 @@ class Polynomial(MappedDesign):
         self, X: object, gamma: float = 1.0, r: float = 1.0, interaction_only: bool = False
     ) -> None:
         remedy = "Polynomial.interactions(X) has all scales 1"
-        gamma, r = positive("gamma", gamma, remedy), positive("r", r, remedy)
+        gamma = positive("gamma", gamma, remedy)
+        r = positive("r", r, remedy)
         scaling = Scaling(math.sqrt(2.0 * gamma * r), gamma, math.sqrt(2.0) * gamma)
         base = as_design(X)
         index = PairIndex(base.shape[1], not interaction_only)
@@ -173,9 +174,13 @@ class Polynomial(MappedDesign):
         return design
 
     def _set(self, base: Design, map: PolynomialMap, names: list[str] | None) -> None:
-        self.base, self.map, self._names = base, map, names
-        self.index, self.scaling = map.index, map.scaling
-        self.shape, self.dtype = (base.shape[0], self.index.n_columns), base.dtype
+        self.base = base
+        self.map = map
+        self._names = names
+        self.index = map.index
+        self.scaling = map.scaling
+        self.shape = (base.shape[0], self.index.n_columns)
+        self.dtype = base.dtype
         self._pairs = _products(base)
         self._memory = Memory()
         few = base.listable and self.index.n_columns <= SETTINGS.listed_together
@@ -216,7 +221,8 @@ class Polynomial(MappedDesign):
         """Return sum_i c_i phi_ij^2 for every column where they can be listed: one pass."""
         if not self.listable:
             return super()._squares(weights)
-        d, norms = self.index.n_inputs, np.empty(self.index.n_columns)
+        d = self.index.n_inputs
+        norms = np.empty(self.index.n_columns)
         norms[:d] = self.base.squared_norms(weights) * self.scaling.linear**2
         norms[d:] = self._pairs.all_sums(weights[:, None], self.index, squared=True)[0]
         scale_pairs(norms, self.index, self.scaling, power=2)

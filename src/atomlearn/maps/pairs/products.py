@@ -129,7 +129,8 @@ class DensePairs(PairProducts):
 
     @cached_property
     def largest(self) -> float:
-        read, cuts = self._reader(self.base.dtype), self._cuts(0, self.base.dtype)
+        read = self._reader(self.base.dtype)
+        cuts = self._cuts(0, self.base.dtype)
         return max((peak_of(read(lo, hi)) for lo, hi in cuts), default=0.0)
 
     def uses_single(self) -> bool:
@@ -142,7 +143,8 @@ class DensePairs(PairProducts):
 
         Copies are made once, as pieces of the work would each make theirs.
         """
-        base, stored = self.base, self.base.stored()
+        base = self.base
+        stored = self.base.stored()
         if stored is not None and not base.is_sparse and dtype == stored.dtype and power == 1:
             return lambda lo, hi: stored[:, lo:hi]
 
@@ -163,7 +165,8 @@ class DensePairs(PairProducts):
 
     def _product(self, left: Any, right: Any) -> Any:
         """Return left @ right; single precision sums run over a bounded number of rows."""
-        xp, n_samples = namespace(right), right.shape[0]
+        xp = namespace(right)
+        n_samples = right.shape[0]
         step = n_samples if right.dtype == xp.float64 else min(BUDGET.single_terms, n_samples)
         with as_written(right), np.errstate(over="ignore", invalid="ignore"):  # _offer looks
             total = xp.matmul(left[:, :step], right[:step, :])
@@ -176,7 +179,8 @@ class DensePairs(PairProducts):
 
     def _pairs_only(self, tile: Any, lo: int, start: int, index: PairIndex, square: float) -> Any:
         """Return a tile with zeros where there is no pair, and squares weighed."""
-        xp, diagonal = namespace(tile), lo - start
+        xp = namespace(tile)
+        diagonal = lo - start
         above = xp.triu(tile, k=diagonal + 1)
         if not index.squares:
             return above
@@ -185,7 +189,8 @@ class DensePairs(PairProducts):
     # --- what is made of tiles ----------------------------------------------------------------
 
     def _cuts(self, start: int, dtype: Any) -> list[tuple[int, int]]:
-        stop, width = self.shape[1], self._width(SETTINGS.tile, dtype)
+        stop = self.shape[1]
+        width = self._width(SETTINGS.tile, dtype)
         return [(lo, min(lo + width, stop)) for lo in range(start, stop, width)]
 
     def _share_out(
@@ -223,15 +228,18 @@ class DensePairs(PairProducts):
         self, v: Array, change: Array, index: PairIndex, finalists: Finalists, square: float
     ) -> None:
         dtype = np.float32 if self.uses_single() else np.float64
-        read, weights = self._reader(dtype), v.astype(dtype)[:, None]
-        radii, n_samples = self._radii(np.abs(v)), float(self.shape[0])
+        read = self._reader(dtype)
+        weights = v.astype(dtype)[:, None]
+        radii = self._radii(np.abs(v))
+        n_samples = float(self.shape[0])
         moved = radii if change is v else self._radii(np.abs(change))
         # Twice what the definition may be off, as an error of single precision is no part of it.
         slack = 4.0 * (n_samples + 10.0) * 2.0**-53 * float(radii.max(initial=0.0)) ** 2
 
         def work(lo: int, hi: int) -> None:
             left: Any = None
-            reach, size = float(moved[lo:hi].max()), float(radii[lo:hi].max())
+            reach = float(moved[lo:hi].max())
+            size = float(radii[lo:hi].max())
             for start, stop in self._cuts(lo, dtype):
                 bound = reach * float(moved[start:stop].max())
                 multiplications = n_samples * (hi - lo) * (stop - start)
@@ -282,9 +290,11 @@ class DensePairs(PairProducts):
             chosen = _reached(tile, finalists.least_magnitude(margin))
         magnitudes = _magnitudes(tile, chosen)
         i, j = np.divmod(chosen, width)
-        i, j = i + lo, j + start
+        i = i + lo
+        j = j + start
         pairs = j >= i + shift
-        i, j = i[pairs], j[pairs]
+        i = i[pairs]
+        j = j[pairs]
         finalists.offer(i, j, magnitudes[pairs], radii[i] * radii[j])
 
     def _radii(self, weights: Array) -> Array:

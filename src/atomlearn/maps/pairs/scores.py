@@ -54,7 +54,9 @@ class PolynomialScores(Scores):
         v: Array,
         memory: Memory,
     ) -> None:
-        self._pairs, self._index, self._scaling = pairs, index, scaling
+        self._pairs = pairs
+        self._index = index
+        self._scaling = scaling
         self._v = np.array(v, dtype=np.float64)
         self._linear = pairs.linear(self._v) * scaling.linear
         self._memory = memory
@@ -93,7 +95,8 @@ class PolynomialScores(Scores):
         z = np.empty(columns.size)
         linear = j < 0
         z[linear] = self._linear[i[linear]]
-        first, second = i[~linear], j[~linear]
+        first = i[~linear]
+        second = j[~linear]
         z[~linear] = self._pairs.sums(self._v, first, second) * self._scaling.of(first, second)
         return z
 
@@ -118,7 +121,9 @@ class PolynomialScores(Scores):
         return columns[:count].copy(), values[:count].copy()
 
     def _searched(self, count: int, size: float) -> tuple[Columns, Array]:
-        index, memory, v = self._index, self._memory, self._v
+        index = self._index
+        memory = self._memory
+        v = self._v
         # A power of two: it scales without rounding.
         unit = 2.0 ** math.frexp(size)[1] if size > 0 else 1.0
         listed = self._by_definition(memory.listing.columns)
@@ -168,7 +173,8 @@ class Memory:
         if not (listing.columns.size and least > listing.least):
             return v, None
         change = v - listing.v
-        moved, missing = float(np.abs(change).sum()), least - listing.least
+        moved = float(np.abs(change).sum())
+        missing = least - listing.least
         if 2.0 * moved * listing.least > float(np.abs(v).sum()) * missing:
             return v, None
         return change, listing

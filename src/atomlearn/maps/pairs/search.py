@@ -118,7 +118,9 @@ class Finalists:
         before: Listing | None = None,
         listed: Array | None = None,
     ) -> None:
-        self.wanted, self.scale, self.error = count, scale, error
+        self.wanted = count
+        self.scale = scale
+        self.error = error
         self.index = index
         self.threshold = least
         self.work = PairWork(0.0, 0.0)
@@ -177,7 +179,8 @@ class Finalists:
         columns = self.index.columns(i[keep], j[keep])
         if self._before.columns.size:
             new = ~np.isin(columns, self._before.columns)
-            keep, columns = keep[new], columns[new]
+            keep = keep[new]
+            columns = columns[new]
         lower = np.maximum(sums[keep] - errors[keep], 0.0)
         self._add(columns, np.full(columns.size, np.nan), upper[keep], lower)
 
@@ -194,8 +197,10 @@ class Finalists:
                 self._settle()
 
     def _keep(self, keep: NDArray[np.bool_] | Columns) -> None:
-        self._columns, self._values = self._columns[keep], self._values[keep]
-        self._upper, self._lower = self._upper[keep], self._lower[keep]
+        self._columns = self._columns[keep]
+        self._values = self._values[keep]
+        self._upper = self._upper[keep]
+        self._lower = self._lower[keep]
 
     def _shrink(self) -> None:
         """Raise the threshold to the count-th largest lower bound; drop what lies below."""
@@ -227,7 +232,8 @@ class Finalists:
         self.wanted = count
         self._shrink()
         self._settle()
-        columns, values = self._columns, self._values
+        columns = self._columns
+        values = self._values
         missing = self.wanted - columns.size
         if missing > 0:
             candidates = np.arange(min(self.index.n_columns, self.wanted), dtype=np.int64)

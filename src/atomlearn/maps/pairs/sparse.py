@@ -57,7 +57,8 @@ class SparsePairs(PairProducts):
         """Return min(0, min_j x_kj) and max(0, max_j x_kj) of each row k."""
         data, indices, _ = self._parts
         low, high = np.zeros((2, self.shape[0]))
-        rows, values = indices.astype(np.intp), data.astype(np.float64)
+        rows = indices.astype(np.intp)
+        values = data.astype(np.float64)
         np.minimum.at(low, rows, values)
         np.maximum.at(high, rows, values)
         return low, high
@@ -90,7 +91,8 @@ class SparsePairs(PairProducts):
         return _kernels.pair_sums_csc(*self._parts, i, j, v)
 
     def block(self, i: Columns, j: Columns, scales: Array) -> Block:
-        (n_samples, n_inputs), paired = self.shape, j >= 0
+        (n_samples, n_inputs) = self.shape
+        paired = j >= 0
         inputs, places = np.unique([i, np.where(paired, j, i)], return_inverse=True)
         first, second = places.reshape(2, -1)
         X = self.matrix[:, inputs].astype(np.float64)
@@ -110,12 +112,14 @@ class SparsePairs(PairProducts):
         matrix = self.matrix.astype(np.float64)
         if squared:
             matrix.data **= 2
-        lefts, right = [_weighted(matrix, v) for v in V.T], matrix.tocsr()
+        lefts = [_weighted(matrix, v) for v in V.T]
+        right = matrix.tocsr()
 
         def work(lo: int, hi: int) -> None:
             for left, sums in zip(lefts, result, strict=True):
                 product = (left[:, lo:hi].T @ right).tocoo()
-                i, j = product.coords[0].astype(np.int64) + lo, product.coords[1].astype(np.int64)
+                i = product.coords[0].astype(np.int64) + lo
+                j = product.coords[1].astype(np.int64)
                 pairs = j >= i + index.shift
                 places = index.columns(i[pairs], j[pairs]) - index.n_inputs
                 sums[places] = product.data[pairs]
@@ -151,7 +155,8 @@ class SparsePairs(PairProducts):
         lengths = ordered.table[2][v != 0].astype(np.float64)
         finalists.count(possible=0.5 * float((lengths * (lengths + 1 - 2 * index.shift)).sum()))
         radii[reach < finalists.enough(slack)] = 0.0
-        costs, sizes = ordered.costs[:count], ordered.sizes[:count]
+        costs = ordered.costs[:count]
+        sizes = ordered.sizes[:count]
         costs = np.where(radii * radii.max(initial=0.0) < finalists.enough(slack), 0.0, costs)
         between = _kernels.pair_search(
             self._parts, ordered.table, order, v, radii, reach, sizes, costs

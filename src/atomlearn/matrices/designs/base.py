@@ -78,7 +78,8 @@ class OperatorBlock(Block):
         return self.dot(unit)
 
     def dense(self) -> Array:
-        result, deadline = np.empty(self.shape, order="F"), Deadline.current()
+        result = np.empty(self.shape, order="F")
+        deadline = Deadline.current()
         for number in range(self.shape[1]):
             deadline.check()
             result[:, number] = self.column(number)
@@ -121,7 +122,9 @@ class FactorBlock(OperatorBlock):
     """A block of pairs of factors; ``images`` stand for the left one."""
 
     def __init__(self, design: MatrixDesign, images: Array, right: Array) -> None:
-        self._design, self._images, self._right = design, images, right
+        self._design = design
+        self._images = images
+        self._right = right
         self.shape = design.shape[0], images.shape[1]
 
 
@@ -165,7 +168,8 @@ class Reshaped(MatrixDesign):
     """
 
     def __init__(self, base: Design, shape: Shape, order: Columns | None = None) -> None:
-        self.base, self.order = base, order
+        self.base = base
+        self.order = order
         self.matrix_shape = shape
         self.reads_at_once = base.reads_at_once
         self.shape = self.base.shape

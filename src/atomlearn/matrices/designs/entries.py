@@ -56,9 +56,11 @@ class Entries(MatrixDesign):
         p, q = self.matrix_shape
         if cols is None:
             flat = _indices(rows, "rows", p * q)
-            i, j = flat // q, flat % q
+            i = flat // q
+            j = flat % q
         else:
-            i, j = _indices(rows, "rows", p), _indices(cols, "cols", q)
+            i = _indices(rows, "rows", p)
+            j = _indices(cols, "cols", q)
         if i.size != j.size:
             raise ValueError(
                 f"Entries: rows and cols must be of one length, got {i.size} and {j.size}; "
@@ -67,7 +69,8 @@ class Entries(MatrixDesign):
         if not i.size:
             raise ValueError("Entries needs at least one observed entry, got none")
         kind = np.int32 if max(p, q, i.size) < 2**31 else np.int64
-        keys, self._n_samples = i * q + j, i.size
+        keys = i * q + j
+        self._n_samples = i.size
         #: Place of each sample among the distinct entries; None: they are these, in order.
         self._place: Columns | None = None
         if not (keys[1:] > keys[:-1]).all():
@@ -94,7 +97,8 @@ class Entries(MatrixDesign):
         return self._spread(np.asarray(weights, dtype=np.float64)[self._keys])
 
     def gather(self, columns: Columns) -> Block:
-        n, keys = self._n_samples, self._keys
+        n = self._n_samples
+        keys = self._keys
         places = np.searchsorted(keys, columns)
         seen = keys[np.minimum(places, keys.size - 1)] == columns
         own = np.arange(n) if self._place is None else self._place
@@ -102,7 +106,8 @@ class Entries(MatrixDesign):
         shape = (n, keys.size + 1)
         samples = sparse.csr_array((np.ones(n), own, np.arange(n + 1)), shape=shape)
         block: Any = samples[:, np.where(seen, places, keys.size)].tocsc()
-        indices, starts = block.indices.astype(np.int64), block.indptr.astype(np.int64)
+        indices = block.indices.astype(np.int64)
+        starts = block.indptr.astype(np.int64)
         return SparseBlock(block.data, indices, starts, n)
 
     def predictions(self, images: Array, right: Array) -> Array:
@@ -135,7 +140,8 @@ class EntryRidge:
     """Steps for the factors of W: each sample is in the regressions of its row and its column."""
 
     def __init__(self, entries: Entries, cols: Columns, starts: Columns) -> None:
-        self._entries, self._rows = entries, ((cols, starts), None)
+        self._entries = entries
+        self._rows = ((cols, starts), None)
         places: Any = np.arange(cols.size, dtype=cols.dtype)
         by_columns = sparse.csr_array((places, cols, starts), shape=entries.matrix_shape).tocsc()
         self._cols = (by_columns.indices, by_columns.indptr), by_columns.data
@@ -146,7 +152,8 @@ class EntryRidge:
     ) -> Array:
         """Return the next factor of the side that is ``own``, with the other one ``held``."""
         (at, starts), order = self._rows if is_left else self._cols
-        g, h = self._entries.summed(slope), self._entries.summed(curvature)
+        g = self._entries.summed(slope)
+        h = self._entries.summed(curvature)
         return _kernels.factor_ridge(at, starts, g, h, held, own, amount, order)
 
 
@@ -171,7 +178,8 @@ def dense_scores(Z: sparse.csr_array) -> Array:
 
 def sparse_matrix(Z: sparse.csr_array) -> ScoreMatrix:
     """Return Z, stored at its non-zero entries in compressed rows."""
-    parts, (p, q) = (Z.data, Z.indices, Z.indptr), Z.shape
+    parts = (Z.data, Z.indices, Z.indptr)
+    (p, q) = Z.shape
 
     def dot(x: Array) -> Array:
         if x.ndim == 1:
@@ -201,10 +209,12 @@ class EntryScores(Scores):
         count = min(int(count), self.n_columns)
         if count <= 0:
             return np.zeros(0, dtype=np.int64), np.zeros(0)
-        keys, data = self._keys, self._Z.data
+        keys = self._keys
+        data = self._Z.data
         places, values = _kernels.top_magnitude(data, min(count, data.size))
         found = values != 0
-        columns, values = keys[places[found]], values[found]
+        columns = keys[places[found]]
+        values = values[found]
         if columns.size < count:  # zeros fill up, the smallest columns first
             zeros = np.setdiff1d(np.arange(min(self.n_columns, count + columns.size)), columns)
             zeros = zeros[: count - columns.size]
@@ -213,7 +223,8 @@ class EntryScores(Scores):
         return columns, values
 
     def at(self, columns: Columns) -> Array:
-        keys, data = self._keys, self._Z.data
+        keys = self._keys
+        data = self._Z.data
         places = np.minimum(np.searchsorted(keys, columns), keys.size - 1)
         return np.where(keys[places] == columns, data[places], 0.0)
 

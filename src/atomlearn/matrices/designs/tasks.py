@@ -32,8 +32,10 @@ class TaskSpan(SpanBlock):
         data leave row i with a matrix C_i (s, s), and the block (a, b) is A'diag(C_ab)A: so many
         Gram matrices as C has different entries, O(n_rows r^2) each. Other columns are summed.
         """
-        A, B = self._images, self._right
-        (n_rows, r), (n_tasks, s) = A.shape, B.shape
+        A = self._images
+        B = self._right
+        (n_rows, r) = A.shape
+        (n_tasks, s) = B.shape
         K = sparse.csc_array(coupling)
         owners = np.repeat(np.arange(K.shape[1]), np.diff(K.indptr))
         # Column i of K belongs to row i, in losses of several classes; others may follow.
@@ -65,7 +67,10 @@ class TaskBlock(Block):
     """
 
     def __init__(self, features: Array, places: Columns, tasks: Columns, n_tasks: int) -> None:
-        self.features, self.places, self.tasks, self.n_tasks = features, places, tasks, n_tasks
+        self.features = features
+        self.places = places
+        self.tasks = tasks
+        self.n_tasks = n_tasks
         # The columns feature after feature, and where each feature begins among them.
         self._order = np.argsort(places, kind="stable")
         starts = np.searchsorted(places[self._order], np.arange(features.shape[0] + 1))
@@ -159,7 +164,8 @@ class TaskRidge:
     """
 
     def __init__(self, X: Array, weight: Array) -> None:
-        self._X, self._weight = X, weight
+        self._X = X
+        self._weight = weight
         self._rows = np.reshape(weight, (X.shape[0], -1)).max(axis=1)
         self._values, self._vectors = np.linalg.svd(
             np.sqrt(self._rows)[:, None] * X, full_matrices=False
@@ -173,7 +179,8 @@ class TaskRidge:
         self, is_left: bool, slope: Array, curvature: Array, own: Array, held: Array, amount: float
     ) -> Array:
         """Return the next factor of the side that is ``own``, with the other one ``held``."""
-        V, counts = np.reshape(slope, (self._X.shape[0], -1)), self._weight > 0.0
+        V = np.reshape(slope, (self._X.shape[0], -1))
+        counts = self._weight > 0.0
         most = float((curvature[counts] / self._weight[counts]).max())
         if not is_left:
             images = self._X @ held
@@ -238,7 +245,8 @@ class Tasks(MatrixDesign):
 
     def gather(self, columns: Columns) -> Block:
         features, places = np.unique(columns // self.n_tasks, return_inverse=True)
-        block, tasks = self.base.gather(features), columns % self.n_tasks
+        block = self.base.gather(features)
+        tasks = columns % self.n_tasks
         if not block.is_sparse:
             rows = np.ascontiguousarray(block.dense().T, dtype=np.float64)
             return TaskBlock(rows, places.ravel(), tasks, self.n_tasks)
@@ -258,7 +266,8 @@ class Tasks(MatrixDesign):
 
     def ridge_steps(self) -> Callable[[Array], TaskRidge] | None:
         """Return what makes them, where X is small enough to be decomposed."""
-        base, n_features = self.base, self.base.shape[1]
+        base = self.base
+        n_features = self.base.shape[1]
         small = min(base.shape) <= TUNING.few_columns and base.listable
         if not small or base.shape[0] * n_features > TUNING.column_entries:
             return None

@@ -101,7 +101,8 @@ class MatrixNorm(Parameters, Norm):
 
     def on(self, n_features: int, shape: Shape | None = None) -> Self:
         """Return the same norm for matrices of this shape; raise where that cannot be."""
-        name, known = type(self).__name__, agreed_shape(self, self.shape, shape)
+        name = type(self).__name__
+        known = agreed_shape(self, self.shape, shape)
         if known is None:
             raise ValueError(
                 f"{name} needs to know the shape of W: pass shape=(p, q), or a design that knows "
@@ -131,8 +132,10 @@ class MatrixNorm(Parameters, Norm):
         found = self.search(score_matrix(scores, shape))
         if not found.values.size or found.values[0] <= 0:
             return Atom(np.zeros(0, dtype=np.int64), np.zeros(0))
-        u, v = found.left[:, 0], found.right[:, 0]
-        rows, cols = np.flatnonzero(u), np.flatnonzero(v)
+        u = found.left[:, 0]
+        v = found.right[:, 0]
+        rows = np.flatnonzero(u)
+        cols = np.flatnonzero(v)
         columns = (rows[:, None] * shape[1] + cols[None, :]).reshape(-1)
         return Atom(columns.astype(np.int64), np.outer(u[rows], v[cols]).reshape(-1))
 

@@ -96,5 +96,6 @@ def over_tasks(norm: Norm, n_features: int, n_tasks: int) -> Norm:
     # All are listed: the weights are those of all of them.
     read = norm.on(n_features)
     of_features = read.partition(n_features).all_listed()
-    labels, n_groups = np.repeat(of_features.labels, n_tasks), of_features.n_groups
+    labels = np.repeat(of_features.labels, n_tasks)
+    n_groups = of_features.n_groups
     return read.replaced(groups=Partition(labels, n_groups, n_groups))

@@ -54,7 +54,8 @@ class SparseNorm(MatrixNorm):
 
     def _search(self, matrix: ScoreMatrix, count: int, accuracy: float, thorough: bool) -> Found:
         """The best sparse atoms found, with bounds."""
-        search, dense = self._sparse(matrix), self._dense(matrix, accuracy)
+        search = self._sparse(matrix)
+        dense = self._dense(matrix, accuracy)
         top = np.vstack([dense.left, dense.right])[: search.labels.size]
         X, values, upper = search.best(top, dense.upper, thorough)
         return _atoms(X[:, :count], values[:count], matrix, upper)
@@ -73,8 +74,10 @@ class SparseNorm(MatrixNorm):
 
 def _atoms(X: Array, values: Array, matrix: ScoreMatrix, upper: float) -> Found:
     """Return the columns of X, which are u or (u, v) / sqrt(2), as atoms."""
-    left, right = X[: matrix.shape[0]], X[-matrix.shape[1] :]
-    left, right = left / np.linalg.norm(left, axis=0), right / np.linalg.norm(right, axis=0)
+    left = X[: matrix.shape[0]]
+    right = X[-matrix.shape[1] :]
+    left = left / np.linalg.norm(left, axis=0)
+    right = right / np.linalg.norm(right, axis=0)
     return Found(left, right, values, float(values.max(initial=0.0)), upper)
 
 

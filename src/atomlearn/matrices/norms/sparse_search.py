@@ -61,7 +61,8 @@ class SparseSearch:
         upper = min(upper, self._bound(np.zeros(self.labels.size, dtype=np.bool_)))
         if thorough and upper > lower + SETTINGS.rounding * abs(lower):
             better, bound = self._branched(lower)
-            supports, upper = np.vstack([better, supports]), min(upper, bound)
+            supports = np.vstack([better, supports])
+            upper = min(upper, bound)
         X, values = self.on_supports(supports)
         return X, values, max(upper, float(values.max(initial=0.0)))
 
@@ -77,7 +78,8 @@ class SparseSearch:
         """Return all eigenvectors of positive value on these supports, best first."""
         values, vectors = np.linalg.eigh(self._blocks(supports))
         which, place = np.nonzero(values > SETTINGS.accuracy * max(values.max(initial=0.0), 0.0))
-        values, vectors = values[which, place], vectors[which, :, place]
+        values = values[which, place]
+        vectors = vectors[which, :, place]
         order = np.argsort(-values, kind="stable")
         X = np.zeros((self.labels.size, order.size))
         X[supports[which[order]].T, np.arange(order.size)] = vectors[order].T
@@ -130,7 +132,8 @@ class SparseSearch:
 
     def _starts(self, top: Array) -> Indices:
         """Return the best supports of eigenvectors, of the largest discs, and of random vectors."""
-        count, n = SETTINGS.starts, self.labels.size
+        count = SETTINGS.starts
+        n = self.labels.size
         best = np.argsort(-self._discs(), kind="stable")[:count]
         discs = np.abs(self.A[:, best])
         # The center is always kept, then the indices that are nearest to it, then those to them.
@@ -174,7 +177,8 @@ class SparseSearch:
         energy = np.diag(squares) + self._sums(squares)
         sums = []
         for part, limit in enumerate(self.limits):
-            own, kept = self.labels == part, keep & (self.labels == part)
+            own = self.labels == part
+            kept = keep & (self.labels == part)
             rest = np.sort(energy[own & ~kept])[::-1][: limit - int(kept.sum())]
             sums.append(float(energy[kept].sum() + rest.sum()))
         return min(float(self._discs().max()), math.sqrt(min(sums)))
@@ -194,9 +198,12 @@ class SparseSearch:
         Returns supports of a value above this one, and a bound on all values: where it ends, the
         best value, else that of the nodes that are left after ``branch_nodes``, or at the deadline.
         """
-        size, limits, tie = self.labels.size, np.array(self.limits), itertools.count()
+        size = self.labels.size
+        limits = np.array(self.limits)
+        tie = itertools.count()
         better = np.zeros((0, int(limits.sum())), dtype=np.int64)
-        alive, keep = np.ones(size, dtype=np.bool_), np.zeros(size, dtype=np.bool_)
+        alive = np.ones(size, dtype=np.bool_)
+        keep = np.zeros(size, dtype=np.bool_)
         bound, x = self._inside(alive, keep)
         queue = [(-bound, next(tie), alive, keep, x)]
         small = size <= SETTINGS.branch_side * limits.size
@@ -208,13 +215,16 @@ class SparseSearch:
             support = self.supports((x + 2.0 * keep)[:, None])
             reached = float(self._tops(support)[0][0])
             if reached > value:
-                value, better = reached, support
+                value = reached
+                better = support
             undecided = np.bincount(self.labels[alive], minlength=limits.size) > limits
             weights = np.where(alive & ~keep & undecided[self.labels], x, -1.0)
             chosen = int(weights.argmax())
             for kept in (True, False) if weights[chosen] >= 0.0 else ():
-                fewer, more = alive.copy(), keep.copy()
-                fewer[chosen], more[chosen] = kept, kept
+                fewer = alive.copy()
+                more = keep.copy()
+                fewer[chosen] = kept
+                more[chosen] = kept
                 full = np.bincount(self.labels[more], minlength=limits.size) == limits
                 fewer &= more | ~full[self.labels]
                 bound, x = self._inside(fewer, more)

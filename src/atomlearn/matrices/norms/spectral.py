@@ -51,10 +51,14 @@ def lanczos(
     """Return the triplets by Golub-Kahan-Lanczos; see ``top_singular``."""
     p, q = matrix.shape
     steps = min(p, q, max_steps)
-    U, V = np.empty((p, SETTINGS.look), order="F"), np.empty((q, SETTINGS.look), order="F")
+    U = np.empty((p, SETTINGS.look), order="F")
+    V = np.empty((q, SETTINGS.look), order="F")
     start = _random_start(matrix)
     V[:, 0] = start / np.linalg.norm(start)
-    alpha, beta, k, look = np.zeros(steps), np.zeros(steps), 0, SETTINGS.look
+    alpha = np.zeros(steps)
+    beta = np.zeros(steps)
+    k = 0
+    look = SETTINGS.look
     while True:
         if k + 1 == U.shape[1]:
             U, V = (np.asfortranarray(np.hstack([basis, basis])) for basis in (U, V))
@@ -73,7 +77,8 @@ def lanczos(
         settled = beta[k - 1] * np.abs(P[-1, :count]).max() <= 0.01 * lower
         if ended or k == steps or (settled and upper <= (1 + accuracy) * lower):
             break
-    left, right = U[:, :k] @ P[:, :count], V[:, :k] @ Q[:count].T
+    left = U[:, :k] @ P[:, :count]
+    right = V[:, :k] @ Q[:count].T
     return Found(left, right, sigma[:count], lower, upper * (1 + SETTINGS.rounding))
 
 
@@ -101,7 +106,8 @@ def _upper_bound(sigma: Array, couplings: Array, n: int) -> float:
     largest = float(sigma[0]) ** 2
     # In units of the largest Ritz value, and in logarithms: x is largest (1 + exp(above)).
     goal = float(np.log(couplings / largest).sum()) + math.log(math.sqrt(n) / SETTINGS.failure)
-    gaps, most = 1.0 - sigma * sigma / largest, min(goal / sigma.size, 700.0)
+    gaps = 1.0 - sigma * sigma / largest
+    most = min(goal / sigma.size, 700.0)
 
     def excess(above: float) -> float:
         return float(np.log(gaps + math.exp(above)).sum()) - goal
@@ -196,7 +202,8 @@ class TraceNorm(SpectralNorm):
 
         [Lewis, Sendov 2001; Ding et al. 2018]
         """
-        (p, q), share = W.shape, {"penalized": 1.0, "squared": 0.5, "constrained": 2.0}[form]
+        (p, q) = W.shape
+        share = {"penalized": 1.0, "squared": 0.5, "constrained": 2.0}[form]
         both = np.block([[np.zeros((p, p)), W], [W.T, np.zeros((q, q))]])
         values, vectors = np.linalg.eigh(both)
         inner = self.of_values.prox_point(values, share * amount, form)
@@ -252,7 +259,8 @@ class PSD(SpectralNorm):
 
     def _search(self, matrix: ScoreMatrix, count: int, accuracy: float, thorough: bool) -> Found:
         """The largest eigenpairs with positive eigenvalues."""
-        n, symmetric = matrix.shape[0], symmetric_part(matrix)
+        n = matrix.shape[0]
+        symmetric = symmetric_part(matrix)
         if n * n <= SETTINGS.decomposed_entries:
             values, U = np.linalg.eigh(symmetric.dense())
             upper = float(values[-1])
@@ -295,15 +303,18 @@ def _derivative(values: Array, inner: ProxPoint, left: Array, right: Array) -> P
     The pair u_i u_j' + u_j u_i' moves by (g_i - g_j) / (l_i - l_j), the mean slope where l_i = l_j.
     """
     jacobian = inner.jacobian()
-    images, slopes = inner.point, jacobian.diagonal
+    images = inner.point
+    slopes = jacobian.diagonal
     own, turns = np.linalg.eigh(jacobian.dense())
     i, j = np.triu_indices(values.size, 1)
     difference = values[i] - values[j]
     tie = np.abs(difference) <= 1e-12 * np.abs(values).max(initial=0.0)
     mean = 0.5 * (slopes[i] + slopes[j])
     quotients = np.where(tie, mean, (images[i] - images[j]) / np.where(tie, 1.0, difference))
-    turning, moving = own > 1e-15, quotients > 1e-15
-    i, j = i[moving], j[moving]
+    turning = own > 1e-15
+    moving = quotients > 1e-15
+    i = i[moving]
+    j = j[moving]
     pairs = np.einsum("am,bm->abm", left[:, i], right[:, j])
     pairs += np.einsum("am,bm->abm", left[:, j], right[:, i])
     alone = np.einsum("ai,im,bi->abm", left, turns[:, turning], right)

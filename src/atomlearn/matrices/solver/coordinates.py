@@ -175,7 +175,8 @@ class Entrywise(Coordinates):
         return replace(self, columns=union, x=padded)
 
     def searched(self, at: TermPricing) -> Searched:
-        norm, n_columns = self.term.norm, at.scores.n_columns
+        norm = self.term.norm
+        n_columns = at.scores.n_columns
         # A share of all entries at least: passes are dearer than idle columns.
         best = norm.best_columns(at.scores, max(at.columns, 4 * self.x.size, n_columns // 100))
         threshold = at.multiplier * self.term.factor * norm.thresholds(self.x, best, n_columns)

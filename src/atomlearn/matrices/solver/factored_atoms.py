@@ -147,7 +147,8 @@ def warm_factors(
     kept = np.flatnonzero(factored.weights > 0)
     shares = atoms.term.factor * factored.weights[kept]
     atoms = replace(atoms, left=factored.left[:, kept], right=factored.right[:, kept])
-    regularizer, total = problem.regularizer, float(shares.sum())
+    regularizer = problem.regularizer
+    total = float(shares.sum())
     if regularizer.form == "constrained" and total > regularizer.amount:
         shares = shares * (regularizer.amount / total)
     return atoms, shares, intercept

@@ -109,7 +109,8 @@ class MatrixGeneration(Solver):
         Where the last pass of that fit is known, this one begins with a re-fit over what it found:
         the scores at a point do not depend on the level, so that costs no pass.
         """
-        terms, intercept = begun(problem), 0.0 if warm is None else warm.intercept
+        terms = begun(problem)
+        intercept = 0.0 if warm is None else warm.intercept
         parts = () if warm is None or warm.matrix_parts is None else warm.matrix_parts
         parts = parts if len(parts) == len(terms) else ()
         if parts:
@@ -117,7 +118,8 @@ class MatrixGeneration(Solver):
         gauge = sum(term.gauge for term in terms)
         if problem.regularizer.form == "constrained" and gauge > problem.regularizer.amount:
             share = problem.regularizer.amount / gauge
-            terms, gauge = [replace(term, x=share * term.x) for term in terms], share * gauge
+            terms = [replace(term, x=share * term.x) for term in terms]
+            gauge = share * gauge
         linear = SideBySide([term.block() for term in terms]).dot(_values(terms))
         ahead = [part.ahead for part in parts if part.ahead is not None]
         if len(ahead) < len(terms):
@@ -144,7 +146,8 @@ class MatrixGeneration(Solver):
         """Return the state of a checkpoint, priced anew: one pass."""
         parts = []
         for number, term in enumerate(problem.regularizer.norm.terms()):
-            left, weights = arrays.get(f"left{number}"), arrays[f"weights{number}"]
+            left = arrays.get(f"left{number}")
+            weights = arrays[f"weights{number}"]
             if left is None:
                 columns = arrays[f"columns{number}"]
                 part = MatrixPart(term.norm, term.factor, 0.0, columns=columns, weights=weights)

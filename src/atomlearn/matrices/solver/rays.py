@@ -80,7 +80,8 @@ class Rays(Coordinates):
         norm: Any = self.term.norm
         rows = np.flatnonzero(self.left.any(axis=1))
         cols = np.flatnonzero(self.right.any(axis=1))
-        left, right = np.eye(self.left.shape[0])[:, rows], np.eye(self.right.shape[0])[:, cols]
+        left = np.eye(self.left.shape[0])[:, rows]
+        right = np.eye(self.right.shape[0])[:, cols]
         some = unwrapped(self.design).span(left, right).transpose_dot(v)
         Z = dense_matrix(some.reshape(rows.size, cols.size))
         found: Found = norm.search_near(Z, self.left[rows], self.right[cols])

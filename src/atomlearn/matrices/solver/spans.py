@@ -77,11 +77,13 @@ class Span(Coordinates):
 
     def expanded(self, wanting: tuple[Array, Array]) -> Self:
         """Return the span with more columns on either side, S padded with zeros."""
-        left, right = joined_bases(self.left, wanting[0]), joined_bases(self.right, wanting[1])
+        left = joined_bases(self.left, wanting[0])
+        right = joined_bases(self.right, wanting[1])
         return self._padded(left, right)
 
     def _padded(self, left: Array, right: Array) -> Self:
-        S, core = np.zeros((left.shape[1], right.shape[1])), self.core
+        S = np.zeros((left.shape[1], right.shape[1]))
+        core = self.core
         S[: core.shape[0], : core.shape[1]] = core
         before = self.left, self.right
         return replace(self, left=left, right=right, x=S.reshape(-1), before=before)
@@ -136,7 +138,8 @@ class Span(Coordinates):
         steps = unwrapped(self.design).ridge_steps()(problem.weight)
         price = problem.regularizer.amount * self.term.factor
         root = np.sqrt(np.diag(self.core))
-        left, right = self.left * root, self.right * root
+        left = self.left * root
+        right = self.right * root
         others = linear - steps.predictions(left, right)
 
         def objective(left: Array, right: Array, linear: Array) -> float:
@@ -157,7 +160,10 @@ class Span(Coordinates):
                 trial += others
                 value = objective(turned_left, turned_right, trial)
                 if value < after:
-                    left, right, linear, after = turned_left, turned_right, trial, value
+                    left = turned_left
+                    right = turned_right
+                    linear = trial
+                    after = value
             left, right = _balanced(left, right)
             after = objective(left, right, linear)
             rank = left.shape[1]
@@ -171,7 +177,8 @@ class Span(Coordinates):
         span = self.compressed()
         values = np.diag(span.core).copy()
         factored = Factored(span.left, values, span.right)
-        norm, factor = self.matrix_norm, self.term.factor
+        norm = self.matrix_norm
+        factor = self.term.factor
         gauge = factor * float(values.sum())
         return MatrixPart(norm, factor, gauge, factored, tensor=norm.tensor, mode=norm.mode)
 

@@ -75,7 +75,8 @@ class Workplace:
             same = content["fingerprint"] == self.fingerprint
             same = same and content["crc32"] == digest(state)
         except (OSError, ValueError, KeyError, TypeError):
-            same, state = False, {}
+            same = False
+            state = {}
         if same:
             self.state, self.resumed = state, bool(state)
             return

@@ -85,7 +85,8 @@ def convert(
     Rows become columns by two passes over temporary files of the size of the store; the source
     itself is read once. Sources that have columns are copied in pieces.
     """
-    file, folder = Path(source), Path(out)
+    file = Path(source)
+    folder = Path(out)
     _check(file, folder, dtype, memory)
     form = format_of(file)
     status = file.stat()

@@ -35,7 +35,9 @@ class Transposition:
     """
 
     def __init__(self, work: Workplace, source: RowSource, kind: str, memory: int) -> None:
-        self.work, self.source, self.kind = work, source, kind
+        self.work = work
+        self.source = source
+        self.kind = kind
         self.limit = max(memory // PIECES, 1)
         self.rows = work.state.get("rows", {"position": 0, "n": 0, "width": 0, "blocks": []})
 
@@ -51,7 +53,8 @@ class Transposition:
         if self.work.state.get("all_rows"):
             return
         pieces: list[RowPiece] = []
-        held, first = 0, self.n_samples
+        held = 0
+        first = self.n_samples
         for piece in self.source.pieces(int(self.rows["position"]), max(self.limit // 4, 1)):
             X = self._encoded(piece.X, first)
             first += X.shape[0]
@@ -59,7 +62,8 @@ class Transposition:
             held += 3 * X.data.nbytes if is_sparse(X) else X.nbytes
             if held >= self.limit:
                 self._spill(pieces)
-                pieces, held = [], 0
+                pieces = []
+                held = 0
         if pieces:
             self._spill(pieces)
         self.work.commit(all_rows=True)
@@ -77,7 +81,8 @@ class Transposition:
 
     def _spill(self, pieces: list[RowPiece]) -> None:
         """Write one block and put it on record."""
-        rows, parts = self.rows, [piece.X for piece in pieces]
+        rows = self.rows
+        parts = [piece.X for piece in pieces]
         block = stacked(parts, "csc")
         n_rows, width = block.shape
         if is_sparse(block):
@@ -89,7 +94,8 @@ class Transposition:
         if pieces[0].y is not None:
             self._write("y", np.concatenate([piece.y for piece in pieces if piece.y is not None]))
         rows["blocks"] = [*rows["blocks"], n_rows]
-        rows["width"], rows["n"] = max(int(rows["width"]), width), self.n_samples + n_rows
+        rows["width"] = max(int(rows["width"]), width)
+        rows["n"] = self.n_samples + n_rows
         rows["position"] = pieces[-1].position
         sync_folder(self.work.spill("").parent)
         self.work.commit(rows=rows)
@@ -145,7 +151,8 @@ class Transposition:
     def write_sparse(self, writer: StoreWriter, starts: NDArray[np.int64], dropped: int) -> None:
         """Append all columns, a bucket at a time."""
         limit = max(1, self.limit // 16)
-        edges, last = [0], starts.size - 1
+        edges = [0]
+        last = starts.size - 1
         while edges[-1] < last:
             end = int(np.searchsorted(starts, starts[edges[-1]] + limit, side="right")) - 1
             edges.append(max(end, edges[-1] + 1))

@@ -28,7 +28,10 @@ class StoreWriter:
     """
 
     def __init__(self, work: Workplace, n_samples: int, kind: str, sparse: bool) -> None:
-        self.work, self.n_samples, self.kind, self.sparse = work, n_samples, kind, sparse
+        self.work = work
+        self.n_samples = n_samples
+        self.kind = kind
+        self.sparse = sparse
         self.row_dtype = np.dtype(np.int32 if n_samples < 2**31 else np.int64)
         self._files = [work.folder / name for name in (store.VALUES, store.ROWS)[: 1 + sparse]]
         for file in self._files:
@@ -68,7 +71,8 @@ class StoreWriter:
     def entries(self, values: NDArray[Any], rows: NDArray[Any], starts: NDArray[np.int64]) -> None:
         """Append columns given by their entries; starts (m + 1,) counts from 0."""
         wanted = max(1, READING.chunk_bytes // (values.itemsize + self.row_dtype.itemsize))
-        first, n_columns = 0, starts.size - 1
+        first = 0
+        n_columns = starts.size - 1
         self._notes.append(np.diff(starts))
         while first < n_columns:
             end = int(np.searchsorted(starts, starts[first] + wanted, side="right")) - 1

@@ -34,7 +34,8 @@ class DenseTensor(HeldTensor):
         # Gradients with respect to X would keep every product in memory.
         self.sample = X.detach() if hasattr(X, "detach") else X
         self.shape = int(X.shape[0]), int(X.shape[1])
-        self.dtype, self.nonzeros = dtype_of(X), self.shape[0] * self.shape[1]
+        self.dtype = dtype_of(X)
+        self.nonzeros = self.shape[0] * self.shape[1]
 
     def exact(self, v: Array, columns: Columns | None, squared: bool = False) -> Array:
         xp = namespace(self.sample)

@@ -15,7 +15,8 @@ def host_sparse(X: Any) -> Any | None:
     check_layout(X)
     if X.device.type != "cpu" or len(X.shape) != 2:
         return None
-    kind, shape = _layout(X), (int(X.shape[0]), int(X.shape[1]))
+    kind = _layout(X)
+    shape = (int(X.shape[0]), int(X.shape[1]))
     try:
         if kind == "coo":
             X = _checked(X.detach())
@@ -24,7 +25,9 @@ def host_sparse(X: Any) -> Any | None:
     except TypeError:
         return None  # Of a type that NumPy does not have.
     array = sp.csr_array(shape) if kind == "csr" else sp.csc_array(shape)
-    array.data, array.indices, array.indptr = values, indices, starts
+    array.data = values
+    array.indices = indices
+    array.indptr = starts
     return array
 
 
@@ -53,7 +56,9 @@ def _parts(X: Any) -> tuple[Any, Any, Any]:
 
 def by_columns(X: Any) -> tuple[Any, Any, Any]:
     """Return values, rows and starts of compressed columns, rows increasing, none twice."""
-    torch, kind, X = torch_module(), _layout(X), _checked(X)
+    torch = torch_module()
+    kind = _layout(X)
+    X = _checked(X)
     starts, rows, values = _parts((X.coalesce() if kind == "coo" else X).to_sparse_csc())
     if kind == "csc":
         return values, rows, starts

@@ -101,7 +101,8 @@ class OnDevice(Design):
         self.is_sparse = tensor.is_sparse
         self.precision = str(tensor.dtype) if precision == "auto" else precision
         self._lengths: Any = None  # ||x_j||, on the device
-        self.shape, self.dtype = self.tensor.shape, self.tensor.dtype
+        self.shape = self.tensor.shape
+        self.dtype = self.tensor.dtype
         if tensor is not X:
             _check_double(X)
             refuse_not_finite(self)
@@ -141,7 +142,8 @@ class OnDevice(Design):
     def candidates(self, single: tuple[Any, Any], count: int) -> Columns:
         """Return the columns that may be among the ``count`` best, by ``single_scores``."""
         xp = namespace(single[0])
-        magnitude, error = xp.abs(single[0]), single[1]
+        magnitude = xp.abs(single[0])
+        error = single[1]
         # At least ``count`` columns reach this; one that cannot reach it is not among the best.
         bar = kth_largest(magnitude - error, count)
         return np.array(to_host(xp.nonzero(magnitude + error >= bar)[0]), dtype=np.int64)
@@ -254,7 +256,8 @@ def refuse_foreign(X: Any) -> Any:
 
 def _check_double(X: Any) -> None:
     """Refuse devices without float64 sums, which every certificate needs."""
-    xp, device = namespace(X), device_of(X)
+    xp = namespace(X)
+    device = device_of(X)
     try:
         made = str(xp.zeros(1, dtype=xp.float64, device=device).dtype)
     except (TypeError, RuntimeError, ValueError) as error:

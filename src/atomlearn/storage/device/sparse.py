@@ -34,7 +34,9 @@ class SparseTensor(HeldTensor):
 
     def __init__(self, values: Any, rows: Any, starts: Any, shape: tuple[int, int]) -> None:
         self.shape, self.dtype = shape, dtype_of(values)
-        self.sample, self._rows, self._starts = values, rows, starts
+        self.sample = values
+        self._rows = rows
+        self._starts = starts
         # Of the processor too, which cuts columns into pieces.
         self._begins = np.array(to_host(starts), dtype=np.int64)
         self.nonzeros = int(self._begins[-1])
@@ -91,8 +93,10 @@ class SparseTensor(HeldTensor):
         )
 
     def columns(self, lo: int, hi: int) -> Any:
-        torch, width = torch_module(), hi - lo
-        begin, end = int(self._begins[lo]), int(self._begins[hi])
+        torch = torch_module()
+        width = hi - lo
+        begin = int(self._begins[lo])
+        end = int(self._begins[hi])
         device = self.sample.device
         lengths = self._starts[lo : hi + 1].diff()
         owners = torch.repeat_interleave(
@@ -124,7 +128,8 @@ class SparseTensor(HeldTensor):
         lengths = self._begins[columns + 1] - first
         ends = np.cumsum(lengths)
         total = int(ends[-1]) if ends.size else 0
-        offsets, counts = self._to_device(first - (ends - lengths)), self._to_device(lengths)
+        offsets = self._to_device(first - (ends - lengths))
+        counts = self._to_device(lengths)
         places = torch.repeat_interleave(offsets, counts, output_size=total)
         return places + torch.arange(total, device=places.device), lengths
 

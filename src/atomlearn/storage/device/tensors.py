@@ -40,7 +40,8 @@ class Budget:
 BUDGET = Budget()
 
 #: What both factors of a product lose together to tf32 (10 bits kept) and to bfloat16 (7 bits).
-TF32, BFLOAT16 = 2.0**-9, 2.0**-6
+TF32 = 2.0**-9
+BFLOAT16 = 2.0**-6
 #: What the names of PyTorch's settings mean; any other is taken for the coarsest.
 _CUTS = {"highest": 0.0, "ieee": 0.0, "none": 0.0, "high": TF32, "tf32": TF32}
 
@@ -157,7 +158,8 @@ def as_written(tensor: Any) -> AbstractContextManager[Any]:
 
 def kth_largest(values: Any, k: int) -> float:
     """Return the k-th largest of a one-dimensional tensor of at least k entries."""
-    xp, place = namespace(values), values.shape[0] - k
+    xp = namespace(values)
+    place = values.shape[0] - k
     if xp is np:
         return float(np.partition(values, place)[place])
     if "torch" in xp.__name__:

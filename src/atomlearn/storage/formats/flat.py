@@ -41,7 +41,9 @@ class DenseLines:
         dtype: np.dtype[Any],
         read: Callable[[int, int], NDArray[Any]],
     ) -> None:
-        self.shape, self.dtype, self._read = shape, dtype, read
+        self.shape = shape
+        self.dtype = dtype
+        self._read = read
 
     def part(self, start: int, stop: int) -> NDArray[Any]:
         """Return lines as rows of an array."""
@@ -74,15 +76,19 @@ class SparseLines:
                 f"{path} is a broken sparse matrix of shape {shape}: {data.size} values, {stored} "
                 f"indices ({indices.dtype}) and {indptr.size} pointers ({indptr.dtype}) from 0 on"
             )
-        self.path, self.data, self.indices = path, data, indices
+        self.path = path
+        self.data = data
+        self.indices = indices
         self.indptr = indptr.astype(np.int64)
-        self.shape, self.dtype = shape, data.dtype
+        self.shape = shape
+        self.dtype = data.dtype
         self._all_one = data.size == 1 and stored != 1
 
     def part(self, start: int, stop: int) -> Any:
         """Return lines as rows of a CSR array."""
         pointers = self.indptr[start : stop + 1]
-        begin, end = int(pointers[0]), int(pointers[-1])
+        begin = int(pointers[0])
+        end = int(pointers[-1])
         indices = self.indices.read(begin, end).astype(np.int64)
         if self._all_one:
             data = self.data.read(0, 1).repeat(indices.size)
@@ -96,7 +102,8 @@ class SparseLines:
         return part
 
     def cuts(self, first: int, piece_bytes: int) -> NDArray[np.int64]:
-        wanted, last = max(1, piece_bytes // 32), self.shape[0]
+        wanted = max(1, piece_bytes // 32)
+        last = self.shape[0]
         edges = [first]
         while edges[-1] < last:
             begin = self.indptr[edges[-1]]
@@ -112,7 +119,8 @@ class RowsOfFile(RowSource):
     """A matrix stored by rows; positions are rows."""
 
     def __init__(self, lines: Lines, names: Names, y: NDArray[Any] | None) -> None:
-        self._lines, self.y = lines, y
+        self._lines = lines
+        self.y = y
         self.about = About(names, lines.sparse, lines.dtype)
 
     def pieces(self, position: int, piece_bytes: int) -> Iterator[RowPiece]:
@@ -124,7 +132,8 @@ class ColumnsOfFile(ColumnSource):
     """A matrix stored by columns."""
 
     def __init__(self, lines: Lines, names: Names, y: NDArray[Any] | None) -> None:
-        self._lines, self.y = lines, y
+        self._lines = lines
+        self.y = y
         self.shape = lines.shape[::-1]
         self.about = About(names, lines.sparse, lines.dtype)
 

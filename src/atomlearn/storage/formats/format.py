@@ -229,7 +229,8 @@ def _tidy(table: DataTable, path: Path, missing: bool) -> DataTable:
     """
     if isinstance(table.X, Design):
         return table
-    X, y = finite_matrix(table.X, path, missing), table.y
+    X = finite_matrix(table.X, path, missing)
+    y = table.y
     return replace(
         table, X=X, y=None if y is None else tidy_target(y, f"the target of {path}", missing)
     )

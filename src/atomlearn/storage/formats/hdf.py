@@ -17,7 +17,8 @@ from atomlearn.storage.formats.messages import require_name
 from atomlearn.storage.formats.numpy_files import target_from_file
 from atomlearn.storage.formats.table import Observations, Request
 
-SIGNATURE, HEAP = b"\x89HDF\r\n\x1a\n", b"GCOL"
+SIGNATURE = b"\x89HDF\r\n\x1a\n"
+HEAP = b"GCOL"
 
 
 def check_heaps(path: Path) -> None:
@@ -29,7 +30,8 @@ def check_heaps(path: Path) -> None:
         at = max(held.find(SIGNATURE), 0) + len(SIGNATURE)
         known = held[at : at + 8]
         width = known[6 if known[:1] in (b"\0", b"\1") else 2] if len(known) == 8 else 8
-        place, head = held.find(HEAP), 8 + width
+        place = held.find(HEAP)
+        head = 8 + width
         while place >= 0:
             end = place + int.from_bytes(held[place + 8 : place + head], "little")
             at = place + _aligned(head)
@@ -90,8 +92,11 @@ def content(dataset: Any, path: Path, start: int = 0, stop: int | None = None) -
     """
     h5py = imported("h5py", "h5ad", path)
     with understood(path, _KIND):
-        shape, dtype, what = dataset.shape, dataset.dtype, repr(dataset.name)
-        stored, chunk = dataset.id.get_storage_size(), math.prod(dataset.chunks or (0,))
+        shape = dataset.shape
+        dtype = dataset.dtype
+        what = repr(dataset.name)
+        stored = dataset.id.get_storage_size()
+        chunk = math.prod(dataset.chunks or (0,))
         is_text = h5py.check_string_dtype(dtype) is not None
         if shape is None or (dtype.kind not in "biufS" and not is_text):
             raise ValueError(f"{what} holds {dtype}; expected numbers or text")
@@ -107,7 +112,8 @@ class _Vector:
     """A vector of numbers in an HDF5 file, read by ranges."""
 
     def __init__(self, dataset: Any, path: Path) -> None:
-        self._dataset, self._path = dataset, path
+        self._dataset = dataset
+        self._path = path
         self.dtype, self.size = dataset.dtype, int(dataset.size)
         if dataset.ndim != 1 or self.dtype.kind not in "biuf":
             raise ValueError(f"{dataset.name} of {path} must be a vector of numbers")
@@ -121,7 +127,8 @@ def open_h5ad(path: Path, request: Request) -> Stored:
 
     The target is a column of obs, or another .npy file.
     """
-    target, file = request.target, opened(path)
+    target = request.target
+    file = opened(path)
     X, names = _asked(file, request.layer, path)
     y = None
     if target is not None and target.endswith(".npy"):
@@ -220,13 +227,15 @@ def observations(path: Path, file: Any = None) -> Observations:
 
 def _cells(obs: Any, name: str, path: Path) -> NDArray[Any]:
     """Return a column of obs: numbers, or text, such as the labels of a categorical."""
-    column, labels = member_of(obs, name, path), None
+    column = member_of(obs, name, path)
+    labels = None
     gaps: Any = False
     if is_group(column) and "mask" in column:
         gaps = content(member_of(column, "mask", path), path).astype(bool)
         column = member_of(column, "values", path)
     elif is_group(column):
-        labels, column = member_of(column, "categories", path), member_of(column, "codes", path)
+        labels = member_of(column, "categories", path)
+        column = member_of(column, "codes", path)
     elif "__categories" in obs and name in member_of(obs, "__categories", path):  # of anndata 0.7
         labels = member_of(member_of(obs, "__categories", path), name, path)
     values = content(column, path)

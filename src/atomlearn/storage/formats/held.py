@@ -162,7 +162,9 @@ class _Cap:
     """How many blocks of all threads are in ``capped``, and the limit before the first of them."""
 
     def __init__(self) -> None:
-        self.lock, self.blocks, self.before = threading.Lock(), 0, (0, 0)
+        self.lock = threading.Lock()
+        self.blocks = 0
+        self.before = (0, 0)
 
 
 _CAP = _Cap()

@@ -44,7 +44,8 @@ def write_plink(
 
     Alleles are written as 1 (the one counted) and 2; unknown phenotypes (NaN, or none given) as -9.
     """
-    file, (n_samples, n_features) = Path(path), X.shape
+    file = Path(path)
+    (n_samples, n_features) = X.shape
     names = [f"v{j}" for j in range(n_features)] if names is None else names
     samples = [f"s{i}" for i in range(n_samples)] if samples is None else samples
     chromosomes = [1] * n_features if chromosomes is None else chromosomes
@@ -79,8 +80,10 @@ def bed_of(path: Path) -> Path:
         reader = pgenlib.PgenReader(str(path).encode())
     except RuntimeError as error:
         raise ValueError(f"{path} is not a readable .pgen file: {error}") from error
-    n_samples, n_variants = int(reader.get_raw_sample_ct()), int(reader.get_variant_ct())
-    variants, samples = _variants(path), _samples(path)
+    n_samples = int(reader.get_raw_sample_ct())
+    n_variants = int(reader.get_variant_ct())
+    variants = _variants(path)
+    samples = _samples(path)
     if len(variants) != n_variants or len(samples) != n_samples:
         raise ValueError(
             f"{path} has {n_samples} samples and {n_variants} variants, and its .psam and .pvar "

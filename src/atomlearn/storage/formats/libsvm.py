@@ -40,7 +40,8 @@ def read_libsvm(path: Path, request: Request) -> DataTable:
             "it data in the format it was fitted to"
         )
     X, labels = LibsvmRows(path, request).whole()
-    lowest, n_columns = int(X.indices.min()), X.shape[1]
+    lowest = int(X.indices.min())
+    n_columns = X.shape[1]
     first = int(lowest > 0) if schema is None else schema.first_index
     n_features = n_columns - first if schema is None else schema.n_features
     if lowest < first or n_columns > n_features + first:
@@ -62,7 +63,8 @@ class LibsvmRows(RowSource):
                 f"{path} is a libsvm file, whose only target is the first number of each line; "
                 f"received target {request.target!r}. Leave the target out"
             )
-        self.path, self._is_known = path, request.schema is not None
+        self.path = path
+        self._is_known = request.schema is not None
         self.about = About(None, True, np.dtype(np.float64), drops_first=True)
 
     def pieces(self, position: int, piece_bytes: int) -> Iterator[RowPiece]:
@@ -71,7 +73,8 @@ class LibsvmRows(RowSource):
 
         remedy = "; expected lines of 'label index:value index:value ...' with ascending indices"
         size = max(min(piece_bytes, LIMITS.piece_bytes) // LIMITS.copies, 1)
-        start, entries = position, 0
+        start = position
+        entries = 0
         with open_bytes(self.path) as stream:
             stream.seek(start)
             while text := whole_lines(stream, size, self.path):

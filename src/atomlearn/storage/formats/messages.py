@@ -29,7 +29,8 @@ def spread(given: Sequence[str], header: Sequence[str]) -> tuple[str, ...]:
 
     A name that is a column as it stands is taken so, commas and all.
     """
-    known, found = set(header), dict[str, None]()
+    known = set(header)
+    found = dict[str, None]()
     for text in given:
         parts = [text] if text in known else [part.strip() for part in text.split(",")]
         for part in filter(None, parts):

@@ -34,7 +34,9 @@ def read_npy(path: Path, request: Request) -> DataTable:
     The target is ``last`` or the number of a column (counting from 0), or another .npy file;
     without one, all columns are features.
     """
-    X, y, target = load_npy(path), None, request.target
+    X = load_npy(path)
+    y = None
+    target = request.target
     if X.ndim != 2 or 0 in X.shape:
         raise ValueError(f"{path} has shape {X.shape}; expected (n_samples, n_columns), none empty")
     column = _npy_column(target, X.shape[1])
@@ -66,7 +68,8 @@ def stored_names(arrays: Arrays, n_features: int) -> tuple[str, ...] | None:
 
 def stored_target(arrays: Arrays, request: Request, path: Path) -> NDArray[Any] | None:
     """Return the target under its key, by default ``y``; class names where ``classes`` has them."""
-    name, missing = request.target, request.missing
+    name = request.target
+    missing = request.missing
     if name is None:
         if "y" not in arrays:
             return None

@@ -39,7 +39,8 @@ def record(kind: Any, value: object, place: str = "", own: Readers = MappingProx
 
 def _value(place: str, value: object, kind: Any, own: Readers) -> Any:
     """Return a value of an annotated kind, as a record keeps it."""
-    origin, kinds = get_origin(kind), get_args(kind)
+    origin = get_origin(kind)
+    kinds = get_args(kind)
     if kind in own:
         return own[kind](place, value)
     if origin is np.ndarray:

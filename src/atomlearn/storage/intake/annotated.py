@@ -36,16 +36,19 @@ def of_anndata(data: Any, layer: str | None) -> tuple[DataTable, Observations]:
     """Return the matrix of an AnnData object, and its rows."""
     data = data.to_memory() if data.isbacked else data
     layers = (*data.layers, *(["raw"] if data.raw is not None else []))
-    X, names = data.X, data.var_names
+    X = data.X
+    names = data.var_names
     if layer not in (None, "X"):
         require_name(layer, layers, "the AnnData object has no layer")
         if layer in data.layers:
             X = data.layers[layer]
         else:
-            X, names = data.raw.X, data.raw.var_names
+            X = data.raw.X
+            names = data.raw.var_names
     if X is None:
         raise ValueError(f"X of the AnnData object is empty; give layer=, one of {listing(layers)}")
-    where, obs = Path("the AnnData object"), frame_of(data.obs, Path("obs"))
+    where = Path("the AnnData object")
+    obs = frame_of(data.obs, Path("obs"))
     schema = Schema(X.shape[1], tuple(map(str, names)))
     table = DataTable(finite_matrix(X, where, missing=True), None, schema, None, str(where))
     labels = {name for name in obs.header if data.obs[name].dtype.name == "category"}
@@ -64,7 +67,8 @@ def annotated(
     In the request that comes back lists of names are spread out, and rows of one donor belong
     together where none is named.
     """
-    path, n_rows = Path(table.source), table.X.shape[0]
+    path = Path(table.source)
+    n_rows = table.X.shape[0]
     if len(rows.names) != n_rows:
         raise ValueError(f"{path} has {n_rows} rows of X, and {len(rows.names)} in obs")
     names, told = distinct_names([table.schema.name(j) for j in range(table.X.shape[1])])
@@ -101,7 +105,8 @@ def annotated(
     if by:
         roles = {*named.values(), owner, *by}
         X, frame, ids = _pooled(table.X, frame, by, roles, origin["values"], notes)
-        table, origin = replace(table, X=X), origin | {"pseudobulk": ",".join(by)}
+        table = replace(table, X=X)
+        origin = origin | {"pseudobulk": ",".join(by)}
     elif kind.startswith("raw counts"):
         notes[-1] += (
             ". They are used as they are: cells of more counts have larger values in every column. "
@@ -156,7 +161,8 @@ def _pooled(
         totals = sums.sum(axis=1, keepdims=True)
         if not totals.all():
             raise ValueError(f"{str(names[totals[:, 0] == 0][0])!r} has no counts; leave it out")
-        pooled, way = np.log2(1.0 + 1e6 * sums / totals), "log2(1 + counts per million)"
+        pooled = np.log2(1.0 + 1e6 * sums / totals)
+        way = "log2(1 + counts per million)"
     left = f"; {int(gaps.sum())} rows lack it and are left out" if gaps.any() else ""
     notes.append(
         f"pseudo-bulk: {int(sizes.sum()):,} rows are {names.size:,} by {listing(by)}, of "

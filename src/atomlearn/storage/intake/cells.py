@@ -176,7 +176,9 @@ def by_polars(content: str, form: TextForm, width: int, text: set[int]) -> Colum
         return None
     words = sorted(MISSING.union(form.na))
     nulls = ["", "NaN", *words, *map(str.upper, words)]
-    names, quoted, raw = list(map(str, range(width))), '"' in content, content.encode()
+    names = list(map(str, range(width)))
+    quoted = '"' in content
+    raw = content.encode()
     try:
         frame = pl.read_csv(
             raw,

@@ -43,7 +43,8 @@ def known_rows(
     y: NDArray[Any] | None, name: str | None, extras: Mapping[str, NDArray[Any]], n_rows: int
 ) -> tuple[NDArray[np.int64], list[str]]:
     """Return the rows that have a target and all roles, and notes about the others."""
-    kept, notes = np.ones(n_rows, dtype=bool), []
+    kept = np.ones(n_rows, dtype=bool)
+    notes = []
     given = {} if y is None else {f"the target {name!r}": y}
     given |= {role: values for role, values in extras.items() if role not in OPTIONAL}
     for what, values in given.items():

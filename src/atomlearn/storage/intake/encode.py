@@ -77,7 +77,8 @@ def completed(
     frame: Frame, plans: Sequence[ColumnPlan], missing: str
 ) -> tuple[list[ColumnPlan], NDArray[np.bool_]]:
     """Return the plans with what a missing value counts as, and the rows to keep."""
-    kept, found = np.ones(frame.n_rows, dtype=bool), []
+    kept = np.ones(frame.n_rows, dtype=bool)
+    found = []
     if missing == "refuse":
         return list(plans), kept
     for plan in plans:
@@ -141,8 +142,10 @@ def encode_columns(frame: Frame, plans: Sequence[ColumnPlan]) -> Encoded:
     used = [plan for plan in plans if plan.is_used]
     is_sparse = any(plan.use == "words" for plan in used)
     width = sum(len(plan.made()) for plan in used if plan.use != "words")
-    X, at = room((frame.n_rows, 0 if is_sparse else width)), 0
-    parts, made = list[Any](), list[ColumnPlan]()
+    X = room((frame.n_rows, 0 if is_sparse else width))
+    at = 0
+    parts = list[Any]()
+    made = list[ColumnPlan]()
     for plan in plans:
         if plan.is_used:
             columns, plan = _columns(frame, plan)
@@ -207,14 +210,16 @@ def _columns(frame: Frame, plan: ColumnPlan) -> tuple[Any, ColumnPlan]:
 
 def _labels(frame: Frame, plan: ColumnPlan) -> list[str]:
     """Return the labels of a category, known ones all of them."""
-    cells, gaps = frame.cells(plan.name).copy(), frame.missing(plan.name)
+    cells = frame.cells(plan.name).copy()
+    gaps = frame.missing(plan.name)
     if plan.values == ("False", "True") and not frame.is_text(plan.name):
         # Truth is written in words in text, and is a type of its own elsewhere.
         cells = np.array([{"1": "True", "0": "False"}.get(cell, cell) for cell in cells])
         cells = cells.astype(object)
     if plan.fill is not None:
         cells[gaps] = plan.fill
-    known, found = set(plan.values), [str(cell) for cell in cells.tolist()]
+    known = set(plan.values)
+    found = [str(cell) for cell in cells.tolist()]
     for row, cell in enumerate(found):
         if cell not in known and not (gaps[row] and plan.fill is None):
             shown = ", ".join(map(repr, plan.values[:6])) + (", ..." if len(known) > 6 else "")
@@ -227,7 +232,8 @@ def _labels(frame: Frame, plan: ColumnPlan) -> list[str]:
 
 
 def _indicators(frame: Frame, plan: ColumnPlan) -> list[Array]:
-    labels, gaps = np.array(_labels(frame, plan), dtype=object), frame.missing(plan.name)
+    labels = np.array(_labels(frame, plan), dtype=object)
+    gaps = frame.missing(plan.name)
     columns = [np.asarray(labels == value, dtype=np.float64) for value in plan.shown()]
     if plan.flag:
         # The flag is a value of its own: a missing cell is none of the others.

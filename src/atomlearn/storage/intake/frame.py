@@ -26,7 +26,9 @@ class TableFile(ABC):
     """
 
     def __init__(self, path: Path, form: TextForm, sheet: str | None = None) -> None:
-        self.path, self.form, self.sheet = path, form, sheet
+        self.path = path
+        self.form = form
+        self.sheet = sheet
         self.header, self.notes, self.text = list[str](), list[str](), set[int]()
         self.dtypes: dict[str, np.dtype[Any]] = {}
 
@@ -46,9 +48,12 @@ class TableFile(ABC):
 
     def frame(self) -> Frame:
         """Return all rows; columns that turn out to be text late are read once more."""
-        again, parts = True, list[Columns]()
+        again = True
+        parts = list[Columns]()
         while again:
-            again, parts, n_bytes = False, [], 0
+            again = False
+            parts = []
+            n_bytes = 0
             for columns in self.pieces():
                 again = self.learned(columns) or again
                 if not again:
@@ -58,7 +63,8 @@ class TableFile(ABC):
         n_rows = sum(part[0].size for part in parts)
         if n_rows == 0:
             raise ValueError(f"{self.path} has a header but no data; expected one line a sample")
-        block, found = room((n_rows, len(self.header))), dict[str, NDArray[Any]]()
+        block = room((n_rows, len(self.header)))
+        found = dict[str, NDArray[Any]]()
         for place, name in enumerate(self.header):
             out = None if place in self.text else block[:, place]
             found[name] = np.concatenate([part[place] for part in parts], out=out)
@@ -115,7 +121,8 @@ class Frame:
         """Return the frame of these rows, in the order given."""
         if kept.size == self.n_rows and (kept == np.arange(self.n_rows)).all():
             return self
-        block, columns = room((kept.size, len(self.columns))), dict[str, NDArray[Any]]()
+        block = room((kept.size, len(self.columns)))
+        columns = dict[str, NDArray[Any]]()
         for place, (name, cells) in enumerate(self.columns.items()):
             columns[name] = cells[kept] if self.is_text(name) else block[:, place]
             if not self.is_text(name):
@@ -145,7 +152,8 @@ def wait_in_file(columns: Columns) -> Columns:
 def distinct_names(given: Sequence[str]) -> tuple[list[str], list[str]]:
     """Return names without blanks and repetitions, and a note about what was renamed."""
     found: dict[str, int] = {}
-    names, renamed = [], []
+    names = []
+    renamed = []
     taken = {name.strip() for name in given}
     for place, raw in enumerate(given):
         # R writes an empty name above its row names.

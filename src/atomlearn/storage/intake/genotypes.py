@@ -21,9 +21,12 @@ TOLERANCE = 1e-3
 
 def kept_variants(design: Any, reading: Reading) -> tuple[NDArray[np.int64], list[str]]:
     """Return the variants that pass --maf and --geno, and notes about the others."""
-    n_samples, missing = design.shape[0], design.missing.astype(np.float64)
-    known, copies = n_samples - missing, design.copies.astype(np.float64)
-    keep, notes = known > 0, []
+    n_samples = design.shape[0]
+    missing = design.missing.astype(np.float64)
+    known = n_samples - missing
+    copies = design.copies.astype(np.float64)
+    keep = known > 0
+    notes = []
     if not keep.all():
         notes.append(f"{int((~keep).sum())} variants without any genotype left out")
     means = np.divide(copies, known, out=np.zeros(known.size), where=known > 0)

@@ -120,7 +120,8 @@ def joined_to_samples(frame: Frame, samples: NamedRows, path: Path) -> tuple[Fra
 
 def covariates_in(frame: Frame, reading: Reading, notes: list[str]) -> list[str]:
     """Return the columns of a covariate file to use: those asked for, else all but the target."""
-    columns, target = keys_of(frame.header)[1], reading.pheno_name or reading.role("target")
+    columns = keys_of(frame.header)[1]
+    target = reading.pheno_name or reading.role("target")
     if reading.covariates:
         return [name for name in columns if name in reading.covariates]
     if target in columns:
@@ -146,7 +147,8 @@ def phenotype(
     twice = [name for name, found in Counter(samples.names if samples else ()).items() if found > 1]
     if twice:
         notes.append(f"samples on several rows, all with the same target: {listing(twice)}")
-    others, name = keys_of(frame.header)[1], reading.pheno_name or reading.target
+    others = keys_of(frame.header)[1]
+    name = reading.pheno_name or reading.target
     if name is None:
         if len(others) != 1:
             raise ValueError(

@@ -78,7 +78,8 @@ def days_of(cells: Sequence[str], order: str = "") -> NDArray[np.float64] | None
 def _day(match: re.Match[str], day_first: bool) -> float:
     given = match.groupdict()
     if "m" in given:
-        month, day = int(given["m"]), int(given["d"])
+        month = int(given["m"])
+        day = int(given["d"])
     else:
         day, month = (int(given["a"]), int(given["b"]))[:: 1 if day_first else -1]
     return float(date(int(given["y"]), month, day).toordinal() - date(1970, 1, 1).toordinal())
@@ -158,7 +159,8 @@ def _numbers(frame: Frame, name: str) -> ColumnPlan:
     known = values[np.isfinite(values)] if missing else values
     if known.size == 0:
         return _left_out(name, "constant", "it is empty", missing=missing)
-    low, high = float(known.min()), float(known.max())
+    low = float(known.min())
+    high = float(known.max())
     if low == high:
         return _left_out(name, "constant", f"always {low:g}", missing=missing, distinct=1)
     some = known[: INTAKE.sniffed]
@@ -189,7 +191,8 @@ def _counts_rows(values: NDArray[Any], span: float, least: int) -> bool:
 
 def _text(frame: Frame, name: str) -> ColumnPlan:
     cells = frame.columns[name].tolist()
-    known, n_rows = [cell for cell in cells if cell], len(cells)
+    known = [cell for cell in cells if cell]
+    n_rows = len(cells)
     counts = Counter(known)
     labels = sorted(counts)
     told: dict[str, Any] = {"missing": n_rows - len(known), "distinct": len(labels)}

@@ -71,7 +71,9 @@ def _without(table: DataTable, columns: Sequence[int]) -> DataTable:
     """Return the table without these columns."""
     if not len(columns):
         return table
-    X, groups, variants = table.X, table.groups, table.variants
+    X = table.X
+    groups = table.groups
+    variants = table.variants
     kept = np.delete(np.arange(X.shape[1]), columns)
     return _renamed(
         table,
@@ -86,7 +88,8 @@ def _put_beside(
     table: DataTable, added: Any, names: list[str], plans: Sequence[ColumnPlan]
 ) -> DataTable:
     """Put covariates behind the columns of X."""
-    width, known = table.X.shape[1], table.schema.columns
+    width = table.X.shape[1]
+    known = table.schema.columns
     covariates = (*table.covariates, *range(width, width + len(names)))
     table = replace(table, schema=replace(table.schema, columns=(*known, *plans)))
     X: Any = table.X
@@ -116,7 +119,10 @@ def read_matrix(form: Format, path: Path, reading: Reading) -> DataTable:
 
 def matrix_table(table: DataTable, reading: Reading, rows: Observations | None) -> DataTable:
     """Return the table of a matrix as it is asked for; ``rows`` : those of AnnData."""
-    path, notes, frame, samples = Path(table.source), list[str](), None, None
+    path = Path(table.source)
+    notes = list[str]()
+    frame = None
+    samples = None
     if reading.names is not None:
         table = _renamed(table, table.X, _names_in(reading.names, table.X.shape[1]))
     if rows is not None:
@@ -128,7 +134,8 @@ def matrix_table(table: DataTable, reading: Reading, rows: Observations | None) 
         samples = NamedRows(table.samples.name, table.samples.family)
     if frame is None:
         table = _with_plans(table, notes)
-    name, y = table.target_name, table.y
+    name = table.target_name
+    y = table.y
     if frame is not None and reading.role("target") in frame.columns:
         name = str(reading.role("target"))
         y = frame.columns[name]
@@ -162,7 +169,8 @@ def matrix_table(table: DataTable, reading: Reading, rows: Observations | None) 
 
 def _with_plans(table: DataTable, notes: list[str]) -> DataTable:
     """Return the table with what a store knows of the table it was made of, where that fits."""
-    plans, name = table.schema.columns, table.target_name
+    plans = table.schema.columns
+    name = table.target_name
     made = tuple(name for plan in plans if plan.is_used for name in plan.made())
     notes += [
         f"rows of one {plan.name!r} belong together, and the store does not hold whose each is: "
@@ -250,7 +258,8 @@ def _genotypes(table: DataTable, reading: Reading, notes: list[str]) -> DataTabl
 
 def _put_components(table: DataTable, reading: Reading) -> DataTable:
     """Put principal components of the variants behind the columns, as covariates."""
-    X, width = table.X, len(table.variants.names)
+    X = table.X
+    width = len(table.variants.names)
     genotypes = X if X.shape[1] == width else part_of(X, columns=np.arange(width))
     found = components(genotypes, reading.pcs, reading.seed)
     names = [f"PC{number}" for number in range(1, reading.pcs + 1)]

@@ -64,7 +64,8 @@ def with_rows_of(
         if 1 < np.unique(known.astype(str)).size < known.size:
             reading = replace(reading, roles={**reading.roles, "rows_of": name})
             break
-    owner, id_column = reading.role("rows_of"), reading.role("id")
+    owner = reading.role("rows_of")
+    id_column = reading.role("id")
     return reading, [
         replace(plan, use="rows_of") if plan.name == owner != id_column else plan for plan in plans
     ]
@@ -102,7 +103,8 @@ def require(frame: Frame, reading: Reading) -> None:
         if name in frame.header:
             continue
         first = frame.header[0]
-        labels, texts = frame.columns[first], [*filter(frame.is_text, frame.columns)]
+        labels = frame.columns[first]
+        texts = [*filter(frame.is_text, frame.columns)]
         is_row = first in texts and name in labels
         if is_row or (texts == [first] and np.unique(labels.astype(str)).size == frame.n_rows):
             raise ValueError(

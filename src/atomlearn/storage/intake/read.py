@@ -95,7 +95,8 @@ def in_python(text: str) -> str:
     own |= dict.fromkeys(ROLES)
 
     def said(match: re.Match[str]) -> str:
-        name, value = match["name"].replace("-", "_"), match["value"]
+        name = match["name"].replace("-", "_")
+        value = match["value"]
         if name == "no_header":
             return "header=False"
         if name not in own:
@@ -136,7 +137,8 @@ def _read(path: Any, reading: Reading) -> DataTable:
 
 def read_table(file: TableFile, reading: Reading) -> DataTable:
     """Return the table of a file whose columns are understood first."""
-    frame, ids = file.frame(), None
+    frame = file.frame()
+    ids = None
     if reading.transpose:
         frame, ids = transposed(frame)
     return encoded_table(frame, reading, ids)

@@ -45,7 +45,8 @@ def encoded_table(frame: Frame, reading: Reading, ids: Sequence[str] | None) -> 
         plans += described(frame, added)
         reading = replace(reading, covariates=tuple({*reading.covariates, *added}))
     roles = reading.named_roles()
-    name, y = roles.pop("target", None), None
+    name = roles.pop("target", None)
+    y = None
     roles.pop("id", None)
     if reading.pheno is not None:
         name, y = phenotype(reading, samples, frame.path, notes)
@@ -59,7 +60,8 @@ def encoded_table(frame: Frame, reading: Reading, ids: Sequence[str] | None) -> 
         told.append(f"{int((~full).sum())} rows with missing values left out (--missing drop)")
         if not full.any():
             raise ValueError(f"{frame.path}: every row lacks a value; type --missing median")
-        kept, frame = kept[full], frame.rows(np.flatnonzero(full))
+        kept = kept[full]
+        frame = frame.rows(np.flatnonzero(full))
     _refuse_gaps(frame, plans, reading)
     made = encode_columns(frame, plans)
     return DataTable(

@@ -92,16 +92,20 @@ class TextFile(TableFile):
 
     def _blocks(self, begin: int, n_bytes: int) -> Iterator[tuple[int, str]]:
         """Yield whole lines from a letter on, and the number of lines before; no quote is cut."""
-        encoding, path = self.form.encoding, self.path
+        encoding = self.form.encoding
+        path = self.path
         errors = "windows-1252" if encoding == _UTF8 else "strict"
         try:
             with open_text(path, encoding, errors) as stream:
                 before = stream.read(begin).count("\n")
                 while content := whole_lines(stream, n_bytes, path):
-                    parts, held, quotes = [content], len(content), content.count('"')
+                    parts = [content]
+                    held = len(content)
+                    quotes = content.count('"')
                     while quotes % 2 and (more := whole_lines(stream, n_bytes, path, held)):
                         parts.append(more)
-                        held, quotes = held + len(more), quotes + more.count('"')
+                        held = held + len(more)
+                        quotes = quotes + more.count('"')
                     content = "".join(parts)
                     yield before, content
                     before += content.count("\n")
@@ -146,7 +150,8 @@ def _comments(sample: str, delimiter: str) -> int:
 def delimiter_in(sample: str) -> str:
     """Return the delimiter that cuts the first lines into the most cells, as many in each."""
     lines = [line for line in sample.split("\n", INTAKE.sniffed)[: INTAKE.sniffed] if line.strip()]
-    best, most = ",", (0.0, 0)
+    best = ","
+    most = (0.0, 0)
     for mark in ",\t;| ":
         counts = []
         with contextlib.suppress(csv.Error):  # a cell too long for any table, as ``records`` says
@@ -156,7 +161,8 @@ def delimiter_in(sample: str) -> str:
         usual = max(set(counts), key=counts.count)
         agree = counts.count(usual) / len(counts)
         if usual > 1 and (round(agree, 2), usual) > most:
-            best, most = mark, (round(agree, 2), usual)
+            best = mark
+            most = (round(agree, 2), usual)
     return best
 
 
@@ -164,7 +170,8 @@ def header_in(
     first: Sequence[str], second: Sequence[str] | None, form: TextForm, path: Path
 ) -> tuple[list[str], int, list[str]]:
     """Return the names of the columns, how many cells a row has, and notes."""
-    cells, width = list(first), len(first)
+    cells = list(first)
+    width = len(first)
     if not form.header:
         return [f"x{j}" for j in range(width)], width, []
     given = [cell.strip() for cell in cells if cell.strip()]

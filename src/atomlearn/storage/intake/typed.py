@@ -91,7 +91,9 @@ def _arrow_names(schema: Any) -> list[str]:
 class ParquetFile(TypedFile):
     """The rows of a Parquet file."""
 
-    kind, module, extra = "Parquet file", "pyarrow.parquet", "pyarrow"
+    kind = "Parquet file"
+    module = "pyarrow.parquet"
+    extra = "pyarrow"
 
     def _opened(self) -> list[str]:
         with self._understood():
@@ -113,13 +115,16 @@ class ParquetFile(TypedFile):
 class ArrowFile(TypedFile):
     """The rows of an Arrow or Feather file (IPC, as a file or as a stream)."""
 
-    kind, module, extra = "Arrow file", "pyarrow.ipc", "pyarrow"
+    kind = "Arrow file"
+    module = "pyarrow.ipc"
+    extra = "pyarrow"
 
     def _source(self) -> tuple[Any, Iterator[Any]]:
         """Return the schema and the batches."""
         from pyarrow import ArrowInvalid, memory_map
 
-        held, options = memory_map(str(self.path)), self._reader.IpcReadOptions(use_threads=False)
+        held = memory_map(str(self.path))
+        options = self._reader.IpcReadOptions(use_threads=False)
         try:
             file = self._reader.open_file(held, options=options)
         except ArrowInvalid:
@@ -140,7 +145,9 @@ class ArrowFile(TypedFile):
 class ExcelFile(TypedFile):
     """The rows of a sheet of a workbook, the first one by default."""
 
-    kind, module, extra = "Excel file", "openpyxl", "excel"
+    kind = "Excel file"
+    module = "openpyxl"
+    extra = "excel"
 
     def _opened(self) -> list[str]:
         with self._understood():

@@ -144,7 +144,8 @@ def held_chunk(
 
 def scores_of(chunk: Chunk, V: Array) -> Array:
     """Return V'X over a chunk, (m, columns)."""
-    design, V = chunk.design, aligned(V)
+    design = chunk.design
+    V = aligned(V)
     if V.shape[1] == 1:
         return design.scores(V[:, 0]).full()[None]
     return np.array([scores.full() for scores in design.scores_many(V)])

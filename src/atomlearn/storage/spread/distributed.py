@@ -155,7 +155,8 @@ class Dask(Design):
 
     def _summed(self, call: Any, v: Array) -> Array:
         """Return the sums over rows of call(chunk, its part of v), column after column."""
-        (n_rows, n_columns), vectors = self.n_chunks, v.size // self.shape[0]
+        (n_rows, n_columns) = self.n_chunks
+        vectors = v.size // self.shape[0]
         self.travelled(vectors * (n_columns * self.shape[0] + n_rows * self.shape[1]))
         sent = [sent_once(v[part]) for part in self._rows]
         sums = [
@@ -202,12 +203,14 @@ class Dask(Design):
         if not columns.size:
             return DenseBlock(np.zeros((self.shape[0], 0), dtype=self.dtype))
         self.travelled(self.shape[0] * columns.size)
-        tasks, places = [], []
+        tasks = []
+        places = []
         for j, at, numbers in self._owned(columns):
             within = sent_once(numbers)
             places.append(at)
             tasks += [task(pieces.chunk_columns, chunk, within) for chunk in self._chunks[:, j]]
-        found, n_rows = self.compute(tasks), len(self._rows)
+        found = self.compute(tasks)
+        n_rows = len(self._rows)
         stacks = [found[start : start + n_rows] for start in range(0, len(found), n_rows)]
         # Where each column stands among those that came, chunk after chunk.
         order = np.argsort(np.concatenate(places))
@@ -221,7 +224,8 @@ class Dask(Design):
         """Return the design of these rows, cut out where they are; None unless they increase."""
         if (rows[1:] <= rows[:-1]).any():
             return None
-        found, sizes = copy(self), list[int]()
+        found = copy(self)
+        sizes = list[int]()
         found._chunks = np.empty_like(self._chunks)
         for part, row in zip(self._rows, self.chunks_for_a_pass(), strict=True):
             within = rows[slice(*np.searchsorted(rows, [part.start, part.stop]))] - part.start
@@ -277,7 +281,8 @@ class Dask(Design):
         One task has all chunks that one thread of a worker holds: tasks, not bytes, take the time
         of a round. Chunks that are made anew for it have a task each.
         """
-        client, chunks = self._client or current_client(), [chunk for chunk, _ in held]
+        client = self._client or current_client()
+        chunks = [chunk for chunk, _ in held]
         rows = [own for _, own in held]
         kept = {each.key: each for each in client.futures_of(chunks + rows)} if client else {}
         if not all(each.key in kept for each in chunks + rows):
@@ -310,7 +315,9 @@ class Dask(Design):
 
 def _places(client: Any, chunks: list[Any]) -> list[tuple[str, list[int]]]:
     """Return workers and the chunks, by number, that a thread of each has; "" where none has."""
-    holders, threads, at = client.who_has(chunks), client.nthreads(), dict[str, list[int]]()
+    holders = client.who_has(chunks)
+    threads = client.nthreads()
+    at = dict[str, list[int]]()
     for number, chunk in enumerate(chunks):
         at.setdefault(next(iter(holders.get(chunk.key, ())), ""), []).append(number)
     return [
@@ -350,10 +357,13 @@ def _by_chunks(design: Dask) -> tuple[int, int]:
 @over_sums.register
 def _of_chunks(design: Dask, problem: Problem) -> Problem:
     """Return the problem over sums, where rows alone are cut."""
-    (n_rows, n_columns), y, s = design.n_chunks, problem.y, problem.weight
+    (n_rows, n_columns) = design.n_chunks
+    y = problem.y
+    s = problem.weight
     if n_rows == 1 or n_columns > 1 or not (y.size and splits(problem)):
         return problem
-    loss, parts = problem.loss, design.rows_of_chunks
+    loss = problem.loss
+    parts = design.rows_of_chunks
 
     @cache
     def rows() -> list[Any]:

@@ -17,8 +17,10 @@ class Bent:
     """
 
     def __init__(self, columns: Columns, weights: Array, sums: Sums, intercept: bool) -> None:
-        self.columns, self.weights = columns, weights
-        slope, curve = sums["slope"], sums["curve"]
+        self.columns = columns
+        self.weights = weights
+        slope = sums["slope"]
+        curve = sums["curve"]
         share = 1.0 / curve if intercept and curve > 0.0 else 0.0
         self.pull = share * sums["pull"]
         self.shift = sums["shift"] - share * slope
@@ -28,7 +30,8 @@ class Bent:
 
     def move(self, columns: Columns, weights: Array) -> Array:
         """Return the way to another point; columns that are not known play no part."""
-        known, way = np.isin(columns, self.columns), -self.weights
+        known = np.isin(columns, self.columns)
+        way = -self.weights
         way[np.searchsorted(self.columns, columns[known])] += weights[known]
         return way
 
@@ -38,7 +41,8 @@ class Bent:
 
     def at(self, columns: Columns, weights: Array) -> tuple[float, Array, Array]:
         """Return value, gradient and Hessian at a point of some of the columns."""
-        move, at = self.move(columns, weights), np.searchsorted(self.columns, columns)
+        move = self.move(columns, weights)
+        at = np.searchsorted(self.columns, columns)
         turned = self.H @ move
         value = self.value + float(move @ (self.gradient + 0.5 * turned))
         return max(value, 0.0), (self.gradient + turned)[at], self.H[np.ix_(at, at)]

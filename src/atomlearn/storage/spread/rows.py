@@ -40,7 +40,9 @@ class HeldRows:
         A'f'', (m,); hessian : A'diag(f'')A, (m, m), too. To "price": what a proof takes, see there.
         """
         block = design.gather(existing_columns(question["columns"], design.shape[1]))
-        used, looks, duals = self.weight > 0.0, list[Sums](), list[Array]()
+        used = self.weight > 0.0
+        looks = list[Sums]()
+        duals = list[Array]()
         for weights, shift in zip(question["weights"], question["shifts"], strict=True):
             linear = block.dot(weights) + shift
             slopes = pieces.gradient(self.loss, self.y, linear, self.weight)
@@ -52,7 +54,8 @@ class HeldRows:
                 "curve": float(curvature.sum()),
             }
             if question["ask"] == "price":
-                v, cut = -slopes, question["cuts"][len(looks)]
+                v = -slopes
+                cut = question["cuts"][len(looks)]
                 v[v * cut > 0.0] *= 1.0 - abs(cut)
                 look |= self._price(np.where(used, linear, 0.0), v)
                 duals.append(v)
@@ -75,7 +78,9 @@ class HeldRows:
         conjugates : f* at -v, and at it less NEAR; steepness, predicted : the sums of squares of v
         and of predictions; slack : what rounding leaves open in f and f*.
         """
-        loss, y, s = self.loss, self.y, self.weight
+        loss = self.loss
+        y = self.y
+        s = self.weight
         return {
             "conjugates": [pieces.conjugate(loss, y, v, s, share) for share in (-1.0, NEAR - 1.0)],
             "steepness": float(v @ v),

@@ -77,7 +77,8 @@ class Site:
 
     def __call__(self, question: dict[str, Any]) -> dict[str, Any]:
         """Return the answer to a question of ``Sites``."""
-        kind, (n_rows, n_columns) = question.get("ask"), self.design.shape
+        kind = question.get("ask")
+        (n_rows, n_columns) = self.design.shape
         if kind == "about":
             names = list(self.design.names or ())
             return {"rows": n_rows, "columns": n_columns, "names": names}
@@ -152,7 +153,8 @@ class Sites(Design):
         *,
         add: Callable[[Sequence[Sums]], Sums] = summed,
     ) -> None:
-        self.sites, self.add = list(sites), add
+        self.sites = list(sites)
+        self.add = add
         if not (self.sites and all(callable(site) for site in self.sites)):
             raise TypeError("Sites needs a list of callables, one a site, such as Site(X, y)")
         self._about = self.asked({"ask": "about"})

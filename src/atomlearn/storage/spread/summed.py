@@ -30,9 +30,11 @@ from atomlearn.storage.spread.points import Bent
 from atomlearn.storage.spread.rows import NEAR, Sums, size_of
 
 #: Points whose proofs are kept; points that one question has at most.
-KEPT, AT_ONCE = 64, 16
+KEPT = 64
+AT_ONCE = 16
 #: What the intercept may leave of f, as a share: steps reckon with it, and in a proof it counts.
-IN_STEPS, IN_PROOFS = 1e-4, 1e-14
+IN_STEPS = 1e-4
+IN_PROOFS = 1e-14
 #: Sums that all points of a question share.
 SHARED = ("squares", "gradient", "pull", "hessian")
 
@@ -60,9 +62,13 @@ class Summed(OfCoefficients):
 
     def __init__(self, problem: Problem, count: int, asked: Callable[[Sums], Sums]) -> None:
         self.name: str = problem.loss.name  # type: ignore[misc]
-        self.quadratic, self.intercept = problem.loss.is_quadratic, problem.fit_intercept
-        (self.n_rows, self.size), self.count = problem.design.shape, count
-        self._squares, self.sent, self._asked = np.full(self.size, np.nan), (0, 0), asked
+        self.quadratic = problem.loss.is_quadratic
+        self.intercept = problem.fit_intercept
+        (self.n_rows, self.size) = problem.design.shape
+        self.count = count
+        self._squares = np.full(self.size, np.nan)
+        self.sent = (0, 0)
+        self._asked = asked
         none = np.zeros(0)
         nothing: Sums = {"pull": none, "gradient": none, "hessian": np.zeros((0, 0))}
         nothing |= dict.fromkeys(("slope", "curve", "shift", "value"), 0.0)
@@ -121,8 +127,11 @@ class Summed(OfCoefficients):
         new = [u for u in points if _key(u) not in self._priced]
         for start in range(0, len(new), AT_ONCE):
             some = np.array(new[start : start + AT_ONCE])
-            columns, keys = np.flatnonzero(some.any(axis=0)), list(map(_key, some))
-            W, cuts, guess = some[:, columns], np.zeros(len(some)), self._bent.shift_at
+            columns = np.flatnonzero(some.any(axis=0))
+            keys = list(map(_key, some))
+            W = some[:, columns]
+            cuts = np.zeros(len(some))
+            guess = self._bent.shift_at
             again = list[int]()
             shifts = np.array(
                 [self._shifts.get(key, guess(columns, u)) for key, u in zip(keys, W, strict=True)]
@@ -132,7 +141,8 @@ class Summed(OfCoefficients):
                 # Grids of levels begin where zero is optimal, to all digits.
                 left = IN_PROOFS if u.any() else 0.0
                 look = self._at_best("look", columns, u, first, left)
-                shifts[k], surplus = look["shift"], -look["slope"] if self.intercept else 0.0
+                shifts[k] = look["shift"]
+                surplus = -look["slope"] if self.intercept else 0.0
                 cuts[k] = 2.0 * surplus / (look["size"] + abs(surplus) or 1.0)
                 if look is not first or abs(cuts[k]) > growth(self.n_rows):
                     again.append(k)
@@ -163,7 +173,8 @@ class Summed(OfCoefficients):
         covers = np.isin(columns, known.columns).all()
         if not (covers and (self.quadratic or not known.move(columns, u).any())):
             every = np.union1d(columns, known.columns if self.quadratic else columns)
-            point, guess = np.zeros(every.size), np.array([known.shift_at(columns, u)])
+            point = np.zeros(every.size)
+            guess = np.array([known.shift_at(columns, u)])
             point[np.searchsorted(every, columns)] = u
             first = self.ask("bend", every, point[None], guess)[0]
             found = self._at_best("bend", every, point, first, IN_STEPS)
@@ -220,7 +231,8 @@ class SummedOver(OfCoefficients):
 
     def __init__(self, whole: Summed, columns: Columns) -> None:
         self.name: str = whole.name  # type: ignore[misc]
-        self.whole, self.columns = whole, columns
+        self.whole = whole
+        self.columns = columns
 
     def _around(self, u: Array) -> tuple[float, Array, Array]:
         """Return value, gradient and Hessian."""
@@ -345,7 +357,8 @@ def splits(problem: Problem) -> bool:
 
     They are for losses that are sums over rows, smooth, and norms of nothing but single columns.
     """
-    loss, norm = problem.loss, problem.regularizer.norm
+    loss = problem.loss
+    norm = problem.regularizer.norm
     lift = norm.lift(problem.design.shape[1])
     columns = norm.over_columns if lift is None else lift.expansion.repeats
     smooth = loss.coupled == 1 and loss.smoothed(1.0) is None

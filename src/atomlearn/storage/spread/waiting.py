@@ -62,7 +62,8 @@ def awaited(client: Any, futures: list[Any]) -> list[Any]:
     from distributed import wait
 
     limit = dask.config.get("distributed.scheduler.no-workers-timeout", None)
-    limit, alone = parse_timedelta(limit or "5 minutes"), 0
+    limit = parse_timedelta(limit or "5 minutes")
+    alone = 0
     while alone <= limit:
         with suppress(TimeoutError):
             wait(futures, timeout=1.0)

@@ -33,8 +33,11 @@ class GenotypeBlock(Block):
     def __init__(
         self, packed: NDArray[np.uint8], n_samples: int, means: Array, scale: Array, shift: Array
     ) -> None:
-        self._packed, self._n_samples = packed, n_samples
-        self._means, self._scale, self._shift = means, scale, shift
+        self._packed = packed
+        self._n_samples = n_samples
+        self._means = means
+        self._scale = scale
+        self._shift = shift
         self.shape = self._n_samples, self._means.size
 
     @property
@@ -60,13 +63,16 @@ class GenotypeBlock(Block):
         return z
 
     def _squares(self, weights: Array) -> Array:
-        sums, squares = self._sums(weights, False), self._sums(weights, True)
+        sums = self._sums(weights, False)
+        squares = self._sums(weights, True)
         norms = self._scale * (self._scale * squares - 2.0 * self._shift * sums)
         return np.asarray(np.maximum(norms + self._shift**2 * weights.sum(), 0.0))
 
     def _sums(self, v: Array, squared: bool) -> Array:
         """Return sum_i v_i x_ij, or v_i x_ij^2."""
-        size, values, out = self.shape[1], _kernels.padded(v), np.empty(self.shape[1])
+        size = self.shape[1]
+        values = _kernels.padded(v)
+        out = np.empty(self.shape[1])
         pieces = LIMITS.pieces(size, self._n_samples)
 
         def work(piece: int) -> None:
@@ -100,7 +106,8 @@ class GenotypeBlock(Block):
         check_same_rows(self, other)
         if not isinstance(other, GenotypeBlock):
             return DenseBlock(self.dense()).append(other)
-        mine, theirs = self._parts, other._parts
+        mine = self._parts
+        theirs = other._parts
         packed, *parts = (np.concatenate(pair) for pair in zip(mine, theirs, strict=True))
         return GenotypeBlock(packed, self._n_samples, *parts)
 

@@ -59,7 +59,8 @@ class StreamedDesign(Design):
 
     def scores_many(self, V: Array) -> Sequence[Scores]:
         columns = self._columns
-        Z, vectors = np.empty((V.shape[1], self.shape[1])), columns.vectors(V)
+        Z = np.empty((V.shape[1], self.shape[1]))
+        vectors = columns.vectors(V)
 
         def work(chunk: int) -> None:
             Z[:, columns.part(chunk)] = columns.many(chunk, vectors)[: V.shape[1]]
@@ -70,7 +71,8 @@ class StreamedDesign(Design):
     def scores_above(
         self, V: Array, bounds: Array, affine: tuple[Array, Array] | None = None
     ) -> Sequence[Scores]:
-        columns, search = self._columns, self._columns.search(V, bounds, affine)
+        columns = self._columns
+        search = self._columns.search(V, bounds, affine)
         found: list[Any] = [None] * (columns.chunks.size - 1)
 
         def work(chunk: int) -> None:
@@ -88,7 +90,8 @@ class StreamedDesign(Design):
         return self._scores(weights, squared=True)
 
     def _scores(self, v: Array, squared: bool) -> Array:
-        z, columns = np.empty(self.shape[1]), self._columns
+        z = np.empty(self.shape[1])
+        columns = self._columns
         vector = columns.vector(v)
 
         def work(chunk: int) -> None:
@@ -173,7 +176,8 @@ class OnDisk(StreamedDesign):
         self.manifest = manifest = store.read_manifest(folder)
         LIMITS.check_columns(manifest.n_features)
         chunks, sums = store.read_chunks(folder, manifest)
-        checks, values = Checks(sums), store.ByteFile(folder / store.VALUES)
+        checks = Checks(sums)
+        values = store.ByteFile(folder / store.VALUES)
         n_samples = manifest.n_samples
         columns: ColumnsOnDisk
         if manifest.layout == "genotypes":

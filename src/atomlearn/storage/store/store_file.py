@@ -34,16 +34,18 @@ from atomlearn.core.interfaces.numbers import all_text
 from atomlearn.storage.formats.numpy_files import read_array
 from atomlearn.storage.formats.records import record
 
-FORMAT, VERSION = "atomlearn column store", 1
+FORMAT = "atomlearn column store"
+VERSION = 1
 MANIFEST = "manifest.json"
-VALUES, ROWS, STARTS, COUNTS, CHUNKS = (
-    "values.bin",
-    "rows.bin",
-    "starts.bin",
-    "counts.bin",
-    "chunks.bin",
-)
-NAMES, TARGET, CLASSES, SCHEMA = "names.json", "target.npy", "classes.json", "schema.json"
+VALUES = "values.bin"
+ROWS = "rows.bin"
+STARTS = "starts.bin"
+COUNTS = "counts.bin"
+CHUNKS = "chunks.bin"
+NAMES = "names.json"
+TARGET = "target.npy"
+CLASSES = "classes.json"
+SCHEMA = "schema.json"
 #: All of them.
 FILES = (MANIFEST, VALUES, ROWS, STARTS, COUNTS, CHUNKS, NAMES, TARGET, CLASSES, SCHEMA)
 #: Types of values; "genotype" is two bits.

@@ -74,7 +74,9 @@ class ColumnsOnDisk(ABC):
     def look(self, file: ByteFile, start: int, end: int, dtype: Any = np.uint8) -> NDArray[Any]:
         """Return the bytes of a file as entries, to be let go of before the next tile."""
         # Memory of this thread, one a file, which is used again.
-        buffers, name, size = vars(self._buffers), file.path.name, end - start
+        buffers = vars(self._buffers)
+        name = file.path.name
+        size = end - start
         if name not in buffers or buffers[name].size < size:
             buffers[name] = np.empty(size, dtype=np.uint8)
         held: NDArray[np.uint8] = buffers[name][:size]
@@ -108,9 +110,11 @@ class ColumnsOnDisk(ABC):
 
         ``affine`` : means and factors, for the scores of (x_j - means_j) factors_j; or None.
         """
-        size, totals = int(self.chunks[-1]), V.sum(axis=0)
+        size = int(self.chunks[-1])
+        totals = V.sum(axis=0)
         means, factors = affine or (np.zeros(size), np.ones(size))
-        vectors, count = self.vectors(V), V.shape[1]
+        vectors = self.vectors(V)
+        count = V.shape[1]
 
         def found(chunk: int) -> Found:
             part = self.part(chunk)
@@ -160,7 +164,10 @@ class DenseColumns(ColumnsOnDisk):
         self, file: ByteFile, n_samples: int, dtype: np.dtype[Any], chunks: Columns, checks: Checks
     ) -> None:
         super().__init__()
-        self.file, self.n_samples, self.chunks, self._checks = file, n_samples, chunks, checks
+        self.file = file
+        self.n_samples = n_samples
+        self.chunks = chunks
+        self._checks = checks
         self.stored = dtype
         self.dtype = np.dtype(np.float64 if dtype == np.float64 else np.float32)
         self._column = n_samples * dtype.itemsize
@@ -177,7 +184,8 @@ class DenseColumns(ColumnsOnDisk):
 
     def _parts(self, chunk: int, width: int = 0) -> Iterator[tuple[slice, NDArray[Any]]]:
         """Yield parts so small that a kernel keeps to this thread, as others have their own."""
-        X, width = self._read(chunk), width or max(1, READING.one_thread // self.n_samples)
+        X = self._read(chunk)
+        width = width or max(1, READING.one_thread // self.n_samples)
         for first in range(0, X.shape[1], width):
             part = slice(first, first + width)
             yield part, X[:, part]
@@ -211,7 +219,10 @@ class SparseColumns(ColumnsOnDisk):
         super().__init__()
         self.file, self.rows = files
         self.stored, self.row_dtype = types
-        self.n_samples, self.starts, self.chunks, self._checks = n_samples, starts, chunks, checks
+        self.n_samples = n_samples
+        self.starts = starts
+        self.chunks = chunks
+        self._checks = checks
         self.dtype = np.dtype(np.float64 if self.stored == np.float64 else np.float32)
         entries = n_samples * (starts.size - 1)
         self._full = int(starts[-1]) >= LIMITS.dense_from * entries
@@ -225,9 +236,12 @@ class SparseColumns(ColumnsOnDisk):
         self, part: slice, chunk: int | None
     ) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
         """Return values, rows and pointers of these columns, checked."""
-        first, end = part.start, part.stop
-        begin, stop = int(self.starts[first]), int(self.starts[end])
-        size, width = self.stored.itemsize, self.row_dtype.itemsize
+        first = part.start
+        end = part.stop
+        begin = int(self.starts[first])
+        stop = int(self.starts[end])
+        size = self.stored.itemsize
+        width = self.row_dtype.itemsize
         values = self.look(self.file, begin * size, stop * size, self.stored)
         rows = self.look(self.rows, begin * width, stop * width, self.row_dtype)
         if chunk is not None:
@@ -260,13 +274,15 @@ class SparseColumns(ColumnsOnDisk):
         lengths = np.diff(self.starts)[columns] if columns.size else columns
         pointers = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(lengths)])
         total = int(pointers[-1])
-        data, indices = np.empty(total), np.empty(total, dtype=self.row_dtype)
+        data = np.empty(total)
+        indices = np.empty(total, dtype=self.row_dtype)
         order = np.argsort(columns, kind="stable")
         for place in order.tolist():
             column = int(columns[place])
             values, rows, _ = self._read(slice(column, column + 1), None)
             target = slice(int(pointers[place]), int(pointers[place + 1]))
-            data[target], indices[target] = values, rows
+            data[target] = values
+            indices[target] = rows
         return block_of_entries((data, indices, pointers), self.n_samples, self._full)
 
 
@@ -282,8 +298,11 @@ class GenotypeColumns(ColumnsOnDisk):
         self, file: ByteFile, offset: int, n_samples: int, chunks: Columns, checks: Checks
     ) -> None:
         super().__init__()
-        self.file, self.offset = file, offset
-        self.n_samples, self.chunks, self._checks = n_samples, chunks, checks
+        self.file = file
+        self.offset = offset
+        self.n_samples = n_samples
+        self.chunks = chunks
+        self._checks = checks
         self._column = (n_samples + 3) // 4
         self.counts: NDArray[np.int64] = np.zeros((int(chunks[-1]), 2), dtype=np.int64)
         self.means: Array = np.zeros(int(chunks[-1]))
@@ -340,7 +359,8 @@ class GenotypeColumns(ColumnsOnDisk):
         packed = np.empty((columns.size, self._column), dtype=np.uint8)
         for place, column in enumerate(columns.tolist()):
             self.file.read_into(self.offset + column * self._column, packed[place])
-        means, ones = self.means[columns], np.ones(columns.size)
+        means = self.means[columns]
+        ones = np.ones(columns.size)
         return GenotypeBlock(packed, self.n_samples, means, ones, np.zeros(columns.size))
 
     def add(self, chunk: int, weights: Array, out: Array) -> None:
