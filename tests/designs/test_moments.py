@@ -9,11 +9,12 @@ import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 from numpy.typing import NDArray
 
-from atomlearn import AtomicRegressor, norms, solve
+from atomlearn import AtomicRegressor, norms
 from atomlearn.core.data import moments
 from atomlearn.designs import DenseDesign, SparseDesign, from_moments
 from atomlearn.norms import TraceNorm
 from atomlearn.testing.cases import each
+from tests.oracles.sums import solve_sum
 
 Array = NDArray[np.float64]
 
@@ -39,8 +40,8 @@ def test_every_norm_and_form_has_the_solution_of_the_rows(norm: norms.Norm, form
     X, y = data()
     R, t = from_moments(X.T @ X, X.T @ y)
     amount = {"radius": 1.0} if form == "constrained" else {"level": 4.0}
-    settings = {"norm": norm, "form": form, "gap": 1e-10, **amount}
-    rows, moments = solve(X, y, **settings), solve(R, t, **settings)
+    settings = {"norm": norm, "form": form, "tol": 1e-10, **amount}
+    rows, moments = solve_sum(X, y, **settings), solve_sum(R, t, **settings)
     assert_allclose(moments.coef, rows.coef, atol=1e-5)
     constant = 0.5 * (y @ y - t @ t)
     assert_allclose(moments.objective + constant, rows.objective, rtol=1e-9)
@@ -51,7 +52,7 @@ def test_the_quadratic_itself_against_cvxpy() -> None:
     root = rng.standard_normal((8, 8))
     Q, b = root @ root.T, rng.standard_normal(8)
     R, t = from_moments(Q, b)
-    found = solve(R, t, level=0.3, gap=1e-11)
+    found = solve_sum(R, t, level=0.3, tol=1e-11)
     w = cp.Variable(8)
     quadratic = 0.5 * cp.quad_form(w, cp.psd_wrap(Q)) - b @ w + 0.3 * cp.norm1(w)
     best = cp.Problem(cp.Minimize(quadratic)).solve(solver="CLARABEL")
@@ -79,8 +80,8 @@ def test_blocks_are_the_whole_of_them() -> None:
     R, t = from_moments(blocks, b)
     assert isinstance(whole[0], DenseDesign)
     assert isinstance(R, SparseDesign)
-    settings = {"norm": norms.KSupport(2), "level": 0.4, "form": "squared", "gap": 1e-10}
-    found = [solve(*pair, **settings) for pair in (whole, (R, t))]
+    settings = {"norm": norms.KSupport(2), "level": 0.4, "form": "squared", "tol": 1e-10}
+    found = [solve_sum(*pair, **settings) for pair in (whole, (R, t))]
     assert_allclose(found[0].coef, found[1].coef, atol=1e-5)
     assert_allclose(found[0].objective, found[1].objective, rtol=1e-9)
     # Blocks of a sparse Q are found wherever their columns are.
@@ -90,7 +91,7 @@ def test_blocks_are_the_whole_of_them() -> None:
     )
     R, t = from_moments(mixed, b[order])
     assert isinstance(R, SparseDesign)
-    again = solve(R, t, **settings)
+    again = solve_sum(R, t, **settings)
     assert_allclose(again.coef, found[0].coef[order], atol=1e-5)
 
 
@@ -98,12 +99,12 @@ def test_estimators_take_it() -> None:
     X, y = data(3)
     R, t = from_moments(X.T @ X, X.T @ y)
     fitted = AtomicRegressor(alpha=2.0 / t.size, fit_intercept=False, tol=1e-9).fit(R, t)
-    assert_allclose(fitted.coef_, solve(X, y, level=2.0, gap=1e-9).coef, atol=1e-5)
+    assert_allclose(fitted.coef_, solve_sum(X, y, level=2.0, tol=1e-9).coef, atol=1e-5)
 
 
 def test_zeros_are_a_quadratic_too() -> None:
     R, t = from_moments(np.zeros((3, 3)), np.zeros(3))
-    assert_array_equal(solve(R, t, level=1.0).coef, np.zeros(3))
+    assert_array_equal(solve_sum(R, t, level=1.0).coef, np.zeros(3))
 
 
 BAD = [
@@ -130,9 +131,9 @@ def test_the_matrix_norms_take_it_as_columns() -> None:
 
     X, y = data(4, p=12)
     R, t = from_moments(X.T @ X, X.T @ y)
-    settings = {"norm": TraceNorm(), "level": 6.0, "gap": 1e-8}
-    rows = solve(as_matrix_design(DenseDesign(X), (3, 4)), y, **settings)
-    moments = solve(as_matrix_design(R, (3, 4)), t, **settings)
+    settings = {"norm": TraceNorm(), "level": 6.0, "tol": 1e-8}
+    rows = solve_sum(as_matrix_design(DenseDesign(X), (3, 4)), y, **settings)
+    moments = solve_sum(as_matrix_design(R, (3, 4)), t, **settings)
     assert_allclose(moments.coef, rows.coef, atol=1e-4)
 
 

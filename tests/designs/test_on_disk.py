@@ -20,7 +20,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from atomlearn import AtomicRegressorCV, norms, solve
+from atomlearn import AtomicRegressorCV, norms
 from atomlearn.core.data.limits import LIMITS
 from atomlearn.core.interfaces.design import Design
 from atomlearn.datasets import convert, write_plink
@@ -37,6 +37,7 @@ from atomlearn.storage.store import store_file as store
 from atomlearn.storage.store.store_file import ReadingSizes
 from atomlearn.testing.designs import DesignChecks
 from tests.oracles.genotypes import filled, genotypes, naive_write_plink
+from tests.oracles.sums import solve_sum
 
 Array = NDArray[np.float64]
 
@@ -208,8 +209,8 @@ def test_every_loss_and_norm_has_the_same_optimum_on_disk(
     form = "squared" if isinstance(norm, norms.L2) else "penalized"
 
     def fit(source: object) -> float:
-        result = solve(
-            source, y, loss=loss, norm=norm, level=2.0, form=form, intercept=True, gap=1e-9
+        result = solve_sum(
+            source, y, loss=loss, norm=norm, level=2.0, form=form, fit_intercept=True, tol=1e-9
         )
         assert result.converged
         return result.objective

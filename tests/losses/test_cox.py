@@ -13,11 +13,12 @@ from numpy.testing import assert_allclose
 from numpy.typing import NDArray
 from scipy.optimize import linprog, minimize
 
-from atomlearn import norms, solve
+from atomlearn import norms
 from atomlearn.losses import Cox, FreeColumns, as_loss, survival_target
 from atomlearn.survival.cox import concordance
 from atomlearn.survival.target import RECORD, checked_survival
 from atomlearn.testing.cases import each
+from tests.oracles.sums import solve_sum
 
 Array = NDArray[np.float64]
 Ties = Literal["efron", "breslow"]
@@ -207,7 +208,7 @@ def test_fits_against_another_solver(ties: Ties, truncated: bool) -> None:
     cp = importlib.import_module("cvxpy")
     y, _, s = sample(7, truncated, 40)
     X = np.random.default_rng(7).standard_normal((40, 8))
-    found = solve(X, y, loss=Cox(ties), level=1.0, sample_weight=s, gap=1e-9)
+    found = solve_sum(X, y, loss=Cox(ties), level=1.0, sample_weight=s, tol=1e-9)
     assert found.converged
     w = cp.Variable(8)
     value = -(s * y["event"]) @ (X @ w) + cp.norm1(w)
@@ -225,7 +226,7 @@ def test_groups_and_many_columns_are_certified() -> None:
     X = rng.standard_normal((100, 400))
     y = survival_target(rng.random(100) < 0.6, rng.exponential(np.exp(-X[:, 0])))
     for norm in (norms.L1(), norms.Groups([list(range(i, i + 4)) for i in range(0, 400, 4)])):
-        found = solve(X, y, loss="cox", norm=norm, level=4.0)
+        found = solve_sum(X, y, loss="cox", norm=norm, level=4.0)
         assert found.converged
         assert 0 in found.columns
 
@@ -257,7 +258,7 @@ def test_targets_are_read_and_refused() -> None:
     with pytest.raises(ValueError, match="1 samples at times < 0, the first at index 1"):
         survival_target([True, True], [0.0, -2.0])
     with pytest.raises(ValueError, match="has no intercept"):
-        solve(np.ones((2, 1)), given, loss="cox", level=1.0, intercept=True)
+        solve_sum(np.ones((2, 1)), given, loss="cox", level=1.0, fit_intercept=True)
 
 
 def test_what_a_loss_remembers_of_its_data_is_no_part_of_it() -> None:
@@ -283,8 +284,8 @@ def test_columns_far_from_zero_cost_what_centered_ones_cost(far, norm):
     rng = np.random.default_rng(1)
     X = rng.standard_normal((50, 12))
     y = survival_target(rng.random(50) < 0.7, np.exp(X[:, 0] + rng.standard_normal(50)))
-    near = solve(X, y, loss="cox", norm=norm, level=1.0, gap=1e-6)
-    found = solve(X + far, y, loss="cox", norm=norm, level=1.0, gap=1e-6)
+    near = solve_sum(X, y, loss="cox", norm=norm, level=1.0, tol=1e-6)
+    found = solve_sum(X + far, y, loss="cox", norm=norm, level=1.0, tol=1e-6)
     assert found.converged
     assert found.passes <= near.passes + 1
     assert found.intercept == 0.0

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from atomlearn import losses, norms, solve
+from atomlearn import losses, norms
 from atomlearn.core.data import cached_block
 from atomlearn.core.data.cached_block import CachedBlock, without
 from atomlearn.core.masters.master import finished
@@ -19,6 +19,7 @@ from atomlearn.core.masters.sequential_qp import Prices, model_terms, prices_of
 from atomlearn.designs import DenseBlock, Site, Sites, SparseBlock
 from atomlearn.interfaces import Deadline, Master, Norm, Refit
 from atomlearn.problem import Problem, Regularizer
+from tests.oracles.sums import solve_sum
 
 RNG = np.random.default_rng(0)
 
@@ -97,9 +98,9 @@ def test_steps_where_the_loss_has_no_curvature() -> None:
     rng = np.random.default_rng(0)
     X = rng.standard_normal((60, 50))
     y = 3.0 * rng.standard_normal(60)
-    of: dict[str, Any] = {"loss": "huber", "norm": norms.KSupport(3), "level": 2.0, "gap": 1e-10}
-    expected = solve(X, y, **of)
-    found = solve(Sites([Site(X, y, least_rows=1)]), None, **of)
+    of: dict[str, Any] = {"loss": "huber", "norm": norms.KSupport(3), "level": 2.0, "tol": 1e-10}
+    expected = solve_sum(X, y, **of)
+    found = solve_sum(Sites([Site(X, y, least_rows=1)]), None, **of)
     assert found.converged
     assert found.objective == pytest.approx(expected.objective, rel=1e-9)
     assert found.sent[0] < 100

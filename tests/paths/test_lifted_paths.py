@@ -9,13 +9,14 @@ import numpy as np
 import pytest
 from sklearn.model_selection import KFold
 
-from atomlearn import AtomicRegressorCV, norms, paths, solve
+from atomlearn import AtomicRegressorCV, norms, paths
 from atomlearn.core.paths.settings import Settings
 from atomlearn.core.paths.shared_levels import SharedLevels
 from atomlearn.designs import Standardized, as_design
 from atomlearn.losses import as_loss
 from atomlearn.problem import Problem, Regularizer
 from atomlearn.result import Status
+from tests.oracles.sums import solve_sum
 
 GAP = 1e-7
 P = 1600
@@ -45,7 +46,7 @@ CASES: list[tuple[Any, Any, str]] = [
 @pytest.mark.parametrize(("norm", "form", "loss"), CASES)
 def test_each_level_is_that_of_a_solve_by_itself(norm: Any, form: Any, loss: str) -> None:
     X, y = data(loss)
-    how = {"loss": loss, "norm": norm, "form": form, "intercept": True}
+    how = {"loss": loss, "norm": norm, "form": form, "fit_intercept": True}
     found = paths.path(X, y, n_levels=10, ratio=0.05, gap=GAP, **how)
     perfect = [result.status is Status.PERFECT_FIT for result in found.results]
     assert found.converged
@@ -54,7 +55,7 @@ def test_each_level_is_that_of_a_solve_by_itself(norm: Any, form: Any, loss: str
     name = "radius" if form == "constrained" else "level"
     for number in (3, 8):
         result = found.results[number]
-        alone = solve(X, y, gap=GAP, **how, **{name: found.levels[number]})
+        alone = solve_sum(X, y, tol=GAP, **how, **{name: found.levels[number]})
         assert result.objective == pytest.approx(alone.objective, rel=3 * GAP)
         assert result.norm is not None
         assert [part.group for part in result.parts] == sorted(p.group for p in result.parts)
@@ -73,7 +74,12 @@ def test_columns_far_from_zero_lose_nothing() -> None:
     X, y = data("squared")
     shifted = Standardized(as_design(X + 1e5))
     plain = Standardized(as_design(X))
-    how: dict[str, Any] = {"norm": norms.Chains(4), "intercept": True, "n_levels": 6, "gap": 1e-6}
+    how: dict[str, Any] = {
+        "norm": norms.Chains(4),
+        "fit_intercept": True,
+        "n_levels": 6,
+        "tol": 1e-6,
+    }
     expected = paths.path(plain, y, ratio=0.1, **how)
     found = paths.path(shifted, y, levels=expected.levels, **how)
     allowed = np.array([result.gap for result in found.results])

@@ -11,13 +11,14 @@ import pytest
 from scipy import sparse
 from sklearn.model_selection import KFold
 
-from atomlearn import norms, paths, solve, solvers
+from atomlearn import norms, paths, solvers
 from atomlearn.core.solvers.stopping import Iterations
 from atomlearn.designs import Counted, as_design
 from atomlearn.losses import as_loss
 from atomlearn.problem import Problem, Regularizer
 from atomlearn.result import Status
 from atomlearn.solvers import Progress
+from tests.oracles.sums import solve_sum
 
 GAP = 1e-7
 
@@ -45,8 +46,8 @@ def test_warm_started_path_equals_cold_starts(loss: str, form: Any) -> None:
     assert found.levels.shape == (6,)
     name = "radius" if form == "constrained" else "level"
     for level, result in zip(found.levels, found.results, strict=True):
-        cold = solve(
-            X, y, loss=loss, norm=norm, form=form, intercept=True, gap=GAP, **{name: level}
+        cold = solve_sum(
+            X, y, loss=loss, norm=norm, form=form, fit_intercept=True, tol=GAP, **{name: level}
         )
         assert result.objective == pytest.approx(cold.objective, rel=2 * GAP)
         np.testing.assert_allclose(result.coef, cold.coef, atol=1e-3)
@@ -212,16 +213,16 @@ def test_cross_validation_equals_a_loop_over_copies(loss: str) -> None:
         for j, level in enumerate(levels[i]):
             for f, (train, test) in enumerate(folds):
                 scale = weight.sum() / weight[train].sum()
-                fit = solve(
+                fit = solve_sum(
                     X[train].copy(),
                     y[train],
                     loss=loss,
                     norm=norm,
                     form="squared",
                     level=level,
-                    intercept=True,
+                    fit_intercept=True,
                     sample_weight=scale * weight[train],
-                    gap=1e-9,
+                    tol=1e-9,
                 )
                 z = X[test] @ fit.coef + fit.intercept
                 value = as_loss(loss).value(y[test], z, weight[test]) / weight[test].sum()

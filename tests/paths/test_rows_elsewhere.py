@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from atomlearn import AtomicClassifierCV, AtomicRegressorCV, paths, solve
+from atomlearn import AtomicClassifierCV, AtomicRegressorCV, paths
 from atomlearn.core.interfaces import Array
 from atomlearn.designs import Dask, Site, Sites, part_of
 from atomlearn.storage.spread import chunks
 from atomlearn.testing.cases import each
+from tests.oracles.sums import solve_sum
 
 da = pytest.importorskip("dask.array")
 
@@ -50,7 +51,7 @@ def sizes(monkeypatch: pytest.MonkeyPatch) -> set[int]:
 
 @each("loss", list(TARGETS))
 def test_a_path_sends_sums(loss: str, sizes: set[int]) -> None:
-    y, of = TARGETS[loss], {"loss": loss, "intercept": True, "n_levels": 6, "gap": 1e-10}
+    y, of = TARGETS[loss], {"loss": loss, "fit_intercept": True, "n_levels": 6, "tol": 1e-10}
     expected = paths.path(X, y, **of)
     for design in (rows(), rows(9)):
         found = paths.path(design, y, **of)
@@ -98,7 +99,7 @@ def test_other_scores_and_refits_have_predictions() -> None:
 
 def test_what_needs_more_than_sums_says_what_it_sent() -> None:
     for more in ({"loss": "quantile"}, {"unpenalized": [3]}):
-        found = solve(rows(), NOISY, level=9.0, **more)
+        found = solve_sum(rows(), NOISY, level=9.0, **more)
         assert found.sent[1] > 8 * N * found.passes
         assert "bytes in" in str(found)
 

@@ -10,13 +10,14 @@ from scipy import sparse
 from sklearn.model_selection import KFold
 from threadpoolctl import ThreadpoolController
 
-from atomlearn import AtomicClassifierCV, AtomicRegressorCV, norms, paths, solve
+from atomlearn import AtomicClassifierCV, AtomicRegressorCV, norms, paths
 from atomlearn.core.interfaces.loss import mean_loss
 from atomlearn.designs import Counted, as_design
 from atomlearn.interfaces import Deadline
 from atomlearn.losses import as_loss
 from atomlearn.problem import Problem, Regularizer
 from atomlearn.result import Status
+from tests.oracles.sums import solve_sum
 
 GAP = 1e-8
 
@@ -55,7 +56,7 @@ def test_each_level_is_that_of_a_solve_by_itself(
 ) -> None:
     X, y = data(loss)
     weights = np.random.default_rng(1).integers(0, 3, y.size).astype(np.float64)
-    shared = {"loss": loss, "norm": norm, "form": form, "tau": tau, "intercept": intercept}
+    shared = {"loss": loss, "norm": norm, "form": form, "tau": tau, "fit_intercept": intercept}
     shared |= {"sample_weight": weights}
     found = paths.path(X, y, n_levels=12, gap=GAP, **shared)
     assert found.converged
@@ -65,7 +66,7 @@ def test_each_level_is_that_of_a_solve_by_itself(
     name = "radius" if form == "constrained" else "level"
     for number in (2, 7, 9 if form == "constrained" else 11):
         result = found.results[number]
-        alone = solve(X, y, gap=GAP, **shared, **{name: found.levels[number]})
+        alone = solve_sum(X, y, tol=GAP, **shared, **{name: found.levels[number]})
         assert result.objective == pytest.approx(alone.objective, rel=3 * GAP)
         residual = X @ result.coef + result.intercept
         problem = Problem.build(
@@ -128,8 +129,8 @@ def test_folds_share_their_readings(loss: str) -> None:
     train, test = folds[1]
     weights = np.full(train.size, y.size / train.size)
     for number in (5, 19):
-        alone = solve(
-            X[train], y[train], loss=loss, level=levels[0, number], intercept=True, gap=GAP,
+        alone = solve_sum(
+            X[train], y[train], loss=loss, level=levels[0, number], fit_intercept=True, tol=GAP,
             sample_weight=weights,
         )  # fmt: skip
         held_out = mean_loss(task.loss, y[test], alone.predict(X[test]), np.ones(test.size))
@@ -220,12 +221,18 @@ def test_an_interrupted_path_gives_what_it_has() -> None:
 def test_free_columns_share_them_too(loss: str, norm: Any) -> None:
     X, y = data("squared" if loss == "squared" else "logistic")
     y = np.maximum(y, 0.0) if loss == "poisson" else y
-    shared = {"loss": loss, "norm": norm, "unpenalized": [7, 3000], "intercept": True, "gap": GAP}
+    shared = {
+        "loss": loss,
+        "norm": norm,
+        "unpenalized": [7, 3000],
+        "fit_intercept": True,
+        "tol": GAP,
+    }
     found = paths.path(X, y, n_levels=8, ratio=0.1, **shared)
     assert found.converged
     assert found.passes <= 5
     for number in (3, 7):
-        alone = solve(X, y, level=found.levels[number], **shared)
+        alone = solve_sum(X, y, level=found.levels[number], **shared)
         result = found.results[number]
         assert result.objective == pytest.approx(alone.objective, rel=3 * GAP)
         np.testing.assert_allclose(result.coef[[7, 3000]], alone.coef[[7, 3000]], atol=1e-4)
@@ -242,7 +249,7 @@ def test_survival_shares_them_too() -> None:
     found = paths.path(X, y, loss="cox", n_levels=8, ratio=0.2, gap=GAP)
     assert found.converged
     assert found.passes <= 5
-    alone = solve(X, y, loss="cox", level=found.levels[5], gap=GAP)
+    alone = solve_sum(X, y, loss="cox", level=found.levels[5], tol=GAP)
     assert found.results[5].objective == pytest.approx(alone.objective, rel=3 * GAP)
 
 

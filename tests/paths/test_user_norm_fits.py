@@ -7,10 +7,11 @@ import pytest
 from numpy.testing import assert_allclose
 from numpy.typing import NDArray
 
-from atomlearn import AtomicClassifier, AtomicRegressor, AtomicRegressorCV, solve
+from atomlearn import AtomicClassifier, AtomicRegressor, AtomicRegressorCV
 from atomlearn.norms import L1, ElasticNetNorm, Groups, KSupport, UserNorm
 from atomlearn.paths import path
 from atomlearn.solvers import AtomGeneration, ColumnGeneration, default_solver
+from tests.oracles.sums import solve_sum
 
 Array = NDArray[np.float64]
 
@@ -43,8 +44,8 @@ def test_solve(data: tuple[Array, Array], form: str, tau: float) -> None:
     """Without its value, proved to 1e-6, and equal to the built-in norm."""
     X, y = data
     amount = {"radius": 2.0} if form == "constrained" else {"level": 3.0}
-    mine = solve(X, y, norm=UserNorm(largest), form=form, tau=tau, intercept=True, **amount)  # type: ignore[arg-type]
-    known = solve(X, y, norm="l1", form=form, tau=tau, intercept=True, **amount)  # type: ignore[arg-type]
+    mine = solve_sum(X, y, norm=UserNorm(largest), form=form, tau=tau, fit_intercept=True, **amount)  # type: ignore[arg-type]
+    known = solve_sum(X, y, norm="l1", form=form, tau=tau, fit_intercept=True, **amount)  # type: ignore[arg-type]
     assert mine.converged
     assert mine.relative_gap <= 1e-6
     assert_allclose(mine.objective, known.objective, rtol=2e-6)
@@ -58,7 +59,7 @@ def test_path(data: tuple[Array, Array], form: str) -> None:
     assert found.converged
     for level, result in zip(found.levels, found.results, strict=True):
         amount = {"radius": level} if form == "constrained" else {"level": level}
-        alone = solve(X, y, norm=UserNorm(signs), form=form, intercept=True, **amount)  # type: ignore[arg-type]
+        alone = solve_sum(X, y, norm=UserNorm(signs), form=form, fit_intercept=True, **amount)  # type: ignore[arg-type]
         assert_allclose(result.objective, alone.objective, rtol=2e-6)
     backwards = path(
         X,
@@ -102,4 +103,4 @@ def test_column_generation_says_what_to_use(data: tuple[Array, Array]) -> None:
     X, y = data
     norm = UserNorm(signs, value=lambda w: np.abs(w).max())
     with pytest.raises(TypeError, match="solver over its atoms"):
-        solve(X, y, norm=norm, level=1.0, solver=ColumnGeneration())
+        solve_sum(X, y, norm=norm, level=1.0, solver=ColumnGeneration())

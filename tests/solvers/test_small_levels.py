@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from atomlearn import norms, paths, solve
+from atomlearn import norms, paths
 from atomlearn.core.interfaces.deadline import Deadline
 from atomlearn.core.solvers import run
 from atomlearn.losses import Cox, Quantile, as_loss, survival_target
+from tests.oracles.sums import solve_sum
 
 
 def program(X: Any, y: Any, weight: Any, q: float, level: float) -> float:
@@ -28,7 +29,7 @@ def test_cox_starts_from_more_columns_than_their_rank() -> None:
     rng = np.random.default_rng(2)
     X = rng.normal(size=(100, 300))
     y = survival_target(rng.random(100) < 0.5, rng.exponential(size=100))
-    found = solve(X, y, loss=Cox(), level=0.1)
+    found = solve_sum(X, y, loss=Cox(), level=0.1)
     assert found.converged
     assert found.state.master_steps <= 200
     path = paths.path(X, y, loss=Cox(), levels=np.geomspace(30.0, 0.1, 10)).results[-1]
@@ -45,8 +46,8 @@ def test_quantiles_at_tiny_levels_are_those_of_linear_programs(
     if n > p:
         weight[y > y.mean()] = 100.0
     weight /= weight.sum()
-    found = solve(
-        X, y, loss=Quantile(0.5), level=share, intercept=True, sample_weight=weight, gap=1e-6
+    found = solve_sum(
+        X, y, loss=Quantile(0.5), level=share, fit_intercept=True, sample_weight=weight, tol=1e-6
     )
     assert found.converged
     best = program(X, y, weight, 0.5, share)
@@ -60,7 +61,7 @@ def test_a_cold_fit_proves_what_a_path_proves() -> None:
         kept: dict[str, Any] = {"norm": norms.KSupport(5), "loss": "squared_hinge", "form": form}
         levels = 10.0 ** np.arange(1.0, -8.5, -1.0)
         path = paths.path(X, signs, levels=levels, **kept).results[-1]
-        found = solve(X, signs, level=1e-8, **kept)
+        found = solve_sum(X, signs, level=1e-8, **kept)
         assert found.converged
         assert found.objective == pytest.approx(path.objective, rel=2e-6)
 
@@ -88,7 +89,7 @@ def test_tiny_problems_end_after_so_many_steps(
         maps["made"] = 0
         slope = as_loss(loss).gradient(y, np.zeros(11), np.ones(11))
         level = 1e-10 * float(np.abs(X.T @ slope).max())
-        found = solve(X, y, norm=norm, loss=loss, form=form, level=level, gap=1e-12)
+        found = solve_sum(X, y, norm=norm, loss=loss, form=form, level=level, tol=1e-12)
         # A search that began within the bound ends.
         assert maps["made"] <= 300 + 2 * found.iterations + 50
         assert found.converged == (found.relative_gap <= 1e-12)

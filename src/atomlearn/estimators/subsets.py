@@ -29,7 +29,7 @@ from atomlearn.paths import Settings
 from atomlearn.problem import Problem
 from atomlearn.subsets import SubsetRecord, SubsetResult
 from atomlearn.subsets.hunt import GAP
-from atomlearn.subsets.solve import MOST_SETS, best_subset, checked_ridge, usual_ridge, wanted_of
+from atomlearn.subsets.solve import MOST_NEAR, best_subset, checked_ridge, usual_ridge, wanted_of
 
 #: Ridges that ``ridge="cv"`` tries, in units of the usual one.
 RIDGES = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
@@ -82,7 +82,7 @@ class SubsetModel(SelectsColumns, AtomicModel):
         ``offset`` (n_samples,) is added to X w + b. ``groups`` and ``order`` are of rows, for a
         size or a ridge that is chosen by cross-validation: see ``AtomicRegressorCV.fit``.
         """
-        wanted = wanted_of(self.tol, self.within, MOST_SETS, self.time_limit, self.max_iter)
+        wanted = wanted_of(self.tol, self.within, MOST_NEAR, self.time_limit, self.max_iter)
         data = self._checked(X, y, sample_weight, offset)
         problem, n_units, units = self._problem(data)
         given = self.ridge not in (None, "cv")
@@ -200,8 +200,8 @@ class SubsetModel(SelectsColumns, AtomicModel):
         self.objective_ = result.objective
         self.lower_bound_ = result.lower_bound
         self.gap_ = max(result.objective - result.lower_bound, 0.0)
-        self.ridge_ = result.ridge
-        self.n_selected_ = result.k
+        self.ridge_ = result.l2
+        self.n_selected_ = result.n_features
         self.n_passes_, self.n_iter_ = result.passes, max(result.nodes, 1)
 
 

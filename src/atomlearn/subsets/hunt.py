@@ -56,9 +56,9 @@ NONE: Columns = np.zeros(0, dtype=np.int64)
 class Wanted:
     """What a search is asked for: see ``solve_subset``."""
 
-    gap: float
+    tol: float
     within: float | None
-    max_sets: int
+    max_near: int
     max_nodes: float
     deadline: Deadline
     watch: Sequence[Callable[[SubsetRecord], object]] = ()
@@ -183,7 +183,7 @@ class Hunt:
         return Part(self._relaxation(problem), columns, units, units)
 
     def _relaxation(self, problem: Problem) -> Relaxation:
-        accuracy = min(ACCURACY, 0.1 * self.wanted.gap)
+        accuracy = min(ACCURACY, 0.1 * self.wanted.tol)
         return Relaxation(replace(problem, free=None), self.price, accuracy, self._most)
 
     # --- the search -------------------------------------------------------------------------
@@ -228,7 +228,7 @@ class Hunt:
 
     def _search(self, part: Part) -> Search:
         barred = np.flatnonzero(part.fixed == OUT)
-        gap = AIM * self.wanted.gap
+        gap = AIM * self.wanted.tol
         return Search(part.relaxation, self.k, gap, self.wanted.within, barred)
 
     def _first_set(self, starts: Sequence[Columns]) -> tuple[Search, Part]:
@@ -266,7 +266,7 @@ class Hunt:
     def _stops(self, search: Search) -> bool:
         wanted = self.wanted
         within = search.within
-        if within is not None and len(search.within_reach(within)) > wanted.max_sets:
+        if within is not None and len(search.within_reach(within)) > wanted.max_near:
             search.within = None  # they are too many, and the proof of the best one goes on
         enough = search.nodes >= wanted.max_nodes or wanted.deadline.use_step()
         return enough or self.interrupted or search.is_perfect
@@ -325,8 +325,8 @@ class Hunt:
             weights=best.point.weights,
             lower_bound=lower,
             ended=self._ended(search, listed),
-            k=self.k,
-            ridge=self.level,
+            n_features=self.k,
+            l2=self.level,
             proved_in=proved_in,
             n_proved_out=0 if open_units is None else choices - open_units.size,
             open_columns=open_units,
@@ -369,7 +369,7 @@ class Hunt:
             intercept=intercept + problem.origin,
             objective=best.objective,
             gap=gap,
-            tol=self.wanted.gap,
+            tol=self.wanted.tol,
             status=Status.STALLED,  # until SubsetResult computes it from the gap
             passes=self.counted.passes,
             seconds=time.monotonic() - self.began,
