@@ -32,7 +32,7 @@ FEW_COLUMNS = 4_000
 
 
 def own_problem(model: Any, X: Any, y: NDArray[Any]) -> Problem | None:
-    """Return what a model of ours minimizes for X and y, where that is one fit of plain columns."""
+    """Return the problem that a model of ours solves for X and y, if it is a fit of plain columns."""
     if type(model) not in (AtomicRegressor, AtomicClassifier) or np.ndim(y) != 1:
         return None
     if model.features != "linear" or model.relax or model.form == "constrained":
@@ -59,13 +59,13 @@ def masks_of_parts(
 ) -> list[Mask] | None:
     """Return the columns that each part of the rows selects at any of the levels.
 
-    None where the model is not one that can be fitted to several parts at once.
+    None if the model cannot be fitted to several parts at once.
 
     Parameters
     ----------
     model : estimator, X, y : its data, parts : rows of each part.
     levels : weights of the penalty, falling.
-    most : the first so many columns of each path.
+    most : the maximum number of first columns of each path.
     """
     model = clone(model)
     problem = own_problem(model, X, y)
