@@ -32,7 +32,7 @@ FEW_COLUMNS = 4_000
 
 
 def own_problem(model: Any, X: Any, y: NDArray[Any]) -> Problem | None:
-    """Return the problem that a model of ours solves for X and y, if it is a fit of plain columns."""
+    """Return the problem that one of our models solves for X and y, if it is plain columns."""
     if type(model) not in (AtomicRegressor, AtomicClassifier) or np.ndim(y) != 1:
         return None
     if model.features != "linear" or model.relax or model.form == "constrained":

@@ -257,7 +257,7 @@ class KnockoffSelector(OwnParameters, SelectorMixin, BaseEstimator):
     def _draws(
         self, X: Array, means: Array, scales: Array, rng: np.random.Generator, turned: Any
     ) -> tuple[list[Array], Array, str]:
-        """Return knockoffs of standardized columns, one for each draw, the kept part, and the method.
+        """Return knockoffs of standardized columns, one for each draw, the kept part, and the way.
 
         turned : what these are multiplied by before, or None.
         """
