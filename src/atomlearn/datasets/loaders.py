@@ -26,9 +26,9 @@ ENVIRONMENT_VARIABLE = "ATOMLEARN_DATA"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RealData:
-    """A real data set: X, y as published, and the published test part where there is one.
+    """A real data set: X, y as published, and the published test part if there is one.
 
-    ``target_names`` says what the values 0, 1, ... of y stand for, where the file does.
+    ``target_names`` names the values 0, 1, ... of y, if the file does.
     """
 
     name: str
@@ -42,7 +42,7 @@ class RealData:
 
 @dataclass(frozen=True, slots=True)
 class _Source:
-    """Where a data set lies in the data directory, its public home, and how it is read."""
+    """The place of a data set in the data directory, its public home, and its reader."""
 
     file: str
     home: str
