@@ -3,9 +3,9 @@
 from atomlearn.datasets.gene_sets import read_gene_sets
 from atomlearn.datasets.loaders import RealData, load, names
 from atomlearn.storage.conversion.to_store import Conversion, convert
-from atomlearn.storage.formats.in_place import write_plink
 from atomlearn.storage.formats.table import DataTable, Schema
 from atomlearn.storage.intake.columns import ColumnPlan
+from atomlearn.storage.intake.in_place import write_plink
 from atomlearn.storage.intake.read import read
 from atomlearn.storage.intake.reading import Reading, read_schema
 from atomlearn.testing.synthetic import (
