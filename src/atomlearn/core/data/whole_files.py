@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all: written next to their place, then renamed into it."""
+"""Files that appear whole or not at all: written beside their place, then renamed into it."""
 
 from __future__ import annotations
 
@@ -8,20 +8,23 @@ import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO
 
 #: Name of the folder in which the files of a run wait until all of them are whole.
 _WAITING = ".atomlearn"
 
 
-def write_whole(path: Path, content: bytes | memoryview) -> None:
-    """Write a file for good; readers see the old one or the new one, never half of one.
+@contextmanager
+def whole_file(path: Path) -> Iterator[BinaryIO]:
+    """Open a file for writing that takes its place when this block ends without an error.
 
-    If two processes write one file, each has a separate copy, and the last one stays.
+    Readers see the old file or the new one, never half of one. Two processes that write the same
+    file write to different temporary files; the one that ends last wins.
     """
     temporary = _temporary(path)
     try:
         with temporary.open("wb") as stream:
-            stream.write(content)
+            yield stream
             stream.flush()
             os.fsync(stream.fileno())
         os.replace(temporary, path)
@@ -31,10 +34,16 @@ def write_whole(path: Path, content: bytes | memoryview) -> None:
     sync_folder(path.parent)
 
 
+def write_whole(path: Path, content: bytes | memoryview) -> None:
+    """Write a file as ``whole_file`` does."""
+    with whole_file(path) as stream:
+        stream.write(content)
+
+
 def write_together(folder: Path, files: Mapping[str, str], before: Iterable[str] = ()) -> None:
     """Write texts by their names, all or none; files of ``before`` that are not among them go.
 
-    Each is whole, in a separate folder, before one of them takes its place: a full disk changes
+    Each is whole, in a folder of its own, before one of them takes its place: a full disk changes
     nothing. The first one is the last of ``before`` to go, and the first to come: whoever is
     killed on the way leaves files of one run only.
     """
@@ -68,12 +77,12 @@ def clear_left(path: Path) -> None:
 
 
 def _temporary(path: Path) -> Path:
-    """Return the name of a file or folder of this process until it is whole."""
+    """Return what a file or folder of this process is called until it is whole."""
     return path.with_name(f"{path.name}.{os.getpid()}.new")
 
 
 def _runs(number: int) -> bool:
-    """Return whether a process with this number runs; True if that cannot be known."""
+    """Return whether a process with this number runs; True where that cannot be known."""
     if os.name == "nt":  # where the call below would end it
         return True
     try:
@@ -129,5 +138,5 @@ def write_text(path: str | Path, text: str) -> None:
 
 
 def _encoded(text: str) -> bytes:
-    # Names of files have substitutes for their bytes if the locale is not UTF-8 (LC_ALL=C).
+    # Names of files come with stand-ins for their bytes where the locale is not UTF-8 (LC_ALL=C).
     return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace").encode()
