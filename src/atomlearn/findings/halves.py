@@ -37,8 +37,10 @@ def own_problem(model: Any, X: Any, y: NDArray[Any]) -> Problem | None:
         return None
     if model.features != "linear" or model.relax or model.form == "constrained":
         return None
+    if model.l1_ratio != 1.0:
+        return None
     data = model._checked(X, y, None)
-    return model._problems(data, model.norm, 1.0)[0] if len(data.targets) == 1 else None
+    return model._problems(data, model.norm, 1.0, 1.0)[0] if len(data.targets) == 1 else None
 
 
 def automatic_alphas(model: Any, X: Any, y: Any, asked: Any) -> Array:
@@ -50,7 +52,7 @@ def automatic_alphas(model: Any, X: Any, y: Any, asked: Any) -> Array:
             f"penalty; got alphas={asked!r} for {type(model).__name__}"
         )
     model = clone(model)
-    problems = model._problems(model._checked(X, y, None), model.norm, 1.0)
+    problems = model._problems(model._checked(X, y, None), model.norm, 1.0, model.l1_ratio)
     return max(map(largest_useful_level, problems)) * np.geomspace(0.9, 0.1, 10)
 
 

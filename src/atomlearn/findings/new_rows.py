@@ -218,12 +218,12 @@ def _at_one_level(estimator: Any) -> AtomicModel:
     if not isinstance(estimator, CrossValidatedModel):
         plain: AtomicModel = clone(estimator)
         return plain
-    norm, alpha = estimator._regularized_by()
+    norm, alpha, l1_ratio = estimator._regularized_by()
     kind = AtomicClassifier if estimator.task == "classification" else AtomicRegressor
     form = estimator.form or estimator._candidates()[0].usual_form
     names = ("loss", "tol", "features", "unpenalized", "fit_intercept")
     same = {name: estimator.get_params(deep=False)[name] for name in names}
-    model: AtomicModel = kind(norm, alpha, form=form, radius=alpha, **same)
+    model: AtomicModel = kind(norm, alpha, l1_ratio=l1_ratio, form=form, radius=alpha, **same)
     return model
 
 
