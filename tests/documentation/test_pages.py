@@ -19,7 +19,7 @@ import pytest
 import atomlearn
 from atomlearn.cli import main
 from atomlearn.maps import features
-from atomlearn.storage.formats import registry
+from atomlearn.storage.intake import registry
 from tests.oracles.sums import solve_sum
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
