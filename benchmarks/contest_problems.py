@@ -41,7 +41,7 @@ def _solving(X: Any, y: Any, fraction: float, **settings: Any) -> Timed:
     from atomlearn.designs import as_design
     from atomlearn.losses import as_loss
     from atomlearn.norms import as_norm
-    from atomlearn.paths import largest_useful_level
+    from atomlearn.paths import largest_useful_alpha
     from atomlearn.problem import Problem, Regularizer
     from tests.oracles.sums import solve_sum
 
@@ -49,7 +49,7 @@ def _solving(X: Any, y: Any, fraction: float, **settings: Any) -> Timed:
     norm = as_norm(settings.get("norm", "l1"))
     loss = as_loss(settings.get("loss", "squared"))
     built = Problem.build(as_design(X), y, loss, Regularizer(norm, form, 1.0))
-    level = fraction * largest_useful_level(built)
+    level = fraction * largest_useful_alpha(built)
     return lambda: solve_sum(X, y, level=level, **settings).passes
 
 
@@ -159,7 +159,9 @@ def lasso_path(size: float, noise: bool = False) -> Timed:
 
     made = make_correlated(500, int(20_000 * size), rho=0.5, n_true=50, seed=0)
     y = _target(made.y, noise)
-    return lambda: path(made.X, y, norm="l1", n_levels=20, ratio=0.02).passes
+    return lambda: (
+        path(made.X, y, norm="l1", n_alphas=20, alpha_ratio=0.02, fit_intercept=False).passes
+    )
 
 
 @problem
@@ -253,7 +255,17 @@ def structured(size: float, noise: bool = False) -> Timed:
     X = np.asfortranarray(rng.standard_normal((500, int(600 * size))))
     y = X[:, 0] + X[:, 1] + X[:, 0] * X[:, 1] + rng.standard_normal(500)
     design, y = Polynomial.interactions(X), _target(y, noise)
-    return lambda: path(design, y, norm=Hierarchy("weak"), n_levels=5, ratio=0.3, gap=1e-4).passes
+    return lambda: (
+        path(
+            design,
+            y,
+            norm=Hierarchy("weak"),
+            n_alphas=5,
+            alpha_ratio=0.3,
+            tol=1e-4,
+            fit_intercept=False,
+        ).passes
+    )
 
 
 @problem

@@ -251,7 +251,7 @@ def covariates() -> Row:
     rng = np.random.default_rng(0)
     X = np.asfortranarray(rng.standard_normal((360, 2003)))
     y = X[:, :20].sum(axis=1) + 3.0 * rng.standard_normal(360)
-    settings: dict[str, Any] = {"intercept": True, "n_levels": 50, "ratio": 0.001}
+    settings: dict[str, Any] = {"n_alphas": 50, "alpha_ratio": 0.001}
     plain, _ = least(lambda: path(X, y, **settings))
     seconds, found = least(lambda: path(X, y, unpenalized=[0, 1, 2], **settings))
     gap = max(result.relative_gap for result in found.results)

@@ -118,7 +118,12 @@ def words(n: int, p: int, size: int) -> tuple[Any, Array]:
 def ours(problem: Task, tolerance: float) -> tuple[Any, float]:
     """atomlearn: coefficients and readings of the data."""
     found = paths.path(
-        problem.X, problem.y, loss=problem.loss, levels=problem.levels, gap=tolerance
+        problem.X,
+        problem.y,
+        loss=problem.loss,
+        alphas=problem.levels / problem.y.size,
+        tol=tolerance,
+        fit_intercept=False,
     )
     # The gap needs every seventh level only.
     coefs = sparse.lil_array((problem.levels.size, problem.X.shape[1]))

@@ -182,7 +182,9 @@ def searches(scale: int) -> dict[str, Case]:
 
     def path(norm: Any, form: str) -> Case:
         def case() -> tuple[float, float]:
-            found = paths.path(X, y, norm=norm, form=form, n_levels=20, ratio=0.02)
+            found = paths.path(
+                X, y, norm=norm, form=form, n_alphas=20, alpha_ratio=0.02, fit_intercept=False
+            )
             return float(sum(each.objective for each in found.results)), float(found.passes)
 
         return case

@@ -45,9 +45,11 @@ class Interactions:
         began = time.perf_counter()
         design = Polynomial.interactions(self.X)
         norm = norms.Hierarchy(kind)
-        result = path(design, self.y, norm=norm, n_levels=10, ratio=0.3, gap=1e-4)
+        result = path(
+            design, self.y, norm=norm, n_alphas=10, alpha_ratio=0.3, tol=1e-4, fit_intercept=False
+        )
         seconds = time.perf_counter() - began
-        self.levels = result.levels
+        self.levels = len(self.y) * result.alphas
         last = result.results[-1]
         chosen = {design.pair(int(c)) for c in last.columns if c >= self.X.shape[1]}
         return {

@@ -135,7 +135,7 @@ class Bench:
             level=self.level,
             tol=GAP,
             max_iter=10**6,
-            solver=FrankWolfe(direction=direction, tolerance=GAP),
+            solver=FrankWolfe(direction=direction, tol=GAP),
             stop=TargetObjective(near) | Seconds(limit_s),
         )
         assert fit.low_rank is not None

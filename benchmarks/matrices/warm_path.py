@@ -15,10 +15,10 @@ import time
 import numpy as np
 
 import atomlearn
+from atomlearn import solve
 from atomlearn.designs import Tasks
 from atomlearn.norms import TraceNorm
 from atomlearn.paths import path
-from tests.oracles.sums import solve_sum
 
 #: n_samples, n_features, n_tasks, rank, n_levels, loss.
 PROBLEMS = (
@@ -50,10 +50,11 @@ def main() -> None:
         X, Y = problem(n, p, q, rank, loss)
         design, y = Tasks(X, q), Y.reshape(-1)
         settings = {"loss": loss, "norm": TraceNorm(), "tol": arguments.gap}
+        settings["fit_intercept"] = False
         began = time.process_time()
-        found = path(design, y, n_levels=n_levels, ratio=1e-2, **settings)
+        found = path(design, y, n_alphas=n_levels, alpha_ratio=1e-2, **settings)
         seconds = time.process_time() - began
-        cold = [solve_sum(design, y, level=float(level), **settings) for level in found.levels]
+        cold = [solve(design, y, alpha=alpha, **settings) for alpha in found.alphas]
         passes = found.passes, sum(fit.passes for fit in cold)
         totals += passes
         agree = np.allclose([fit.objective for fit in cold], found.objectives, rtol=1e-5)

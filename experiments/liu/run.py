@@ -208,7 +208,7 @@ def rate(runs: Runs, config: Config) -> None:
         regularizer = Regularizer(KSupport(config["k"]), "squared", 20.0)
         problem = Problem.build(as_design(X), y, Squared(), regularizer)
         stop = RelativeGap(1e-13) | Iterations(100)
-        best = run(problem, ColumnGeneration(tolerance=1e-13), stop).objective
+        best = run(problem, ColumnGeneration(tol=1e-13), stop).objective
         values: list[float] = []
         run(
             problem,

@@ -78,7 +78,7 @@ class BlockCoordinateDescent(Solver):
         Sweeps go on until the active problem is solved to this fraction of the outer gap.
     max_sweeps : int
         Bound on the sweeps of one step.
-    tolerance : float
+    tol : float
         Relative gap that will be asked of the whole; sweeps do not aim much lower.
 
     References
@@ -100,7 +100,7 @@ class BlockCoordinateDescent(Solver):
     largest: int = 500
     inner_ratio: float = 0.1
     max_sweeps: int = 2000
-    tolerance: float = 1e-6
+    tol: float = 1e-6
 
     def start(self, problem: Problem, warm: WarmStart | None = None) -> GroupState:
         """Begin at zero or at the groups of the warm start: one pass."""
@@ -125,7 +125,7 @@ class BlockCoordinateDescent(Solver):
         groups = tuple(replace(group) for group in (*state.groups, *new))
         linear, intercept = state.prediction - state.intercept, state.intercept
         objective = state.certificate.objective
-        target = max(self.inner_ratio * state.certificate.gap, 0.1 * self.tolerance * objective)
+        target = max(self.inner_ratio * state.certificate.gap, 0.1 * self.tol * objective)
         if not len(new):
             target = min(target, self.inner_ratio * state.certificate.gap)
         sweeps = 0

@@ -205,7 +205,7 @@ def figure_5(runs: Runs, config: Config) -> None:
 def table_1(runs: Runs, config: Config) -> None:
     """California housing: seconds to a gap of 1e-3 of 1/(2n) ||y - Xw||^2 + ...; Figure 6."""
     methods = {
-        OURS: lambda: rays(tolerance=1e-4),
+        OURS: lambda: rays(tol=1e-4),
         "CoGEnT": lambda: CoGEnT(eta=0.5),
         "BCD": lambda: BlockCoordinateDescent(newton=False),
     }

@@ -11,7 +11,7 @@ from atomlearn.core.paths.ends import (
     NumberOfFeatures,
 )
 from atomlearn.core.paths.folds import held_out_loss
-from atomlearn.core.paths.levels import largest_useful_level, level_grid
+from atomlearn.core.paths.levels import alpha_grid, largest_useful_alpha
 from atomlearn.core.paths.path import PathResult, path, path_of
 from atomlearn.core.paths.settings import Settings
 
@@ -23,10 +23,10 @@ __all__ = [
     "NumberOfFeatures",
     "PathResult",
     "Settings",
+    "alpha_grid",
     "cross_validate",
     "held_out_loss",
-    "largest_useful_level",
-    "level_grid",
+    "largest_useful_alpha",
     "path",
     "path_of",
 ]

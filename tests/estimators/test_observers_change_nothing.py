@@ -52,7 +52,7 @@ def test_of_a_solve(norm: Any) -> None:
 
 @pytest.mark.parametrize("norm", NORMS, ids=lambda norm: str(norm)[:12])
 def test_of_a_path(norm: Any) -> None:
-    form: dict[str, Any] = {"norm": norm, "n_levels": 6, "ratio": 0.2, "tol": 1e-4}
+    form: dict[str, Any] = {"norm": norm, "n_alphas": 6, "alpha_ratio": 0.2, "tol": 1e-4}
     plain = paths.path(X, Y, **form)
     for harmless in ({"observers": [nothing]}, {"max_iter": 10**6}):
         watched = paths.path(X, Y, **form, **harmless)
@@ -93,10 +93,10 @@ def test_observers_see_every_level_of_a_path() -> None:
         level = progress.problem.regularizer.amount
         seen.setdefault(level, []).append(progress.state.certificate.relative_gap)
 
-    found = paths.path(X, Y, n_levels=8, ratio=0.1, observers=[note])
-    assert sorted(seen, reverse=True) == found.levels.tolist()
-    assert [seen[level][-1] for level in found.levels] == found.relative_gaps.tolist()
-    assert [len(seen[level]) for level in found.levels] == [len(r.history) for r in found.results]
+    found = paths.path(X, Y, n_alphas=8, alpha_ratio=0.1, observers=[note], fit_intercept=False)
+    assert sorted(seen, reverse=True) == found.alphas.tolist()
+    assert [seen[level][-1] for level in found.alphas] == found.relative_gaps.tolist()
+    assert [len(seen[level]) for level in found.alphas] == [len(r.history) for r in found.results]
 
 
 def test_a_rule_ends_each_level_of_a_path_by_itself() -> None:

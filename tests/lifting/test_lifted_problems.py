@@ -124,7 +124,7 @@ def test_warm_starts_and_paths(name):
         atol=1e-3,
     )
     for form in FORMS:
-        assert path(X, y, norm=norm, form=form, n_levels=6, gap=1e-6).converged
+        assert path(X, y, norm=norm, form=form, n_alphas=6, tol=1e-6, fit_intercept=False).converged
 
 
 def test_parts_add_up_and_lie_on_their_sets():
@@ -175,8 +175,8 @@ def test_fista_works_on_the_lifted_problem():
 
 def test_a_ridge_beside_latent_parts_is_refused():
     X, y, _ = data(5, "squared")
-    with pytest.raises(ValueError, match="tau=0"):
-        solve_sum(X, y, norm=Chains(3), level=1.0, tau=0.1)
+    with pytest.raises(ValueError, match="l1_ratio=1"):
+        solve_sum(X, y, norm=Chains(3), level=1.0, tau=0.1, solver=ColumnGeneration())
 
 
 def test_limits_and_interrupts_return_features():

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from atomlearn import designs, losses, norms
+from atomlearn import designs, losses, norms, solve
 from atomlearn.interfaces import Design, Factored
 from atomlearn.matrices.norms import sparse_search, spectral
 from atomlearn.matrices.settings import SETTINGS
@@ -482,8 +482,13 @@ def test_a_path_goes_on_where_it_was() -> None:
     Y = X @ (rng.normal(size=(70, 3)) @ rng.normal(size=(3, 20)))
     Y += 0.5 * Y.std() * rng.normal(size=Y.shape)
     design, y = designs.Tasks(X, 20), Y.reshape(-1)
-    along = path(design, y, norm=norms.TraceNorm(), n_levels=10, ratio=0.05)
-    cold = [solve_sum(design, y, norm=norms.TraceNorm(), level=level) for level in along.levels]
+    along = path(
+        design, y, norm=norms.TraceNorm(), n_alphas=10, alpha_ratio=0.05, fit_intercept=False
+    )
+    cold = [
+        solve(design, y, norm=norms.TraceNorm(), alpha=alpha, fit_intercept=False)
+        for alpha in along.alphas
+    ]
     assert along.converged
     assert_allclose(along.objectives, [fit.objective for fit in cold], rtol=2e-6)
     assert along.passes <= 2 / 3 * sum(fit.passes for fit in cold)

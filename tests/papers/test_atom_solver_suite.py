@@ -10,7 +10,7 @@ from atomlearn.testing.solvers import SolverChecks
 
 
 class TestAtomGeneration(SolverChecks):
-    solver = AtomGeneration(tolerance=1e-7)
+    solver = AtomGeneration(tol=1e-7)
     bounds_gauge = True
     monotone = True
 

@@ -71,7 +71,7 @@ def test_only_the_last_round_is_exact(loss: str) -> None:
             rounds.append(following.restricted_gap / following.restricted_objective)
             return following
 
-    solver = Noted(n_features=20, final_tolerance=1e-9)
+    solver = Noted(n_features=20, tol=1e-9)
     result = run(problem, solver, RelativeGap(1e-300) | Iterations(100))
     assert result.status is Status.COLUMN_LIMIT
     assert result.columns.size == 20

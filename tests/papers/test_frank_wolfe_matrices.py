@@ -115,7 +115,7 @@ def test_sparse_atoms(norm: Norm, direction: Any) -> None:
     """Branch and bound proves the gap; the optimum is that of generation; atoms are sparse."""
     Y = truth(4, 5, 5)
     y, gap = (Y + Y.T).reshape(-1), 1e-2
-    design, solver = designs.Identity((5, 5)), FrankWolfe(direction=direction, tolerance=gap)
+    design, solver = designs.Identity((5, 5)), FrankWolfe(direction=direction, tol=gap)
     ours = solve_sum(design, y, norm=norm, level=1.5, tol=1e-6)
     assert ours.converged
     r = solve_sum(design, y, norm=norm, level=1.5, solver=solver, tol=gap, max_iter=5000)
@@ -128,7 +128,7 @@ def test_sparse_atoms(norm: Norm, direction: Any) -> None:
 
 def test_a_search_without_a_bound_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sparse_search, "SETTINGS", replace(SETTINGS, branch_nodes=0))
-    y, solver = truth(5, 6, 6).reshape(-1), FrankWolfe(direction="pairwise", tolerance=2e-2)
+    y, solver = truth(5, 6, 6).reshape(-1), FrankWolfe(direction="pairwise", tol=2e-2)
     norm = norms.SparseRankOne(3, 2)
     r = solve_sum(designs.Identity((6, 6)), y, norm=norm, level=1.0, solver=solver, tol=2e-2)
     assert r.status is Status.SEARCH_RELATIVE
@@ -173,7 +173,7 @@ def test_warm_starts_go_both_ways(norm: Norm) -> None:
     Y = truth(6, 5, 5)
     design, y = designs.Identity((5, 5)), (Y + Y.T).reshape(-1)
     ours = solve_sum(design, y, norm=norm, level=1.0, tol=1e-6)
-    solver = FrankWolfe(direction="pairwise", tolerance=1e-5)
+    solver = FrankWolfe(direction="pairwise", tol=1e-5)
     taken = solve_sum(design, y, norm=norm, level=1.0, solver=solver, tol=1e-5, warm_start=ours)
     assert taken.passes == 1
     assert_allclose(taken.objective, ours.objective, rtol=1e-8)

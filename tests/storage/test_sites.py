@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from atomlearn import AtomicRegressor, losses, norms, paths
+from atomlearn import AtomicRegressor, losses, norms, paths, solve
 from atomlearn.core.interfaces import Array
 from atomlearn.designs import Site, Sites
 from atomlearn.testing.cases import each
@@ -75,17 +75,16 @@ def test_the_answer_of_pooled_rows(loss: str, norm: str, form: Any) -> None:
 
 def test_a_path_and_a_warm_start() -> None:
     y = TARGETS["logistic"][1]
-    levels = [60.0, 30.0, 15.0]
-    found = paths.path(Sites(sites_of(y)), None, loss="logistic", intercept=True, levels=levels)
-    pooled = paths.path(X, y, loss="logistic", intercept=True, levels=levels)
+    alphas = np.array([60.0, 30.0, 15.0]) / len(X)
+    found = paths.path(Sites(sites_of(y)), None, loss="logistic", alphas=alphas)
+    pooled = paths.path(X, y, loss="logistic", alphas=alphas)
     np.testing.assert_allclose(found.objectives, pooled.objectives, rtol=2e-6)
     assert found.passes <= 10
-    grid = paths.path(Sites(sites_of(y)), None, loss="logistic", n_levels=3)
+    grid = paths.path(Sites(sites_of(y)), None, loss="logistic", n_alphas=3, fit_intercept=False)
     assert grid.n_selected[0] == 0
-    again = solve_sum(
-        Sites(sites_of(y)), None, loss="logistic", fit_intercept=True, level=15.0,
-        warm_start=found.results[-1],
-    )  # fmt: skip
+    again = solve(
+        Sites(sites_of(y)), None, loss="logistic", alpha=alphas[-1], warm_start=found.results[-1]
+    )
     assert again.passes == 1.0
 
 

@@ -30,10 +30,10 @@ def range_of(count):
 
 
 def test_ten_thousand_levels():
-    levels = np.geomspace(10, 1e-3, 10_000)
-    found = path(X[:, :20], Y, levels=levels, gap=1e-6)
+    levels = np.geomspace(10, 1e-3, 10_000) / len(Y)
+    found = path(X[:, :20], Y, alphas=levels, tol=1e-6, fit_intercept=False)
     last = solve_sum(X[:, :20], Y, level=1e-3, tol=1e-9)
-    assert len(found.levels) == 10_000
+    assert len(found.alphas) == 10_000
     np.testing.assert_allclose(found.coefs[-1], last.coef, atol=1e-3)
 
 

@@ -17,7 +17,7 @@ for seed in range(8):
     data = datasets.make_zou_hastie(seed, n=50)
     for k, found in errors.items():
         path = paths.path(
-            data.X, data.y, norm=norms.KSupport(k), n_levels=15, gap=1e-4, intercept=True
+            data.X, data.y, norm=norms.KSupport(k), n_alphas=15, tol=1e-4, fit_intercept=True
         )
         held_out = path.predict(as_design(data.X_validation)) - data.y_validation
         best = np.argmin(np.mean(held_out**2, axis=1))

@@ -17,7 +17,7 @@ for ax, norm, title in [
     (axes[0], norms.L1(), "lasso (k = 1)"),
     (axes[1], norms.KSupport(k=15), "k-support, k = 15"),
 ]:
-    found = paths.path(data.X, data.y, norm=norm, n_levels=40, ratio=1e-3, intercept=True)
+    found = paths.path(data.X, data.y, norm=norm, n_alphas=40, alpha_ratio=1e-3, fit_intercept=True)
     for column, coefficients in zip(found.columns, found.coefs.T, strict=True):
         matters = data.coef[column] != 0
         ax.semilogx(

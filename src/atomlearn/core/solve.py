@@ -19,7 +19,7 @@ from atomlearn.core.interfaces import (
     own_parameters,
     positive,
 )
-from atomlearn.core.interfaces.numbers import normalized
+from atomlearn.core.interfaces.numbers import mean_weight
 from atomlearn.core.losses import as_loss
 from atomlearn.core.norms.names import named, named_columns
 from atomlearn.core.norms.registry import as_norm
@@ -163,10 +163,7 @@ def checked_problem(
     shape: tuple[int, ...] = getattr(y, "shape", ())
     names = None if unpenalized is None else feature_names(X)
     design = as_design(X)
-    n_samples = design.shape[0]
-    weight = np.broadcast_to(1.0 / n_samples, (n_samples,))  # stored once
-    if sample_weight is not None:
-        weight = normalized(sample_weight, n_samples)
+    weight = mean_weight(sample_weight, design.shape[0])
     if len(shape) == 2 and shape[1] > 1:
         for read in SEVERAL_TARGETS:
             X, y, weight = read(X, y, weight, fit_intercept)

@@ -58,11 +58,11 @@ def available_if(check: Callable[[Any], Any]) -> Callable[[Callable[..., Any]], 
 
 #: What ``solver=`` may name; those that re-fit want to know how exactly.
 SOLVERS: dict[str, Callable[[float], Solver]] = {
-    "column_generation": lambda tol: solvers.ColumnGeneration(tolerance=tol),
-    "atom_generation": lambda tol: solvers.AtomGeneration(tolerance=tol),
+    "column_generation": lambda tol: solvers.ColumnGeneration(tol=tol),
+    "atom_generation": lambda tol: solvers.AtomGeneration(tol=tol),
     "fista": lambda tol: solvers.FISTA(),
     "kfcfw": lambda tol: solvers.KFCFW(),
-    "frank_wolfe": lambda tol: solvers.FrankWolfe(tolerance=tol),
+    "frank_wolfe": lambda tol: solvers.FrankWolfe(tol=tol),
 }
 
 

@@ -7,8 +7,9 @@ from typing import Self
 
 import numpy as np
 
+from atomlearn.core.data.dense import DenseDesign
 from atomlearn.core.data.limits import LIMITS
-from atomlearn.core.data.moments import from_moments
+from atomlearn.core.data.moments import rooted
 from atomlearn.core.data.parts import part_of
 from atomlearn.core.interfaces import Array, Design
 from atomlearn.core.problem.problem import Problem
@@ -80,7 +81,8 @@ class Moments:
         sums = self.scatter
         if not fit_intercept:
             sums = sums + self.weight * np.outer(self.means, self.means)
-        design, target = from_moments(sums[:-1, :-1], sums[:-1, -1])
+        root, target = rooted(sums[:-1, :-1], sums[:-1, -1])
+        design = DenseDesign(np.asfortranarray(root))
         weight = np.full(target.size, 1.0 / self.weight)
         problem = Problem.of_checked(design, target, weight, as_loss("squared"), penalty, False)
         rest = 0.5 * max(float(sums[-1, -1] - target @ target), 0.0) / self.weight

@@ -69,7 +69,7 @@ class OutOfFold:
             return None
         for (train, _), outputs in zip(folds, paths, strict=True):
             for problem, path in zip(problems, outputs, strict=True):
-                result = path.at(level)
+                result = path.at(level / path.l1_ratio)
                 if result is None or result.matrix_parts is not None:
                     return None
                 part = training_part(problem, train) if share else problem

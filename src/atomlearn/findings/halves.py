@@ -22,7 +22,7 @@ from atomlearn.core.paths.pool import Pool
 from atomlearn.core.solvers.schedule import drive
 from atomlearn.estimators.classifier import AtomicClassifier
 from atomlearn.estimators.regressor import AtomicRegressor
-from atomlearn.paths import NumberOfFeatures, Settings, largest_useful_level
+from atomlearn.paths import NumberOfFeatures, Settings, largest_useful_alpha
 from atomlearn.problem import Problem
 from atomlearn.result import Result
 
@@ -53,7 +53,7 @@ def automatic_alphas(model: Any, X: Any, y: Any, asked: Any) -> Array:
         )
     model = clone(model)
     problems = model._problems(model._checked(X, y, None), model.norm, 1.0, model.l1_ratio)
-    return max(map(largest_useful_level, problems)) * np.geomspace(0.9, 0.1, 10)
+    return max(map(largest_useful_alpha, problems)) * np.geomspace(0.9, 0.1, 10)
 
 
 def masks_of_parts(

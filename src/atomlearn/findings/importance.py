@@ -39,7 +39,7 @@ from atomlearn.estimators.dependent_rows import folds
 from atomlearn.estimators.targets import are_whole
 from atomlearn.findings.given import of_single_rows
 from atomlearn.losses import Cox, as_loss
-from atomlearn.paths import End, NoImprovement, Settings, largest_useful_level, level_grid, path_of
+from atomlearn.paths import End, NoImprovement, Settings, alpha_grid, largest_useful_alpha, path_of
 from atomlearn.problem import Problem, Regularizer
 from atomlearn.result import Result
 
@@ -187,7 +187,7 @@ def path_with_scores(
     penalty = Regularizer(norm, "penalized", 1.0)
     free = None if free is None or not free.size else free
     problem = Problem.build(as_design(X), y, loss, penalty, fit_intercept=True, unpenalized=free)
-    grid = level_grid(largest_useful_level(problem), n_levels, ratio)
+    grid = alpha_grid(largest_useful_alpha(problem), n_levels, ratio)
     passed = _Passed(X, loss)
     results = list[Result]()
     levels = list[float]()

@@ -9,7 +9,7 @@ import numpy as np
 from atomlearn.core.data.parts import dense_part
 from atomlearn.core.interfaces import TINY, Array, Columns, Design
 from atomlearn.core.paths.ends import Reached
-from atomlearn.core.paths.levels import largest_useful_level
+from atomlearn.core.paths.levels import largest_useful_alpha
 from atomlearn.core.paths.pool import Pool
 from atomlearn.core.solvers.schedule import drive
 from atomlearn.losses import as_loss
@@ -54,7 +54,7 @@ def directions(
     """
     tasks = []
     found = list[list[Array]]()
-    settings = Settings(gap=GAP)
+    settings = Settings(tol=GAP)
     for unit in units:
         prices = np.where(np.isin(np.arange(price.size), unit), BARRED * price, price)
         penalty = Regularizer(L1(weights=prices), "penalized", 1.0)
@@ -68,7 +68,7 @@ def directions(
                 sample_weight=weight,
                 unpenalized=free if free.size else None,
             )
-            first = largest_useful_level(problem)
+            first = largest_useful_alpha(problem)
             found.append([x - np.average(x, weights=weight)])
             levels = first * np.geomspace(1.0, LAST, N_LEVELS)
             tasks.append((problem, levels, _followed(design, weight, x, found[-1])))

@@ -99,9 +99,9 @@ class Union(LiftedNorm):
         """Those of all norms."""
         return [term for norm in self.norms for term in norm.terms()]
 
-    def solver(self, tolerance: float) -> object | None:
+    def solver(self, tol: float) -> object | None:
         """That of the first norm which names one: norms of matrices take others beside them."""
-        named = (norm.solver(tolerance) for norm in self.norms)
+        named = (norm.solver(tol) for norm in self.norms)
         return next((solver for solver in named if solver is not None), None)
 
     def polar_bounds(self, scores: Scores, thorough: bool = False) -> tuple[float, float]:

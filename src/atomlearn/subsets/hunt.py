@@ -105,7 +105,7 @@ class Hunt:
         deadline = self._half.sooner(Deadline(work=Work(ROOT_WORK)))
         # A weak ridge may have most columns in use, and all of them are copied.
         few = Callback(lambda progress: 3 * progress.n_columns > self._most)
-        result = Settings(gap=gap, deadline=deadline, stop=few).run(given)
+        result = Settings(tol=gap, deadline=deadline, stop=few).run(given)
         self.interrupted = result.status is Status.INTERRUPTED
         state = result.state
         result.state = None

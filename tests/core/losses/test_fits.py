@@ -40,7 +40,7 @@ def test_proved_gaps_hold_against_another_solver(loss: str, form: Form, norm: st
     case = Case(loss, form, odd, not odd, 0.3 * odd, 0.1, n_features=12, seed=seed)
     problem = case.problem(NORMS[norm])
     stop = solvers.stopping.RelativeGap(1e-8) | solvers.stopping.Iterations(200)
-    result = solvers.run(problem, solvers.ColumnGeneration(tolerance=1e-8), stop)
+    result = solvers.run(problem, solvers.ColumnGeneration(tol=1e-8), stop)
     assert result.converged
     assert value_at(problem, result) == pytest.approx(result.objective, rel=1e-9)
     best = cvxpy_optimum(problem, case.data()[0])

@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose
 from numpy.typing import NDArray
 
-from atomlearn import AtomicClassifier, AtomicRegressor, AtomicRegressorCV
+from atomlearn import AtomicClassifier, AtomicRegressor, AtomicRegressorCV, solve
 from atomlearn.norms import L1, ElasticNetNorm, Groups, KSupport, UserNorm
 from atomlearn.paths import path
 from atomlearn.solvers import AtomGeneration, ColumnGeneration, default_solver
@@ -55,19 +55,19 @@ def test_solve(data: tuple[Array, Array], form: str, tau: float) -> None:
 def test_path(data: tuple[Array, Array], form: str) -> None:
     """Warm starts of a norm without a value; in the constrained form from ball to ball."""
     X, y = data
-    found = path(X, y, norm=UserNorm(signs), form=form, n_levels=8, intercept=True)  # type: ignore[arg-type]
+    found = path(X, y, norm=UserNorm(signs), form=form, n_alphas=8, fit_intercept=True)  # type: ignore[arg-type]
     assert found.converged
-    for level, result in zip(found.levels, found.results, strict=True):
-        amount = {"radius": level} if form == "constrained" else {"level": level}
-        alone = solve_sum(X, y, norm=UserNorm(signs), form=form, fit_intercept=True, **amount)  # type: ignore[arg-type]
+    for alpha, result in zip(found.alphas, found.results, strict=True):
+        amount = {"radius" if form == "constrained" else "alpha": alpha}
+        alone = solve(X, y, norm=UserNorm(signs), form=form, **amount)  # type: ignore[arg-type]
         assert_allclose(result.objective, alone.objective, rtol=2e-6)
     backwards = path(
         X,
         y,
         norm=UserNorm(signs),
         form=form,
-        levels=found.levels[::-1],
-        intercept=True,  # type: ignore[arg-type]
+        alphas=found.alphas[::-1],
+        fit_intercept=True,  # type: ignore[arg-type]
     )
     assert backwards.converged
 

@@ -18,6 +18,7 @@ from atomlearn import (
     norms,
     paths,
     problem,
+    solve,
     solvers,
 )
 from atomlearn.core.problem.problem import Problem
@@ -332,9 +333,9 @@ def test_paths_beside_free_columns_are_those_of_single_fits(loss: str) -> None:
     y = z + rng.normal(size=80) if loss == "squared" else np.sign(z + rng.normal(size=80))
     given = {"loss": loss, "norm": norms.L1(), "fit_intercept": True, "unpenalized": [120, 121]}
     X = np.column_stack([X, Z])
-    found = paths.path(X, y, n_levels=12, ratio=0.05, gap=1e-9, **given)
-    for level, result in zip(found.levels, found.results, strict=True):
-        alone = solve_sum(X, y, level=level, tol=1e-10, **given)
+    found = paths.path(X, y, n_alphas=12, alpha_ratio=0.05, tol=1e-9, **given)
+    for alpha, result in zip(found.alphas, found.results, strict=True):
+        alone = solve(X, y, alpha=alpha, tol=1e-10, **given)
         assert result.relative_gap <= 1e-9
         np.testing.assert_allclose(result.objective, alone.objective, rtol=2e-9)
 

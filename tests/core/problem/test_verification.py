@@ -80,7 +80,7 @@ def test_what_cannot_be_verified_says_why() -> None:
     with pytest.raises(ValueError, match="has kinks"):
         solve_sum(X, Y, loss=losses.Quantile(0.5), level=2.0).verify()
     with pytest.raises(ValueError, match="does not hold its data"):
-        _ = paths.path(X, Y, n_levels=2).results[-1].dual
+        _ = paths.path(X, Y, n_alphas=2, fit_intercept=False).results[-1].dual
 
 
 def test_starts_from_coefficients() -> None:

@@ -132,7 +132,7 @@ def test_matrix_fits_go_on_from_their_factors(kill_after: int, tmp_path: Path) -
     target = low.ravel()[flat] + 5.0 * (rng.random(700) < 0.03)
     norm = norms.Union([norms.TraceNorm(), norms.Scaled(norms.L1(), 0.3)])
     kind: dict[str, Any] = {"norm": norm, "level": 3.0, "tol": 1e-8, "max_iter": 5000}
-    kind["solver"] = solvers.MatrixGeneration(batch=1, columns=5, tolerance=1e-8)
+    kind["solver"] = solvers.MatrixGeneration(batch=1, columns=5, tol=1e-8)
     whole = solve_sum(design, target, **kind)
     assert whole.converged
     assert whole.iterations > kill_after
@@ -236,10 +236,12 @@ def test_paths_and_estimators_keep_one_file_a_problem(tmp_path: Path) -> None:
     assert_array_equal(model.coef_, plain.coef_)
     again = AtomicRegressor("l1", alpha=0.05, observers=keep).fit(X, y)
     assert again.n_passes_ == model.n_passes_ + 1
-    found = path(X, y, norm="l1", n_levels=4, solver=solver, observers=keep)
+    found = path(X, y, norm="l1", n_alphas=4, solver=solver, observers=keep, fit_intercept=False)
     assert len(list(tmp_path.glob("*.npz"))) == 1 + 4
     assert_allclose(
-        path(X, y, norm="l1", n_levels=4, solver=solver, observers=keep).objectives,
+        path(
+            X, y, norm="l1", n_alphas=4, solver=solver, observers=keep, fit_intercept=False
+        ).objectives,
         found.objectives,
         rtol=1e-6,
     )

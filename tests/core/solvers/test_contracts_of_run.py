@@ -157,7 +157,9 @@ def test_paths_over_matrix_norms_start_where_the_level_before_ended(rows: tuple[
     X = rng.standard_normal((120, p * q))
     y = X @ W.ravel() + 0.1 * rng.standard_normal(120)
     norm = norms.TraceNorm((p, q))
-    found = paths.path(X, y, norm=norm, levels=[20.0, 19.999], gap=1e-6)
+    found = paths.path(
+        X, y, norm=norm, alphas=[20.0 / 120, 19.999 / 120], tol=1e-6, fit_intercept=False
+    )
     cold = solve_sum(X, y, norm=norm, level=19.999, tol=1e-6)
     assert found.converged
     # A level next to the one before begins next to its solution.

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from atomlearn import norms, paths
+from atomlearn import norms, paths, solve
 from atomlearn.core.interfaces.deadline import Deadline
 from atomlearn.core.solvers import run
 from atomlearn.losses import Cox, Quantile, as_loss, survival_target
@@ -32,8 +32,10 @@ def test_cox_starts_from_more_columns_than_their_rank() -> None:
     found = solve_sum(X, y, loss=Cox(), level=0.1)
     assert found.converged
     assert found.state.master_steps <= 200
-    path = paths.path(X, y, loss=Cox(), levels=np.geomspace(30.0, 0.1, 10)).results[-1]
-    assert found.objective == pytest.approx(path.objective, rel=2e-6)
+    path = paths.path(
+        X, y, loss=Cox(), alphas=np.geomspace(0.3, 1e-3, 10), fit_intercept=False
+    ).results[-1]
+    assert found.objective == pytest.approx(100 * path.objective, rel=2e-6)
 
 
 @pytest.mark.parametrize(("n", "p", "share"), [(60, 180, 1e-5), (1000, 5, 1e-7)])
@@ -59,9 +61,10 @@ def test_a_cold_fit_proves_what_a_path_proves() -> None:
     X, signs = rng.standard_normal((10, 34)), np.where(rng.random(10) > 0.5, 1.0, -1.0)
     for form in ("penalized", "squared"):
         kept: dict[str, Any] = {"norm": norms.KSupport(5), "loss": "squared_hinge", "form": form}
-        levels = 10.0 ** np.arange(1.0, -8.5, -1.0)
-        path = paths.path(X, signs, levels=levels, **kept).results[-1]
-        found = solve_sum(X, signs, level=1e-8, **kept)
+        kept["fit_intercept"] = False
+        alphas = 10.0 ** np.arange(0.0, -9.5, -1.0)
+        path = paths.path(X, signs, alphas=alphas, **kept).results[-1]
+        found = solve(X, signs, alpha=1e-9, **kept)
         assert found.converged
         assert found.objective == pytest.approx(path.objective, rel=2e-6)
 

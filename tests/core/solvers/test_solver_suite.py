@@ -11,12 +11,12 @@ from atomlearn.testing.solvers import SolverChecks
 
 
 class TestColumnGeneration(SolverChecks):
-    solver = ColumnGeneration(batch=4, tolerance=1e-7)
+    solver = ColumnGeneration(batch=4, tol=1e-7)
     monotone = True
 
 
 class TestColumnGenerationWithGradientMaster(SolverChecks):
-    solver = ColumnGeneration(master=AcceleratedGradient(), batch=4, tolerance=1e-7)
+    solver = ColumnGeneration(master=AcceleratedGradient(), batch=4, tol=1e-7)
 
 
 class TestFISTA(SolverChecks):

@@ -26,7 +26,7 @@ from atomlearn.core.solvers.stopping import FirstOf, Iterations, RelativeGap, St
 class Settings:
     """What ``solve`` takes beside the problem itself.
 
-    gap : relative duality gap to prove; max_iter : bound on steps; solver : None means the
+    tol : relative duality gap to prove; max_iter : bound on steps; solver : None means the
     default for the norm, see ``solvers.default_solver``; stop : a further rule, asked in each run;
     observers : called after each step of each run; deadline : of all runs together; checkpoint :
     folder that keeps paths, so that one that was killed goes on where it was; search : whether the
@@ -35,10 +35,10 @@ class Settings:
     Examples
     --------
     >>> from atomlearn import paths, solvers
-    >>> settings = paths.Settings(gap=1e-8, solver=solvers.ColumnGeneration(tolerance=1e-8))
+    >>> settings = paths.Settings(tol=1e-8, solver=solvers.ColumnGeneration(tol=1e-8))
     """
 
-    gap: float = TOLERANCE
+    tol: float = TOLERANCE
     max_iter: int = MAX_ITER
     solver: Solver | None = None
     stop: StoppingRule | None = None
@@ -56,11 +56,11 @@ class Settings:
     def how(self, problem: Problem) -> How:
         """Return solver, rules and observers of the runs of a problem."""
         norm = problem.regularizer.norm
-        solver = self.solver or default_solver(norm, self.gap)
+        solver = self.solver or default_solver(norm, self.tol)
         # Squares of w couple the lifted coordinates, and atoms need none of these.
         if self.solver is None and problem.tau and norm.lift(problem.design.shape[1]) is not None:
-            solver = AtomGeneration(tolerance=self.gap)
-        rules: StoppingRule = FirstOf((RelativeGap(self.gap), Iterations(self.max_iter)))
+            solver = AtomGeneration(tol=self.tol)
+        rules: StoppingRule = FirstOf((RelativeGap(self.tol), Iterations(self.max_iter)))
         rules = rules if self.stop is None else rules | self.stop
         keepers = [] if self.checkpoint is None else [Checkpoint(self.checkpoint, many=True)]
         return How(solver, rules, (*self.observers, *keepers), self.search)
@@ -93,7 +93,7 @@ class Settings:
         problem, how = problem.until(self.deadline), self.how(problem)
         if warm is None and len(levels) > 1 and self.shares_levels(problem):
             pool = pool or Pool(problem)
-            return SharedLevels(problem, levels, how, self.gap, pool, zero, reached, last)
+            return SharedLevels(problem, levels, how, self.tol, pool, zero, reached, last)
         return SteppedLevels(problem, levels.tolist(), how, warm, reached)
 
     def shares_levels(self, problem: Problem) -> bool:
@@ -105,12 +105,12 @@ class Settings:
         loss = problem.loss
         norm = problem.regularizer.norm
         if not (
-            self.solver in (None, ColumnGeneration(tolerance=self.gap))
+            self.solver in (None, ColumnGeneration(tol=self.tol))
             and loss.bare.coupled <= 1
             and loss.smoothed(1.0) is None  # kinks, which take a row of smooth problems
             and problem.metric is None
             and over_sums(problem.design, problem).design.reads_at_once
-            and norm.solver(self.gap) is None
+            and norm.solver(self.tol) is None
         ):
             return False
         lift = norm.lift(problem.design.shape[1])

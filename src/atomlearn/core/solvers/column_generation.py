@@ -70,7 +70,7 @@ class ColumnGeneration(Solver):
     inner_ratio : float
         The master is asked for this fraction of the outer gap: where the next columns will move
         the point anyway, the last digits of this one are thrown away.
-    tolerance : float
+    tol : float
         Relative gap that will be asked of the whole; the master is not asked for much less.
 
     Notes
@@ -98,16 +98,17 @@ class ColumnGeneration(Solver):
     --------
     >>> import numpy as np
     >>> from atomlearn import solve, solvers
-    >>> X, y = np.eye(3), np.array([3.0, 0.5, -2.0])
-    >>> result = solve(X, y, norm="l1", level=1.0, solver=solvers.ColumnGeneration(batch=1))
+    >>> X, y = np.eye(4), np.array([3.0, 0.5, -2.0, 0.0])
+    >>> solver = solvers.ColumnGeneration(batch=1)
+    >>> result = solve(X, y, alpha=0.25, fit_intercept=False, solver=solver)
     >>> result.coef.round(6).tolist()
-    [2.0, 0.0, -1.0]
+    [2.0, 0.0, -1.0, 0.0]
     """
 
     master: Master | None = None
     batch: int | None = None
     inner_ratio: float = INNER_RATIO
-    tolerance: float = TOLERANCE
+    tol: float = TOLERANCE
 
     def start(self, problem: Problem, warm: WarmStart | None = None) -> ActiveState:
         warm = warm or WarmStart(np.zeros(0, dtype=np.int64), np.zeros(0))
@@ -159,7 +160,7 @@ class ColumnGeneration(Solver):
         guess = master.guess(restricted, weights, intercept)
         if guess is not None:
             return guess[0], guess[1], before + guess[2]
-        enough = 0.5 * self.tolerance * restricted.loss_at_zero()
+        enough = 0.5 * self.tol * restricted.loss_at_zero()
         if math.prod(restricted.design.shape) <= SMALL:
             enough *= 1e-4
         refit = master.solve(restricted, weights, intercept, enough)
@@ -250,7 +251,7 @@ class ColumnGeneration(Solver):
     def _gap_target(self, state: ActiveState, size: int, n_features: int, wanted: float) -> float:
         """Return the gap to ask of a re-fit of ``size`` columns, of which most want this one."""
         certificate = state.certificate
-        enough = 0.5 * self.tolerance * abs(certificate.objective)
+        enough = 0.5 * self.tol * abs(certificate.objective)
         if not state.candidates.size:
             # Nothing new to add: only a more exact master can close what is left but for rounding.
             return max(min(0.3 * state.refit_gap, enough), 0.1 * certificate.rounding)

@@ -384,16 +384,16 @@ def run(
     return task.results[0]
 
 
-def default_solver(norm: Norm, tolerance: float) -> Solver:
+def default_solver(norm: Norm, tol: float) -> Solver:
     """Return column generation over subspaces where the norm allows it, over rays elsewhere.
 
-    ``tolerance`` is the relative gap that will be asked for. Norms that can neither be restricted
+    ``tol`` is the relative gap that will be asked for. Norms that can neither be restricted
     to a few columns nor lifted get ``AtomGeneration``. Norms may name their own solver: those of
     matrices name ``MatrixGeneration``.
     """
-    own = norm.solver(tolerance)
+    own = norm.solver(tol)
     if own is not None:
         return cast(Solver, own)
     if norm.over_columns:
-        return ColumnGeneration(tolerance=tolerance)
-    return AtomGeneration(tolerance=tolerance)
+        return ColumnGeneration(tol=tol)
+    return AtomGeneration(tol=tol)

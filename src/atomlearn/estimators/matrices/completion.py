@@ -16,7 +16,7 @@ from atomlearn.estimators.checks import keep, whole
 from atomlearn.estimators.matrices.matrix_models import MatrixModel, double
 from atomlearn.losses import Squared
 from atomlearn.norms import TraceNorm
-from atomlearn.paths import NoImprovement, Settings, largest_useful_level
+from atomlearn.paths import NoImprovement, Settings, largest_useful_alpha
 from atomlearn.problem import Problem, Regularizer
 from atomlearn.result import Result
 
@@ -154,7 +154,7 @@ class MatrixCompletion(OneToOneFeatureMixin, TransformerMixin, MatrixModel):
         held_out = np.zeros_like(observed)
         held_out[observed] = out
         fitted = self._problem(data, observed & ~held_out, 1.0)
-        largest = largest_useful_level(fitted)
+        largest = largest_useful_alpha(fitted)
         if largest == 0.0 or not out.any():
             return largest or 1.0
         unseen: Any = self._problem(data, held_out, 1.0)

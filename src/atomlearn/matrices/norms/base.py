@@ -95,9 +95,9 @@ class MatrixNorm(Parameters, Norm):
         To the gauge itself where that is known: O((p + q) t^2) for t atoms.
         """
 
-    def solver(self, tolerance: float) -> Solver:
+    def solver(self, tol: float) -> Solver:
         """Generation over matrices, which keeps W as factors."""
-        return MatrixGeneration(tolerance=tolerance)
+        return MatrixGeneration(tol=tol)
 
     def on(self, n_features: int, shape: Shape | None = None) -> Self:
         """Return the same norm for matrices of this shape; raise where that cannot be."""

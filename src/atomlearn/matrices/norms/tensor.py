@@ -88,9 +88,9 @@ class TensorTrace(LiftedNorm):
         """That of the tensor."""
         return self.modes()[0]
 
-    def solver(self, tolerance: float) -> Solver:
+    def solver(self, tol: float) -> Solver:
         """Generation over matrices, one unfolding beside the other."""
-        return MatrixGeneration(tolerance=tolerance)
+        return MatrixGeneration(tol=tol)
 
     def on(self, n_features: int, shape: Shape | None = None) -> TensorTrace:
         """The norm itself: its solver works on the unfoldings."""
