@@ -50,7 +50,7 @@ def write(path: Path, text: str) -> Path:
     return path
 
 
-# CSV and TSV: what tests/datasets/test_awkward_files.py does not have.
+# CSV and TSV: what tests/storage/test_awkward_files.py does not have.
 
 
 def test_csv_with_quotes_and_a_text_column(tmp_path: Path) -> None:
