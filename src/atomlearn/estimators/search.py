@@ -56,7 +56,7 @@ class CrossValidatedModel(AtomicModel):
     form: Form | None = None
     n_alphas: int = 20
     alpha_ratio: float | None = None
-    cv: Any = None
+    cv: Any = 5
     scoring: str | Callable[..., float] | None = None
     selection: Rule = "best"
     refit: bool = True

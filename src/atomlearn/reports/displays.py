@@ -239,7 +239,7 @@ class StabilityDisplay(Display):
     >>> from sklearn.datasets import load_diabetes
     >>> from atomlearn import AtomicRegressor, StabilitySelector, reports
     >>> X, y = load_diabetes(return_X_y=True)
-    >>> selector = StabilitySelector(AtomicRegressor(alpha=0.5), 6, rng=0).fit(X, y)
+    >>> selector = StabilitySelector(AtomicRegressor(alpha=0.5), 6, random_state=0).fit(X, y)
     >>> reports.StabilityDisplay.from_estimator(selector).probabilities.shape
     (10,)
     """
