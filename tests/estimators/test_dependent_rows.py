@@ -194,7 +194,10 @@ def test_selectors_halve_and_fold_by_patients():
     assert seen[0] == set(groups)
     assert not seen[1] & seen[2]
     assert not seen[3] & seen[4]
-    by_rows, by_patients = KnockoffSelector(random_state=0).fit(X, y), KnockoffSelector(random_state=0)
+    by_rows, by_patients = (
+        KnockoffSelector(random_state=0).fit(X, y),
+        KnockoffSelector(random_state=0),
+    )
     assert by_patients.fit(X, y, groups=groups).alphas_[0] > by_rows.alphas_[0]
 
 

@@ -10,7 +10,7 @@ import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose
 from sklearn.base import clone
-from sklearn.linear_model import Lasso, LogisticRegression
+from sklearn.linear_model import ElasticNet, Lasso, LogisticRegression
 
 from atomlearn import (
     AtomicClassifier,
@@ -235,10 +235,10 @@ def test_rows_that_belong_together_are_left_out_together(told: dict[str, Any]) -
     rng = np.random.default_rng(4)
     X = np.repeat(rng.standard_normal((10, 8)), 6, axis=0) + 0.1 * rng.standard_normal((60, 8))
     y = X[:, 0] + np.repeat(rng.standard_normal(10), 6)
-    cv = None if told else 4
+    cv = "auto" if told else 4
     sizes, level = coefficients(X, y, norms.L1(), "squared", 8, cv, 0, **told)
     search = AtomicRegressorCV(
-        "l1", n_alphas=16, alpha_ratio=RATIO**2, cv=folds(60, cv or 5, 0, **told),
+        "l1", n_alphas=16, alpha_ratio=RATIO**2, cv=folds(60, 5 if told else 4, 0, **told),
         until=NoImprovement(),
     ).fit(X, y)  # fmt: skip
     assert level == search.alpha_
@@ -306,7 +306,9 @@ def test_the_false_discovery_proportion_is_small_on_average() -> None:
     shares, power = [], []
     for seed in range(12):
         X, y = signal(200, 60, seed, rho=0.5)
-        chosen = KnockoffSelector(fdr=0.2, random_state=seed, cv=3, n_alphas=8).fit(X, y).get_support()
+        chosen = (
+            KnockoffSelector(fdr=0.2, random_state=seed, cv=3, n_alphas=8).fit(X, y).get_support()
+        )
         shares.append(chosen[20:].sum() / max(1, chosen.sum()))
         power.append(chosen[:20].mean())
     # 12 repetitions: three standard errors of a proportion of 0.2 with spread 0.1 are 0.09.
@@ -330,7 +332,9 @@ def test_other_norms_and_groups(norm: str, groups: str | None) -> None:
     X, y = signal(250, 60, 1)
     labels = None if groups is None else np.arange(60) // 2
     the_norm: Any = norms.KSupport(5) if norm == "ksupport" else norm
-    found = KnockoffSelector(the_norm, 0.25, random_state=0, groups=labels, n_alphas=8, cv=3).fit(X, y)
+    found = KnockoffSelector(the_norm, 0.25, random_state=0, groups=labels, n_alphas=8, cv=3).fit(
+        X, y
+    )
     assert found.statistics_.size == (60 if groups is None else 30)
     assert found.get_support()[:20].all()
     assert found.get_support()[20:].sum() <= 12
@@ -421,8 +425,8 @@ def test_noise_is_below_the_bound_and_signal_is_found() -> None:
         X = rng.standard_normal((100, 100))
         y = X[:, :3].sum(axis=1) * 2 + rng.standard_normal(100)
         model = StabilitySelector(
-            AtomicRegressor(tol=1e-3), n_resamples=20, threshold=0.75, random_state=seed, n_features=6,
-            alphas=np.geomspace(3.0, 0.1, 8),
+            AtomicRegressor(tol=1e-3), n_resamples=20, threshold=0.75,
+            random_state=seed, n_features=6, alphas=np.geomspace(3.0, 0.1, 8),
         ).fit(X, y)  # fmt: skip
         assert model.get_support()[:3].all()
         false.append(int(model.get_support()[3:].sum()))
@@ -480,7 +484,9 @@ def test_anything_that_selects_may_be_resampled() -> None:
         assert (
             0 <= found.selection_probabilities_.min() <= found.selection_probabilities_.max() <= 1
         )
-    grouped = StabilitySelector(AtomicRegressor(alpha=0.3), 4, random_state=0, groups=np.arange(10) // 5)
+    grouped = StabilitySelector(
+        AtomicRegressor(alpha=0.3), 4, random_state=0, groups=np.arange(10) // 5
+    )
     assert grouped.fit(X, y).selection_probabilities_.shape == (2,)
     with pytest.raises(ValueError, match="threshold must be above"):
         StabilitySelector(threshold=0.5).fit(X, y)
@@ -516,7 +522,9 @@ def test_noise_selects_nothing_mostly() -> None:
     for seed in range(5):
         X = rng.standard_normal((100, 50))
         y = rng.standard_normal(100)
-        counts.append(KnockoffSelector(random_state=seed, cv=3, n_alphas=6).fit(X, y).get_support().any())
+        counts.append(
+            KnockoffSelector(random_state=seed, cv=3, n_alphas=6).fit(X, y).get_support().any()
+        )
     assert sum(counts) <= 2
 
 
@@ -591,3 +599,15 @@ def test_stability_without_an_estimator_does_not_depend_on_units():
         StabilitySelector(LogisticRegression(), alphas="auto").fit(X, labels)
     with pytest.raises(ValueError, match="got alphas='all'"):
         StabilitySelector(alphas="all").fit(X, base)
+
+
+def test_halves_keep_the_squares_of_the_penalty() -> None:
+    """Halves that share readings select what single fits select, at each alpha and l1_ratio."""
+    X, y = signal(120, 30, 0, rho=0.5)
+    alphas = np.geomspace(2.0, 0.5, 3)
+    one, other = (
+        StabilitySelector(model, 6, random_state=0, alphas=alphas).fit(X, y)
+        for model in (AtomicRegressor(l1_ratio=0.4, tol=1e-9), ElasticNet(l1_ratio=0.4, tol=1e-9))
+    )
+    assert 0 < one.selection_probabilities_.mean() < 1
+    np.testing.assert_array_equal(one.selection_probabilities_, other.selection_probabilities_)

@@ -110,7 +110,9 @@ def _of_labels() -> dict[str, Entry]:
         "subset classifier": _model(lambda: al.SubsetClassifier(2, time_limit=1.0)),
         "kernel classifier": _model(lambda: al.MultipleKernelClassifier(rank=2)),
         "knockoffs of labels": _model(lambda: al.KnockoffSelector(fdr=0.5, random_state=0)),
-        "stability of labels": _model(lambda: al.StabilitySelector(one(alpha=0.1), 3, random_state=0)),
+        "stability of labels": _model(
+            lambda: al.StabilitySelector(one(alpha=0.1), 3, random_state=0)
+        ),
         "p_values of labels": lambda X, y: findings.p_values(X, y),
         "verdict of labels": lambda X, y: findings.held_out_verdict(one(alpha=0.1), X, y),
         "estimates of labels": lambda X, y: findings.estimates(one(alpha=0.1).fit(X, y), X, y),

@@ -310,7 +310,9 @@ def test_what_a_search_chose_is_told_and_halves_search_again(tmp_path: Path) -> 
 
 def test_a_selector_before_the_model_chose_from_all_columns(tmp_path: Path) -> None:
     X, y = diabetes()
-    model = make_pipeline(StandardScaler(), StabilitySelector(Lasso(2.0), 4, random_state=0), Ridge())
+    model = make_pipeline(
+        StandardScaler(), StabilitySelector(Lasso(2.0), 4, random_state=0), Ridge()
+    )
     content, _ = page_of(model, X, y, tmp_path)
     chosen = int(model[1].get_support().sum())
     assert chosen < 10

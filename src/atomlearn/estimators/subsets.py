@@ -137,8 +137,9 @@ class SubsetModel(SelectsColumns, AtomicModel):
                 found[k, l2] = np.array(trials.score({"n_features": k, "l2": l2}))
             except KeyboardInterrupt:
                 warnings.warn(
-                    f"{type(self).__name__}: {len(found)} of {len(choices)} sizes and values of l2 were "
-                    "tried by cross-validation before it was ended; a longer time_limit tries more",
+                    f"{type(self).__name__}: {len(found)} of {len(choices)} sizes and values of l2 "
+                    "were tried by cross-validation before it was ended; a longer time_limit tries "
+                    "more",
                     ConvergenceWarning,
                     stacklevel=4,
                 )

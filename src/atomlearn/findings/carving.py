@@ -59,7 +59,9 @@ def carved(
     return _of_density(b[j], error, x / error, log_weight, confidence)
 
 
-def _of_density(b: float, error: float, steps: Array, log_weight: Array, confidence: float) -> Found:
+def _of_density(
+    b: float, error: float, steps: Array, log_weight: Array, confidence: float
+) -> Found:
     """Return what b says of the mean of a normal variable whose density has one more factor."""
     half = np.where(steps < 0, 1.0, np.where(steps > 0, 0.0, 0.5))
 

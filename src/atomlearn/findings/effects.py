@@ -129,7 +129,9 @@ def estimates(
     return _selected(estimator, X, y, data, how, confidence, fraction, rng)
 
 
-def _named(estimator: Any, X: Any, y: Any, data: Given, columns: Any, confidence: float) -> Estimates:
+def _named(
+    estimator: Any, X: Any, y: Any, data: Given, columns: Any, confidence: float
+) -> Estimates:
     units = _units(estimator, columns, data.design.shape[1])
     fit, prediction, used = _searched(X, y, data)
     # Rows of a group share errors, of which a fit to them takes a part that no count of rows tells.
@@ -148,9 +150,9 @@ def _named(estimator: Any, X: Any, y: Any, data: Given, columns: Any, confidence
         tests.append(float(f.sf(square / max(rank, 1), rank, step.left)))
     values, errors = (np.concatenate(part) for part in zip(*steps, strict=True))
     rows = _student(values, errors, step.left, confidence)
-    return _told(
-        estimator, data, np.concatenate(units), rows, confidence, "named", tuple(units), np.array(tests)
-    )
+    every = np.concatenate(units)
+    p_values = np.array(tests)
+    return _told(estimator, data, every, rows, confidence, "named", tuple(units), p_values)
 
 
 def _searched(X: Any, y: Any, data: Given) -> tuple[Any, Array, int]:
@@ -264,6 +266,7 @@ def _prices(fitted: Any, X: Any, y: Any, data: Given) -> Array | None:
     if (
         problem is None
         or problem.regularizer.form != "penalized"
+        or problem.tau
         or data.units is not None
         or not fitted.fit_intercept  # which the refit has
     ):

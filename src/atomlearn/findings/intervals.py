@@ -34,8 +34,8 @@ class Estimates:
 
     columns : (m,) named, or selected on a part of the rows; penalized : (m,) as the model has them,
     pulled towards zero; values : (m,) not pulled; intervals : (m, 2); p_values : (m,) of "no
-    effect"; confidence : of the intervals; how : "named", "carved", "split", "exact", or "quadratic"
-    ("exact" of counts and classes); groups : the columns that were named together, and
+    effect"; confidence : of the intervals; how : "named", "carved", "split", "exact", or
+    "quadratic" ("exact" of counts and classes); groups : the columns that were named together, and
     group_p_values : of "none of them has an effect"; by_group : whether errors are of groups of
     rows, not of rows. ``condition`` is the sentence that belongs to
     the intervals. ``wrong_signs`` : at most so many values have the wrong sign.

@@ -108,7 +108,9 @@ def prediction_sets(
         known, wanted = _shifted(known, search._expanded(old), design, confidence)
     if by_class:
         codes = np.searchsorted(search.classes_, np.asarray(y))[known.rows]
-        each = [known.among(codes == code).sets(design, confidence, None) for code in np.unique(codes)]
+        each = [
+            known.among(codes == code).sets(design, confidence, None) for code in np.unique(codes)
+        ]
         return predicted, np.stack([held[:, code] for code, held in enumerate(each)], axis=1)
     found: list[Any] = []
     for own, its in _parts(known, by, old.shape[0], len(predicted)):

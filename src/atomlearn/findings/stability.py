@@ -145,8 +145,8 @@ class StabilitySelector(OwnParameters, MetaEstimatorMixin, SelectorMixin, Packed
     >>> rng = np.random.default_rng(0)
     >>> X = rng.standard_normal((100, 20))
     >>> y = X[:, 0] - X[:, 1] + 0.5 * rng.standard_normal(100)
-    >>> selector = StabilitySelector(AtomicRegressor(alpha=0.3), n_resamples=20, random_state=0).fit(X, y)
-    >>> selector.get_support(indices=True).tolist()
+    >>> selector = StabilitySelector(AtomicRegressor(alpha=0.3), n_resamples=20, random_state=0)
+    >>> selector.fit(X, y).get_support(indices=True).tolist()
     [0, 1]
     """
 
