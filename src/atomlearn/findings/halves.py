@@ -64,13 +64,13 @@ def masks_of_parts(
 ) -> list[Mask] | None:
     """Return the columns that each part of the rows selects at any of the levels.
 
-    None where the model is not one that can be fitted to several parts at once.
+    None if the model cannot be fitted to several parts at once.
 
     Parameters
     ----------
     model : estimator, X, y : its data, parts : rows of each part.
     levels : weights of the penalty, falling.
-    most : the first so many columns of each path.
+    most : the maximum number of first columns of each path.
     """
     model = clone(model)
     problem = own_problem(model, X, y)

@@ -1,4 +1,4 @@
-"""prediction_sets: intervals and sets of labels with a share of its own in parts of the rows."""
+"""prediction_sets: intervals and sets of labels with a separate share in each part of the rows."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def prediction_sets(
     Parameters
     ----------
     search : fitted ``AtomicRegressorCV`` or ``AtomicClassifierCV``
-    X, y : what it was fitted to
+    X, y : the data of the fit
     X_new : (n_new, n_features)
     confidence : float in (0, 1), default=0.9
         Share of the targets of each part that the sets cover.

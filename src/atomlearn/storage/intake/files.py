@@ -9,7 +9,7 @@ from typing import Any
 from atomlearn.core.data.frames import library_of
 from atomlearn.storage.formats.format import Format
 from atomlearn.storage.formats.hdf import read_h5ad_matrix
-from atomlearn.storage.formats.registry import format_of
+from atomlearn.storage.intake.registry import format_of
 
 
 def is_path(X: object) -> bool:
