@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from atomlearn import norms, paths
+from atomlearn import norms, paths, solve
 from atomlearn.designs import (
     Additive,
     Anova,
@@ -24,7 +24,6 @@ from atomlearn.designs import (
     as_design,
 )
 from atomlearn.interfaces import Design
-from tests.oracles.sums import solve_sum
 
 
 class Spied(Forwarding):
@@ -96,6 +95,6 @@ def test_paths_share_them(name: str) -> None:
     found = paths.path(design, y, norm=grouped, n_alphas=10, alpha_ratio=0.1, fit_intercept=True)
     assert found.converged
     assert found.passes <= 8
-    for level, objective in zip(found.levels, found.objectives, strict=True):
-        alone = solve_sum(design, y, norm=grouped, level=level, fit_intercept=True)
+    for alpha, objective in zip(found.alphas, found.objectives, strict=True):
+        alone = solve(design, y, norm=grouped, alpha=alpha)
         assert objective == pytest.approx(alone.objective, rel=2e-6)

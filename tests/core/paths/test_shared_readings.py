@@ -10,7 +10,7 @@ from scipy import sparse
 from sklearn.model_selection import KFold
 from threadpoolctl import ThreadpoolController
 
-from atomlearn import AtomicClassifierCV, AtomicRegressorCV, norms, paths, solve
+from atomlearn import norms, paths, solve
 from atomlearn.core.interfaces.loss import mean_loss
 from atomlearn.designs import Counted, as_design
 from atomlearn.interfaces import Deadline
@@ -121,7 +121,7 @@ def test_folds_share_their_readings(loss: str) -> None:
     task = Problem.build(
         counted, y, as_loss(loss), Regularizer(norms.L1(), "penalized", 1.0), fit_intercept=True
     )
-    levels = paths.alpha_grid(paths.largest_useful_alpha(task), 20, 0.05)[None, :]
+    levels = paths.level_grid(paths.largest_useful_level(task), 20, 0.05)[None, :]
     folds = list(KFold(5, shuffle=True, random_state=0).split(X))
     before = counted.passes
     score = paths.held_out_loss([task])
@@ -154,24 +154,12 @@ def test_candidates_of_k_share_them_too() -> None:
     assert found.relative_gaps.max() <= 1e-6
 
 
-def test_estimators_count_all_their_readings() -> None:
-    X, y = data("squared")
-    model = AtomicRegressorCV(n_alphas=20, cv=5).fit(X, y)
-    assert 3 <= model.n_passes_ <= 20
-    assert model.gap_ <= 1e-6 * model.objective_
-    X, y = data("logistic")
-    many = np.digitize(X[:, 0], [-0.5, 0.5])
-    classes = AtomicClassifierCV(n_alphas=10, cv=3).fit(X, many)
-    assert classes.n_passes_ <= 40
-    assert classes.coef_.shape == (3, 4000)
-
-
 def test_time_limits_give_what_there_is() -> None:
     X, y = data("squared")
     task = Problem.build(
         as_design(X), y, as_loss("squared"), Regularizer(norms.L1(), "penalized", 1.0)
     )
-    levels = paths.alpha_grid(paths.largest_useful_alpha(task), 30)
+    levels = paths.level_grid(paths.largest_useful_level(task), 30)
     settings = paths.Settings(1e-10, deadline=Deadline.after(0.0))
     found = paths.path_of(task, levels, settings)
     assert len(found.results) == 30
@@ -246,26 +234,12 @@ def test_free_columns_share_them_too(loss: str, norm: Any) -> None:
         assert result.intercept == pytest.approx(alone.intercept, abs=1e-3)
 
 
-def test_survival_shares_them_too() -> None:
-    X, _ = data("squared")
-    rng = np.random.default_rng(2)
-    y = np.array(
-        list(zip(rng.random(60) < 0.7, rng.exponential(np.exp(-X[:, 0])), strict=True)),
-        dtype=[("event", bool), ("time", float)],
-    )
-    found = paths.path(X, y, loss="cox", n_alphas=8, alpha_ratio=0.2, tol=GAP, fit_intercept=False)
-    assert found.converged
-    assert found.passes <= 5
-    alone = solve(X, y, loss="cox", alpha=found.alphas[5], tol=GAP)
-    assert found.results[5].objective == pytest.approx(alone.objective, rel=3 * GAP)
-
-
 def test_side_by_side_is_the_same_as_one_after_the_other() -> None:
     X, y = data("squared", n=200)
     task = Problem.build(
         as_design(X), y, as_loss("squared"), Regularizer(norms.L1(), "penalized", 1.0)
     )
-    levels = paths.alpha_grid(paths.largest_useful_alpha(task), 20, 0.05)[None, :]
+    levels = paths.level_grid(paths.largest_useful_level(task), 20, 0.05)[None, :]
     folds = list(KFold(4).split(X))
     found = []
     for threads in (1, 2):
