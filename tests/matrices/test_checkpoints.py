@@ -25,7 +25,7 @@ def test_matrix_fits_go_on_from_their_factors(kill_after: int, tmp_path: Path) -
     target = low.ravel()[flat] + 5.0 * (rng.random(700) < 0.03)
     norm = norms.Union([norms.TraceNorm(), norms.Scaled(norms.L1(), 0.3)])
     kind: dict[str, Any] = {"norm": norm, "level": 3.0, "tol": 1e-8, "max_iter": 5000}
-    kind["solver"] = solvers.MatrixGeneration(batch=1, columns=5, tolerance=1e-8)
+    kind["solver"] = solvers.MatrixGeneration(batch=1, columns=5, tol=1e-8)
     whole = solve_sum(design, target, **kind)
     assert whole.converged
     assert whole.iterations > kill_after

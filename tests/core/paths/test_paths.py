@@ -102,7 +102,7 @@ def test_sparse_and_dense_paths_agree() -> None:
 @pytest.mark.parametrize("intercept", [False, True])
 def test_penalized_level_is_where_zero_stops_being_optimal(loss: str, intercept: bool) -> None:
     task = problem(loss, "penalized", fit_intercept=intercept)
-    largest = paths.largest_useful_level(task)
+    largest = paths.largest_useful_alpha(task)
     settings = paths.Settings(1e-9)
     at, below = paths.path_of(
         task, np.array([largest * (1 + 1e-9), largest * 0.99]), settings
@@ -115,7 +115,7 @@ def test_penalized_level_is_where_zero_stops_being_optimal(loss: str, intercept:
 @pytest.mark.parametrize("loss", ["squared", "logistic"])
 def test_other_levels_start_where_the_fit_gains_one_percent_at_most(loss: str, form: Any) -> None:
     task = problem(loss, form, fit_intercept=True)
-    largest = paths.largest_useful_level(task)
+    largest = paths.largest_useful_alpha(task)
     zero = np.zeros(task.design.shape[0])
     at_zero = task.objective(np.zeros(0), zero + task.optimal_intercept(zero), gauge=0.0)
     [result] = paths.path_of(task, np.array([largest]), paths.Settings(1e-8)).results
@@ -127,7 +127,7 @@ def test_other_levels_start_where_the_fit_gains_one_percent_at_most(loss: str, f
 @pytest.mark.parametrize("form", ["penalized", "squared", "constrained"])
 def test_default_grid_spans_from_little_to_nearly_all(form: Any) -> None:
     task = problem("squared", form, norms.L1(), fit_intercept=True)
-    grid = paths.level_grid(paths.largest_useful_level(task), 8, form=form)
+    grid = paths.alpha_grid(paths.largest_useful_alpha(task), 8, form=form)
     found = paths.path_of(task, grid, paths.Settings())
     assert found.n_selected[-1] >= 20
     fitted = [task.loss.value(task.y, z, task.weight) for z in found.predict(task.design)]
@@ -144,34 +144,34 @@ def test_levels_of_targets_that_need_no_features() -> None:
             Regularizer(norms.L1(), "penalized", 1.0),
             fit_intercept=True,
         )
-        assert paths.largest_useful_level(task) == 1.0
+        assert paths.largest_useful_alpha(task) == 1.0
     empty = Problem.build(
         as_design(np.zeros((60, 3))),
         np.arange(60.0),
         as_loss("squared"),
         Regularizer(norms.L1(), "squared", 1.0),
     )
-    assert paths.largest_useful_level(empty) == 1.0
+    assert paths.largest_useful_alpha(empty) == 1.0
 
 
 def test_grid_is_geometric() -> None:
-    falling = paths.level_grid(2.0, 5, 1e-2)
+    falling = paths.alpha_grid(2.0, 5, 1e-2)
     assert falling[0] == pytest.approx(2.0)
     assert falling[-1] == pytest.approx(0.02)
     np.testing.assert_allclose(falling[1:] / falling[:-1], 1e-2 ** (1 / 4))
-    rising = paths.level_grid(2.0, 5, 1e-2, "constrained")
+    rising = paths.alpha_grid(2.0, 5, 1e-2, "constrained")
     assert rising[-1] == pytest.approx(200.0)
-    assert paths.level_grid(2.0, 1).tolist() == [2.0]
+    assert paths.alpha_grid(2.0, 1).tolist() == [2.0]
 
 
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
-        (lambda: paths.level_grid(1.0, 0), ValueError, "n_levels must be at least 1"),
-        (lambda: paths.level_grid(1.0, 2.5), TypeError, "n_levels must be a whole number"),
-        (lambda: paths.level_grid(1.0, 5, 0.0), ValueError, "ratio must be a number in"),
-        (lambda: paths.level_grid(np.nan), ValueError, "largest must be positive"),
-        (lambda: paths.level_grid(1.0, form="ridge"), ValueError, "form must be one of"),
+        (lambda: paths.alpha_grid(1.0, 0), ValueError, "n_alphas must be at least 1"),
+        (lambda: paths.alpha_grid(1.0, 2.5), TypeError, "n_alphas must be a whole number"),
+        (lambda: paths.alpha_grid(1.0, 5, 0.0), ValueError, "ratio must be a number in"),
+        (lambda: paths.alpha_grid(np.nan), ValueError, "largest must be positive"),
+        (lambda: paths.alpha_grid(1.0, form="ridge"), ValueError, "form must be one of"),
         (
             lambda: paths.path(*data("squared"), alphas=[1.0, -1.0], fit_intercept=False),
             ValueError,
@@ -256,7 +256,7 @@ def test_cross_validation_equals_a_loop_over_copies(loss: str) -> None:
 
 def test_cross_validation_in_threads_gives_the_same_numbers() -> None:
     task = problem("squared", "penalized", norms.L1())
-    levels = paths.level_grid(paths.largest_useful_level(task), 4)[None, :]
+    levels = paths.alpha_grid(paths.largest_useful_alpha(task), 4)[None, :]
     arguments = ([task], [norms.L1()], levels, folds_of(60), paths.held_out_loss([task]))
     alone = paths.cross_validate(*arguments, paths.Settings())
     threads = paths.cross_validate(*arguments, paths.Settings(), n_jobs=2)
@@ -364,7 +364,7 @@ def test_an_interrupted_cross_validation_has_what_it_scored() -> None:
             return super().gradient(*arguments)
 
     task = replace(task, loss=Interrupted())
-    levels = paths.level_grid(20.0, 5)[None, :]
+    levels = paths.alpha_grid(20.0, 5)[None, :]
     score = paths.held_out_loss([task])
     given = [task], [pairs], levels, folds_of(60), score, paths.Settings()
     assert paths.cross_validate(*given).status is Status.CONVERGED

@@ -121,7 +121,7 @@ def test_folds_share_their_readings(loss: str) -> None:
     task = Problem.build(
         counted, y, as_loss(loss), Regularizer(norms.L1(), "penalized", 1.0), fit_intercept=True
     )
-    levels = paths.level_grid(paths.largest_useful_level(task), 20, 0.05)[None, :]
+    levels = paths.alpha_grid(paths.largest_useful_alpha(task), 20, 0.05)[None, :]
     folds = list(KFold(5, shuffle=True, random_state=0).split(X))
     before = counted.passes
     score = paths.held_out_loss([task])
@@ -159,7 +159,7 @@ def test_time_limits_give_what_there_is() -> None:
     task = Problem.build(
         as_design(X), y, as_loss("squared"), Regularizer(norms.L1(), "penalized", 1.0)
     )
-    levels = paths.level_grid(paths.largest_useful_level(task), 30)
+    levels = paths.alpha_grid(paths.largest_useful_alpha(task), 30)
     settings = paths.Settings(1e-10, deadline=Deadline.after(0.0))
     found = paths.path_of(task, levels, settings)
     assert len(found.results) == 30
@@ -239,7 +239,7 @@ def test_side_by_side_is_the_same_as_one_after_the_other() -> None:
     task = Problem.build(
         as_design(X), y, as_loss("squared"), Regularizer(norms.L1(), "penalized", 1.0)
     )
-    levels = paths.level_grid(paths.largest_useful_level(task), 20, 0.05)[None, :]
+    levels = paths.alpha_grid(paths.largest_useful_alpha(task), 20, 0.05)[None, :]
     folds = list(KFold(4).split(X))
     found = []
     for threads in (1, 2):

@@ -20,6 +20,6 @@ class TestColumnGenerationWithGradientMaster(SolverChecks):
 
 
 class TestAtomGeneration(SolverChecks):
-    solver = AtomGeneration(tolerance=1e-7)
+    solver = AtomGeneration(tol=1e-7)
     bounds_gauge = True
     monotone = True
