@@ -88,10 +88,10 @@ class BlockCoordinateDescent(Solver):
     Examples
     --------
     >>> import numpy as np
-    >>> from atomlearn import solve
+    >>> from tests.oracles.sums import solve_sum
     >>> from experiments.rivals import BlockCoordinateDescent
     >>> X, y = np.eye(3), np.array([3.0, 0.5, -2.0])
-    >>> result = solve(X, y, norm="l1", level=1.0, solver=BlockCoordinateDescent())
+    >>> result = solve_sum(X, y, norm="l1", level=1.0, solver=BlockCoordinateDescent())
     >>> result.coef.round(4).tolist()
     [2.0, 0.0, -1.0]
     """

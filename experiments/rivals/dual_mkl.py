@@ -44,7 +44,7 @@ class DualMKL(Master):
     >>> y = np.where(X[:, 0] > 0, 1, -1)
     >>> mkl_fgm = solvers.FeatureGeneration(master=DualMKL(), max_blocks=2)
     >>> support, form = norms.KSupport(3), {"form": "squared", "level": 1.0}
-    >>> solve(X, y, loss="squared_hinge", norm=support, solver=mkl_fgm, **form).columns.size <= 6
+    >>> solve_sum(X, y, loss="squared_hinge", norm=support, solver=mkl_fgm, **form).columns.size <= 6
     True
     """
 

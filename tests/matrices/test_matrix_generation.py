@@ -399,7 +399,7 @@ def test_refusals_name_the_remedy() -> None:
     design, y = data("identity")
     both = norms.Union([norms.TraceNorm(), norms.L1()])
     for mixed in (both, norms.SparseRankOne(2, 2)):
-        with pytest.raises(ValueError, match="tau > 0 mixes"):
+        with pytest.raises(ValueError, match="a ridge term mixes"):
             solve_sum(design, y, norm=mixed, level=1.0, tau=0.1, solver=MatrixGeneration())
     with pytest.raises(TypeError, match="norms of matrices"):
         solve_sum(design, y, norm="l1", level=1.0, solver=MatrixGeneration())

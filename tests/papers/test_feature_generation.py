@@ -269,7 +269,7 @@ def test_refusals() -> None:
         with pytest.raises(ValueError, match="KSupport"):
             run(problem, FeatureGeneration(), Iterations(1))
     problem = Problem.build(design, y, loss, Regularizer(KSupport(2), "squared", 1.0), tau=0.1)
-    with pytest.raises(ValueError, match="tau"):
+    with pytest.raises(ValueError, match="l1_ratio=1"):
         run(problem, FeatureGeneration(), Iterations(1))
 
 

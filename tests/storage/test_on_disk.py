@@ -438,10 +438,10 @@ from atomlearn.designs import OnDisk
 from atomlearn import solve
 y = np.random.default_rng(0).standard_normal(1000)
 design = OnDisk(sys.argv[1])
-solve(design, y, level=1e4, norm="l1")  # whatever is loaded late
+solve(design, y, alpha=1e4 / y.size, fit_intercept=False)  # whatever is loaded late
 now = int([l for l in open("/proc/self/status") if l.startswith("VmSize")][0].split()[1]) * 1024
 resource.setrlimit(resource.RLIMIT_AS, (now + 48 * 2**20, -1))
-result = solve(design, y, norm="l1", level=90.0)
+result = solve(design, y, alpha=90.0 / y.size, fit_intercept=False)
 assert result.converged, result.status
 print(design.n_bytes)
 """

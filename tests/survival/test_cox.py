@@ -14,7 +14,9 @@ from numpy.typing import NDArray
 from scipy.optimize import linprog, minimize
 
 from atomlearn import norms, paths, solve
+from atomlearn.designs import as_design
 from atomlearn.losses import Cox, FreeColumns, as_loss, survival_target
+from atomlearn.problem import Problem, Regularizer
 from atomlearn.survival.cox import concordance
 from atomlearn.survival.target import RECORD, checked_survival
 from atomlearn.testing.cases import each
@@ -261,8 +263,10 @@ def test_targets_are_read_and_refused() -> None:
         survival_target([True], [1.0], entry=[1.0])
     with pytest.raises(ValueError, match="1 samples at times < 0, the first at index 1"):
         survival_target([True, True], [0.0, -2.0])
+    penalty = Regularizer(norms.L1(), "penalized", 1.0)
     with pytest.raises(ValueError, match="has no intercept"):
-        solve_sum(np.ones((2, 1)), given, loss="cox", level=1.0, fit_intercept=True)
+        Problem.build(as_design(np.ones((2, 1))), given, Cox(), penalty, fit_intercept=True)
+    assert solve(np.ones((2, 1)), given, loss="cox", alpha=1.0).intercept == 0.0
 
 
 def test_what_a_loss_remembers_of_its_data_is_no_part_of_it() -> None:
@@ -436,9 +440,9 @@ def test_cox_starts_from_more_columns_than_their_rank() -> None:
     assert found.converged
     assert found.state.master_steps <= 200
     path = paths.path(
-        X, y, loss=Cox(), alphas=np.geomspace(30.0, 0.1, 10), fit_intercept=False
+        X, y, loss=Cox(), alphas=np.geomspace(0.3, 1e-3, 10), fit_intercept=False
     ).results[-1]
-    assert found.objective == pytest.approx(path.objective, rel=2e-6)
+    assert found.objective == pytest.approx(100 * path.objective, rel=2e-6)
 
 
 def test_bounds_are_those_of_scipy() -> None:

@@ -74,7 +74,7 @@ def test_lars_goes_the_whole_way_to_the_same_point(seed: int, intercept: bool) -
     X, y, weight = data(seed, n=60)
     norm = LatentGroups([[0, 1, 2], [2, 3, 4], [5, 6]])
     settings = {"norm": norm, "level": 20.0, "tol": 1e-8, "sample_weight": weight}
-    settings["intercept"] = intercept
+    settings["fit_intercept"] = intercept
     ours = solve_sum(X, y, solver=AtomGeneration(master=LARS()), **settings)
     plain = solve_sum(X, y, solver=AtomGeneration(), **settings)
     assert ours.converged
