@@ -8,7 +8,7 @@ from typing import Literal
 
 import numpy as np
 
-from atomlearn.core.interfaces import Array, Columns
+from atomlearn.core import Array, Columns
 
 #: What each way of estimating is called, and the sentence without which its intervals say nothing.
 CONDITIONS = {

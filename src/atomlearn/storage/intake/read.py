@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from atomlearn.core.interfaces import refuse_unknown
+from atomlearn.core import is_anndata, refuse_unknown
 from atomlearn.storage.formats.format import Format, MatrixColumns
 from atomlearn.storage.formats.held import enough, refuse_changed, within
 from atomlearn.storage.formats.registry import format_of
@@ -23,7 +23,6 @@ from atomlearn.storage.intake.matrices import matrix_table, read_matrix
 from atomlearn.storage.intake.reading import Reading
 from atomlearn.storage.intake.tables import encoded_table
 from atomlearn.storage.intake.typed import frame_of
-from atomlearn.storage.store.files import is_anndata
 
 #: An option in a message, with its value: the next word, if it does not join a sentence.
 _OPTION = re.compile(
