@@ -30,7 +30,7 @@ demo: say-demo $(DEMO)
 	$(BIN)/atomlearn demo
 
 # One worker a core, each with one thread of its own: workers with more of them fight for cores.
-# For one process, with the output of a debugger: make test PYTEST_ARGS="-n 0 tests/norms".
+# For one process, with the output of a debugger: make test PYTEST_ARGS="-n 0 tests/core/norms".
 # Bytecode is kept, whatever the environment says: every worker and every command starts sooner.
 say-test:
 	@echo "make test: runs the tests, one worker a core, up to the first failure: about 4 minutes"

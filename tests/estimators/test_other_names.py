@@ -22,7 +22,7 @@ TABLE = pd.DataFrame(X, columns=list("abcde"))
     ("made", "meant"),
     [
         (lambda: al.AtomicClassifier(C=1.0), "alpha=1 / (C * n_samples)"),
-        (lambda: al.AtomicRegressor(l1_ratio=0.5), "norms.ElasticNetNorm(k)"),
+        (lambda: al.AtomicRegressor(tau=0.5), "l1_ratio"),
         (lambda: al.AtomicRegressorCV(penalty="l1"), "norms='l1'"),
         (lambda: al.AtomicRegressor(random_state=0), "leave it out"),
         (lambda: al.AtomicRegressorCV(random_state=0), "cv=KFold"),

@@ -32,7 +32,9 @@ __getattr__ = lazy(
             "Affine Standardized affine_block centered column_moments moments_of scaled_design "
             "scales_of_inputs"
         ),
-        "data.whole_files": "check_place sync_folder write_text write_together write_whole",
+        "data.whole_files": (
+            "check_place sync_folder whole_file write_text write_together write_whole"
+        ),
         "data.wrappers": "Concatenated Counted",
         "interfaces.arrays": "Array Columns EPS Mask Rows TINY power_of_two ranges",
         "interfaces.certificate": "Certificate Status",

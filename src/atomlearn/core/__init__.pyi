@@ -53,6 +53,7 @@ from atomlearn.core.data.standardized import scaled_design as scaled_design
 from atomlearn.core.data.standardized import scales_of_inputs as scales_of_inputs
 from atomlearn.core.data.whole_files import check_place as check_place
 from atomlearn.core.data.whole_files import sync_folder as sync_folder
+from atomlearn.core.data.whole_files import whole_file as whole_file
 from atomlearn.core.data.whole_files import write_text as write_text
 from atomlearn.core.data.whole_files import write_together as write_together
 from atomlearn.core.data.whole_files import write_whole as write_whole

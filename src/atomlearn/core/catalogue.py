@@ -92,8 +92,8 @@ LOSSES: dict[str, tuple[type[Loss] | Place, Task]] = {
 DESIGNS = [
     Kind(
         libraries.is_path,
-        "atomlearn.storage.store.files:open_path",
-        "atomlearn.storage.store.files:names_of_path",
+        "atomlearn.storage.intake.files:open_path",
+        "atomlearn.storage.intake.files:names_of_path",
     ),
     Kind(
         libraries.is_dask,
@@ -108,8 +108,8 @@ DESIGNS = [
     ),
     Kind(
         libraries.is_anndata,
-        "atomlearn.storage.store.files:array_of_anndata",
-        "atomlearn.storage.store.files:names_of_anndata",
+        "atomlearn.storage.intake.files:array_of_anndata",
+        "atomlearn.storage.intake.files:names_of_anndata",
     ),
     Kind(
         libraries.is_arrow,

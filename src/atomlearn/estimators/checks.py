@@ -14,12 +14,15 @@ from sklearn.utils.validation import _check_n_features, validate_data
 
 from atomlearn import core, papers
 from atomlearn.core import (
+    L2,
     Columns,
     DenseDesign,
     Design,
+    Form,
     Groups,
     KSupport,
     Norm,
+    Regularizer,
     Solver,
     as_compressed,
     as_design,
@@ -28,6 +31,7 @@ from atomlearn.core import (
     check_free,
     feature_names,
     frame_to_array,
+    is_number,
     is_opened,
     is_table,
     named_columns,
@@ -229,6 +233,34 @@ def amount_of(estimator: Any, default: Callable[[], float] | None = None) -> flo
     if estimator.alpha is None and default is not None:
         return default() or 1.0
     return positive("alpha", estimator.alpha, "weight of the penalty")
+
+
+def checked_l1_ratio(value: Any) -> float:
+    """Return l1_ratio as a float, or raise if it is not a number in [0, 1]."""
+    if not (is_number(value) and 0.0 <= value <= 1.0):
+        raise ValueError(
+            f"l1_ratio must be a number from 0 to 1, got {value!r}; use 1 for the norm without "
+            "squares, 0 for squares without the norm"
+        )
+    return float(value)
+
+
+def penalty_of(norm: Norm, form: Form, amount: float, l1_ratio: float) -> tuple[Regularizer, float]:
+    """Return the regularizer, and the weight tau of (tau/2) ||w||^2.
+
+    They are alpha * l1_ratio * R(w) and alpha * (1 - l1_ratio). For l1_ratio = 0 the regularizer is
+    the square of the l2 norm.
+    """
+    if l1_ratio == 1.0:
+        return Regularizer(norm, form, amount), 0.0
+    if form == "constrained":
+        raise ValueError(
+            f"form='constrained' needs l1_ratio=1, got l1_ratio={l1_ratio}: a bound on the norm "
+            "has no alpha; use form='penalized' or form='squared'"
+        )
+    if l1_ratio == 0.0:
+        return Regularizer(L2(), "squared", amount), 0.0
+    return Regularizer(norm, form, amount * l1_ratio), amount * (1.0 - l1_ratio)
 
 
 def whole(name: str, value: Any) -> int:

@@ -39,6 +39,7 @@ from atomlearn.core import (
     Score,
     Settings,
     Status,
+    WarmStart,
     as_loss,
     as_norm,
     check_levels,
@@ -54,10 +55,11 @@ from atomlearn.core import (
     training_part,
 )
 from atomlearn.estimators.base import AtomicModel
-from atomlearn.estimators.checks import checked_design, norm_for, norm_on
+from atomlearn.estimators.checks import checked_design, checked_l1_ratio, norm_for, norm_on
 from atomlearn.estimators.dependent_rows import splits
 from atomlearn.estimators.parameters import keeps_blas_single
 from atomlearn.estimators.prediction_sets import OutOfFold
+from atomlearn.estimators.search_results import Search, joined_tables
 from atomlearn.estimators.targets import Checked, offset_of
 from atomlearn.maps.features import features_named
 
@@ -127,8 +129,8 @@ class CrossValidatedModel(AtomicModel):
         routed = process_routing(self, "fit", **weights, **of_rows, **params)
         return routed.splitter.split, routed.scorer.score if self._scorer() is not None else {}
 
-    def _regularized_by(self) -> tuple[str | Norm, float]:
-        return self.norm_, self.alpha_
+    def _regularized_by(self) -> tuple[str | Norm, float, float]:
+        return self.norm_, self.alpha_, self.l1_ratio_
 
     def _score_by(self, data: Checked, params: dict[str, Any]) -> Score:
         """Return the score of decisions at some rows by a scorer of scikit-learn, or by the loss.
@@ -296,13 +298,22 @@ class CrossValidatedModel(AtomicModel):
             )
         norms = [norm_on(norm, data.design) if norm.of_matrices else norm for norm in norms]
         counted = Counted(data.design)
-        problems = [replace(p, design=counted) for p in self._problems(data, norms[0], 1.0)]
+        counted_data = replace(data, design=counted)
         for norm in norms[1:]:
             norm.on(data.design.shape[1])
-        score = score or held_out_loss(problems)
-
-        chosen, starts = self._choose(problems, norms, folds, score, settings, is_open[0])
-        final = self._problems(data, norms[chosen], self.alpha_)
+        searches = []
+        ratios = self._l1_ratios()
+        for number, l1_ratio in enumerate(ratios):
+            problems = self._problems(counted_data, norms[0], 1.0, l1_ratio)
+            # Half of the time is for the search, and each l1_ratio has an equal part of it.
+            part = settings.within(1.0 / (2 * len(ratios) - number))
+            score = score or held_out_loss(problems)
+            scores = self._scores(problems, norms, folds, score, part, l1_ratio, is_open[0])
+            searches.append(Search(l1_ratio, problems, scores))
+            if scores.status is Status.INTERRUPTED:
+                break
+        chosen, starts = self._choose(searches, folds)
+        final = self._problems(data, norms[chosen], self.alpha_, self.l1_ratio_)
         if not self.refit:  # the one training part is what is kept
             final = [training_part(p, folds[0][0]) for p in final]
         results = self._solve(final, starts, settings)
@@ -313,48 +324,81 @@ class CrossValidatedModel(AtomicModel):
         self.n_passes_ = counted.passes
         return final, results
 
-    def _choose(
+    def _l1_ratios(self) -> list[float]:
+        """Return the candidates for l1_ratio."""
+        return [checked_l1_ratio(one) for one in np.ravel(self.l1_ratio).tolist()]
+
+    def _scores(
         self,
         problems: Sequence[Problem],
         norms: Sequence[Norm],
         folds: Sequence[Fold],
         score: Score,
         settings: Settings,
+        l1_ratio: float,
         is_open: bool,
-    ) -> tuple[int, list[Any]]:
-        """Choose alpha and the share of a refit; return the number of the norm, and starts."""
-        shares = checked_shares(self.relax)
-        half = settings.within(0.5)
-        if self.alphas is None:
-            levels = level_grids(problems, norms, self.n_alphas, self.alpha_ratio)
-        else:
-            form = problems[0].regularizer.form
-            levels = np.tile(check_levels(self.alphas, form, "alphas"), (len(norms), 1))
+    ) -> CrossValidation:
+        """Return the held-out scores of all norms and alphas at one l1_ratio.
 
+        A level of the problems is alpha * l1_ratio, and alpha itself if l1_ratio is 0.
+        """
+        shares = checked_shares(self.relax)
+        scale = l1_ratio or 1.0
+        if self.alphas is not None:
+            form = problems[0].regularizer.form
+            levels = scale * np.tile(check_levels(self.alphas, form, "alphas"), (len(norms), 1))
+        elif not l1_ratio:
+            raise ValueError(
+                "l1_ratio=0 has no default grid of alphas, since no alpha makes all coefficients "
+                "zero; pass alphas, for example alphas=np.logspace(-3, 3, 20)"
+            )
+        else:
+            levels = level_grids(problems, norms, self.n_alphas, self.alpha_ratio)
         pools: dict[int, Pool] = {}
 
         def scored(norms: Sequence[Norm], levels: Array) -> CrossValidation:
-            more = folds, score, half, self.n_jobs, shares, self.until, pools
+            more = folds, score, settings, self.n_jobs, shares, self.until, pools
             return cross_validate(problems, norms, levels, *more)
 
         # Shares of a refit are compared over the whole grid.
         near = is_open and len(shares) == 1
-        scores = search_lattice(scored, norms, levels) if near else scored(norms, levels)
-        chosen, position = scores.choose(self.selection)
-        self.relax_, self.alpha_ = scores.relax, float(levels[chosen, position])
+        return search_lattice(scored, norms, levels) if near else scored(norms, levels)
+
+    def _choose(
+        self, searches: Sequence[Search], folds: Sequence[Fold]
+    ) -> tuple[int, list[WarmStart | None]]:
+        """Choose l1_ratio, norm, alpha and the share of a refit by the scores.
+
+        Return the number of the norm, and where the final fit of each output begins.
+        """
+        best = max(searches, key=Search.best_mean)
+        scores = best.scores
+        norm, place = scores.choose(self.selection)
+        self.l1_ratio_ = best.l1_ratio
+        self.relax_ = scores.relax
+        self.alpha_ = float(best.alphas[norm, place])
         self._out_of_fold = None
-        if scores.status.is_converged:
-            of_fold = scores.paths[chosen], self.alpha_, self.relax_
-            self._out_of_fold = OutOfFold.of(problems, folds, *of_fold)
-        self.alphas_ = levels[0] if len(norms) == 1 else levels
-        self.cv_results_ = scores.table()
-        self._searched = scores.status
-        if not scores.status.is_converged:
-            by = "Ctrl-C" if scores.status is Status.INTERRUPTED else "the time limit"
-            known = f"{np.isfinite(scores.mean).sum()} of {scores.mean.size} candidates"
-            said = f"{type(self).__name__}: the search was cut short by {by}: chosen among {known}"
-            warnings.warn(said, ConvergenceWarning, stacklevel=5)
-        return chosen, scores.warm_starts(chosen, position)
+        statuses = [search.scores.status for search in searches]
+        self._searched = next((s for s in statuses if not s.is_converged), Status.CONVERGED)
+        if self._searched.is_converged:
+            level = float(scores.levels[norm, place])
+            self._out_of_fold = OutOfFold.of(
+                best.problems, folds, scores.paths[norm], level, scores.relax
+            )
+        grids = np.stack([search.alphas for search in searches])
+        # Axes of l1_ratio and norm, if there are several of them.
+        self.alphas_ = grids[tuple(0 if n == 1 else slice(None) for n in grids.shape[:2])]
+        self.cv_results_ = joined_tables([search.table() for search in searches])
+        if not self._searched.is_converged:
+            means = self.cv_results_["mean_test_score"]
+            by = "Ctrl-C" if self._searched is Status.INTERRUPTED else "the time limit"
+            known = f"{np.isfinite(means).sum()} of {means.size} candidates"
+            warnings.warn(
+                f"{type(self).__name__}: the search was cut short by {by}: chosen among {known}",
+                ConvergenceWarning,
+                stacklevel=5,
+            )
+        return norm, scores.warm_starts(norm, place)
 
     def _strata(self, y: NDArray[Any]) -> tuple[NDArray[Any], bool]:
         """Return what splitters see, and whether each fold has its part of the values."""

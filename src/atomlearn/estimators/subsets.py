@@ -49,6 +49,7 @@ class SubsetModel(SelectsColumns, AtomicModel):
     within: Any = 0.01
     cv: int = 5
     # Of other models.
+    l1_ratio: Any = field(default=1.0, init=False)
     form: Form | None = field(default="squared", init=False)
     features: str = field(default="linear", init=False)
     relax: Any = field(default=0.0, init=False)

@@ -26,17 +26,17 @@ def full_conformal(
         #{i : \|r_i(t)\| >= \|r_new(t)\|} + 1  >  (1 - share) (n + 1).
 
     The fit is piecewise linear in t and is followed from the prediction on, up to the largest and
-    the least of y and once more as far as between these. Each piece is proved; where none is known,
-    as between two of them, residuals move by no more than t does, and t is left out only where that
-    proves it. An interval is the least one that holds the set and the prediction. An end is
-    infinite where the set goes on to the last t.
+    the smallest y and once their range beyond. Each piece is proved; between two pieces, residuals
+    move by no more than t does, and t is left out only if that proves it. An interval is the
+    smallest one that holds the set and the prediction. An end is infinite if the set reaches the
+    last t.
 
     Parameters
     ----------
     estimator : fitted ``AtomicRegressor``
         Of the squared loss with an intercept and l1 at one alpha that was not chosen by these rows.
     X, y : (n_samples, n_features), (n_samples,)
-        What it was fitted to, each row with the same weight.
+        The data of the fit, each row with the same weight.
     X_new : (n_new, n_features)
         A handful of rows: each is about as much work as a path of the lasso over all rows.
     share : float

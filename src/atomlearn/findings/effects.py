@@ -37,7 +37,7 @@ from atomlearn.findings.nodewise import directions
 from atomlearn.findings.precision import columns_named
 from atomlearn.findings.subset_line import SubsetLine, subset_line
 
-#: Shares of a refit that the first fit of named columns chooses from: what it shrinks less, the
+#: Shares of a refit that the first fit of named columns chooses from: the less it shrinks, the
 #: others are mistaken for less.
 RELAX = (0.0, 0.5, 1.0)
 
@@ -62,24 +62,24 @@ def estimates(
     ----------
     estimator : a fitted linear model of numbers, counts or two classes
     X, y : (n_samples, n_features), (n_samples,)
-        What it was fitted to: arrays, tables, sparse matrices, designs.
+        The data of the fit: arrays, tables, sparse matrices, designs.
     columns : numbers or names of columns, or lists of them, optional
         Named *before the data was seen*; a list in the list is a group that is tested as a whole.
         Each is estimated given all other columns, by a de-biased lasso. None: the
         columns that the estimator selects on a part of the rows.
     how : {"auto", "carved", "split", "exact"}
-        Of selected columns. "split": from the other rows alone. "carved": from all rows, given the
-        selection; for l1 at one alpha ("auto" takes it there, where its intervals are shorter).
+        For selected columns. "split": from the other rows only. "carved": from all rows, given the
+        selection; for l1 at one alpha ("auto" takes it there if its intervals are shorter).
         "exact": all rows select and estimate; for l1 at one alpha, and best subsets of one size.
     level : float
         Coverage of the intervals.
     fraction : float
         Share of the rows that selects.
     sigma : float, optional
-        Of "exact": the standard deviation of y given X, where it is known. None: that of the
+        For "exact": the standard deviation of y given X, if it is known. None: that of the
         residuals of an l1 fit with alpha by cross-validation, and somewhat wider intervals.
     sample_weight : (n_samples,), optional
-        What the model was fitted with: weights that are inverse to variances.
+        The weights of the fit: inverse to variances.
     groups : (n_samples,), optional
         Rows that belong together: errors allow for that, and no group is cut.
     rng : int
@@ -87,13 +87,14 @@ def estimates(
 
     Notes
     -----
-    Named columns: with z_j what a lasso of x_j leaves (one l1 path a column, all of which share
-    every reading of the data), b_j + z_j'r / z_j'W x_j has an error sigma sqrt(z_j'W z_j) /
-    \|z_j'W x_j\|, where b is an l1 fit with alpha by cross-validation, r its residuals (minus the
-    gradient of the loss) and W the curvature. Of a group the same, with what is left outside it.
+    Named columns: with z_j the residual of a lasso of x_j (one l1 path for each column, all of
+    which share every reading of the data), b_j + z_j'r / z_j'W x_j has an error sigma sqrt(z_j'W
+    z_j) / \|z_j'W x_j\|, where b is an l1 fit with alpha by cross-validation, r its residuals
+    (minus the gradient of the loss) and W the curvature. For a group the same, with the residuals
+    of columns outside it.
 
     Selected columns: the estimator, made anew, selects on a share of the rows. Effects are those of
-    a model of the selected columns alone: the whole model only where nothing was overlooked. They
+    a model of only the selected columns: the whole model only if nothing was overlooked. They
     are fitted by Firth's likelihood, which keeps them finite and not too large where rows are few.
 
     References
@@ -159,7 +160,7 @@ def _named(estimator: Any, X: Any, y: Any, data: Given, columns: Any, level: flo
 
 
 def _searched(X: Any, y: Any, data: Given) -> tuple[Any, Array, int]:
-    """Return an l1 fit with alpha by cross-validation, what it predicts, and its coefficients."""
+    """Return an l1 fit with alpha by cross-validation, its predictions, and its coefficients."""
     search = AtomicClassifierCV if data.loss.task == "classification" else AtomicRegressorCV
     norm = L1(weights=data.lengths(data.weight) / np.sqrt(data.y.size))
     fit = search(norm, loss=data.loss, features=data.model.features, tol=1e-5, relax=RELAX,
@@ -170,7 +171,7 @@ def _searched(X: Any, y: Any, data: Given) -> tuple[Any, Array, int]:
 
 
 def _left_out(fit: Any, data: Given) -> Array | None:
-    """Return what is predicted for each row by the fit without its fold."""
+    """Return the prediction for each row by the fit without its fold."""
     known = fit._out_of_fold
     if known is None:
         return None
@@ -189,7 +190,7 @@ def _units(estimator: Any, columns: Any, n_columns: int) -> list[Columns]:
 
 
 def _chosen(data: Given, step: Step) -> Array:
-    """Return the robust covariance; of counts and classes that with the larger one of both errors.
+    """Return the robust covariance; for counts and classes the one with the larger of both errors.
 
     Of few rows their scores have long tails, and either error may be too small.
     """
@@ -258,7 +259,7 @@ def _selected(
 
 
 def _widened(spread: Any, left: float, level: float) -> Any:
-    """Return a variance that is known of so many rows: wider by as much as Student's t."""
+    """Return a variance estimated from this number of rows: widened as Student's t is."""
     side = (1 - level) / 2
     return spread * float(student.isf(side, left) / normal.isf(side)) ** 2
 
@@ -287,7 +288,7 @@ def _prices(fitted: Any, X: Any, y: Any, data: Given) -> Array | None:
 def _exact(
     estimator: Any, X: Any, y: Any, data: Given, level: float, sigma: float | None
 ) -> Estimates:
-    """Return what all rows say of what they select, given the targets that select the same."""
+    """Return estimates from all rows of their selection, given targets that select the same."""
     spread = 1.0 if sigma is None else sigma**2
     left = np.inf
     if sigma is None and data.loss.dispersed:
@@ -300,7 +301,8 @@ def _exact(
     whole = refitted(data, line.columns)
     found = []
     inverse = la.pinvh(whole.information)
-    # What moves one coefficient alone, of the likelihood, in units of the squares of the line.
+    # The direction that moves only one coefficient, in the likelihood, in units of the squares of
+    # the line.
     moves = whole.weighed @ (inverse / np.diag(inverse))
     moves /= np.maximum(line.data.weight, TINY)[:, None]
     for value, own, move in list(zip(whole.values, np.diag(inverse), moves.T, strict=True))[1:]:
@@ -347,7 +349,7 @@ def _told(
     groups: tuple[Columns, ...] = (),
     p_values: Array | None = None,
 ) -> Estimates:
-    """Return the estimates of rows of values, ends and p-values, as the model has them beside."""
+    """Return the estimates of rows of values, ends and p-values, as the model reports them."""
     values, *ends, p = np.reshape(rows, (-1, 4)).T
     known = columns, _coefficients(estimator, columns), values, np.column_stack(ends), p
     return Estimates(*known, level, how, groups, p_values, data.units is not None)

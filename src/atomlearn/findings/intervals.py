@@ -10,7 +10,7 @@ import numpy as np
 
 from atomlearn.core import Array, Columns
 
-#: What each way of estimating is called, and the sentence without which its intervals say nothing.
+#: The name of each way of estimating, and the condition without which its intervals say nothing.
 CONDITIONS = {
     "named": "for columns named before the data was seen, where few columns have an effect, "
     "effects are linear, and {rows} are independent, of any spread (the lasso that this corrects "
@@ -38,7 +38,7 @@ class Estimates:
     ("exact" of counts and classes); groups : the columns that were named together, and
     group_p_values : of "none of them has an effect"; by_group : whether errors are of groups of
     rows, not of rows. ``condition`` is the sentence that belongs to
-    the intervals. ``wrong_signs`` : at most so many values have the wrong sign.
+    the intervals. ``wrong_signs`` : the maximum number of values with the wrong sign.
 
     References
     ----------
@@ -64,7 +64,7 @@ class Estimates:
 
     @property
     def wrong_signs(self) -> int:
-        """At most so many of the values have the wrong sign (zero has none), at this level.
+        """The maximum number of values with the wrong sign (zero has none), at this level.
 
         Those that Holm's method does not tell, whatever the p-values have to do with each other.
         """

@@ -78,7 +78,7 @@ def e_values(statistics: Array, fdr: float) -> Array:
 
 
 def e_threshold(values: Array, fdr: float) -> float:
-    """Return the least e-value that the e-BH procedure selects at level ``fdr``, or infinity."""
+    """Return the smallest e-value that the e-BH procedure selects at level ``fdr``, or infinity."""
     ordered = np.sort(values)[::-1]
     enough = np.flatnonzero(ordered >= values.size / (fdr * np.arange(1, values.size + 1)))
     return float(ordered[enough[-1]]) if enough.size else float("inf")
@@ -91,7 +91,7 @@ class KnockoffSelector(OwnParameters, SelectorMixin, BaseEstimator):
     (``condition``). A feature is false if the target does not depend on it, given all other
     features. Each column x_j gets a knockoff x~_j, as alike as can be but drawn without the target.
     Both are fitted together, and W_j = |b_j| - |b~_j| tells true from false: of false features
-    either sign is as likely. The threshold T is the least t with
+    either sign is as likely. The threshold T is the smallest t with
     (1 + #{W <= -t}) / #{W >= t} <= fdr.
 
     Parameters
@@ -112,7 +112,7 @@ class KnockoffSelector(OwnParameters, SelectorMixin, BaseEstimator):
     covariance : {"auto", "factors", "sparse_precision", "ledoit_wolf"} or array (p, p)
         Of the features. "auto" keeps factors where the eigenvalues show them (they join the fit
         without a penalty, since the target may depend on them), takes the precision
-        of each column given the few most correlated with it where that explains the correlations,
+        of each column given the few most correlated with it if that explains the correlations,
         and else Ledoit-Wolf, with a warning under strong correlation. ``covariance_`` tells.
     groups : lists of columns (numbers or names), labels (n_features,) or "auto", optional
         Select groups instead, with a bound on the share of false groups; indicator columns of a
@@ -134,7 +134,7 @@ class KnockoffSelector(OwnParameters, SelectorMixin, BaseEstimator):
     statistics_ : (n_features,) or (n_groups,) array
         W, of several draws their mean.
     threshold_ : float
-        T, infinity where nothing can be selected; for several draws that of the e-values.
+        T, infinity if nothing can be selected; for several draws that of the e-values.
     e_values_ : array, or None for one draw
     coefficients_ : (n_draws, n_units, 2) array
         |b_j| and |b~_j| of each draw.
@@ -260,7 +260,7 @@ class KnockoffSelector(OwnParameters, SelectorMixin, BaseEstimator):
     def _draws(
         self, X: Array, means: Array, scales: Array, rng: np.random.Generator, turned: Any
     ) -> tuple[list[Array], Array, str]:
-        """Return knockoffs of the standardized columns, one a draw, what they keep, and how.
+        """Return knockoffs of standardized columns, one for each draw, the kept part, and the way.
 
         turned : what these are multiplied by before, or None.
         """
@@ -290,9 +290,9 @@ class KnockoffSelector(OwnParameters, SelectorMixin, BaseEstimator):
         return draws, X[:, :0], "knockoffs as given"
 
     def _norm(self, of: Columns | None, n_free: int) -> Norm:
-        """Return the norm over columns and knockoffs; their groups are twice as many.
+        """Return the norm over columns and knockoffs; it has twice as many groups as the columns.
 
-        Free columns follow, with groups of their own.
+        Free columns follow, with separate groups.
         """
         norm = as_norm(self.norm)
         if of is None:

@@ -1,4 +1,4 @@
-"""power: what a selection could have found in this X, by targets that are made up."""
+"""power: the effects that a selection could find in this X, by simulated targets."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from atomlearn.findings.stability import selected_by
 
 @dataclass(frozen=True, slots=True)
 class PowerCurve:
-    """Of features with an effect the share that is found, and of what is found the false share.
+    """The share of features with an effect that is found, and the false share of those found.
 
     sizes : (m,) of effects, a standard deviation of the feature, in standard deviations of the
     noise (of classes: in log odds); found, false : (m,) means over the draws, found_error : the
@@ -53,7 +53,7 @@ def power(
     classes: bool = False,
     rng: Any = 0,
 ) -> PowerCurve:
-    """Return what a selection would find in X, where some features had effects of these sizes.
+    """Return the share of effects of these sizes that a selection would find in X.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ def power(
 
     Notes
     -----
-    That nothing was found says something only where it would have been: read the curve at the
+    An empty selection is informative only if an effect would have been found: read the curve at the
     size of effect that matters to you. Noise, linearity and the number of true features are
     assumed here; the real ones are not known.
 

@@ -1,4 +1,4 @@
-"""prediction_sets: intervals and sets of labels with a share of its own in parts of the rows."""
+"""prediction_sets: intervals and sets of labels with a separate share in each part of the rows."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def prediction_sets(
     Parameters
     ----------
     search : fitted ``AtomicRegressorCV`` or ``AtomicClassifierCV``
-    X, y : what it was fitted to
+    X, y : the data of the fit
     X_new : (n_new, n_features)
     share : float in (0, 1)
     by : "class", or a pair of arrays, optional
@@ -61,7 +61,7 @@ def prediction_sets(
     -----
     From the fits without each fold (see ``predict``). A share is held on average over data and new
     rows of the part, if these are exchangeable with the rows of the part; the theorem promises
-    2 share - 1, for folds that chose nothing, and what is seen is near the share.
+    2 share - 1, for folds that chose nothing; the shares measured are near the nominal one.
 
     References
     ----------

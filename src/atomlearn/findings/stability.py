@@ -50,9 +50,9 @@ from atomlearn.findings.precision import labels_of
 
 
 def selected_by(estimator: Any) -> tuple[Mask, Array]:
-    """Return which inputs a fitted estimator uses, and the size of what it does with each.
+    """Return which inputs a fitted estimator uses, and the size of their effects.
 
-    By ``get_support`` where it has one, else by coefficients that are not zero; for models of
+    By ``get_support`` if it has one, else by coefficients that are not zero; for models of
     products and curves these are the inputs that any of them is made of.
     """
     estimator = unsearched(estimator)
@@ -123,7 +123,7 @@ class StabilitySelector(OwnParameters, MetaEstimatorMixin, SelectorMixin, Packed
         most q / p (those "no better than random"): ``bounds_["unimodal"]``.
     bounds_ : dict
         That and "meinshausen_buhlmann", which does not ask for one mode of the probabilities.
-    estimator_ : fitted to all rows, with "auto" at the least alpha.
+    estimator_ : fitted to all rows, with "auto" at the smallest alpha.
     n_features_in_, feature_names_in_
 
     Notes
@@ -176,7 +176,7 @@ class StabilitySelector(OwnParameters, MetaEstimatorMixin, SelectorMixin, Packed
         """Select features of X (n_samples, n_features) for y.
 
         ``groups`` and ``order`` are of rows: halves are of whole groups, or of stretches of a
-        series, and an estimator that holds out rows itself is told, too.
+        series, and an estimator that holds out rows itself receives it, too.
         """
         self._check()
         X = as_table(X)
@@ -241,7 +241,7 @@ class StabilitySelector(OwnParameters, MetaEstimatorMixin, SelectorMixin, Packed
         levels: Array,
         most: int | None,
     ) -> list[Mask]:
-        """Return what each half selects: all halves at once where the model is one of ours."""
+        """Return the selection of each half: all halves at once if the model is one of ours."""
         if not routed and isinstance(base, (AtomicRegressor, AtomicClassifier)):
             falling = levels if levels.size else np.array([float(base.alpha)])
             together = masks_of_parts(base, X, y, parts, falling, most)
@@ -250,7 +250,7 @@ class StabilitySelector(OwnParameters, MetaEstimatorMixin, SelectorMixin, Packed
         models = [clone(base).set_params(alpha=float(level)) for level in levels] or [base]
         masks = []
         with warnings.catch_warnings(action="ignore", category=UserWarning):
-            # What a half could not prove is small beside what differs from half to half.
+            # The gap of a half is small compared with the differences between halves.
             for rows in parts:
                 part = rows_of(X, rows)
                 told = fit_parameters(base, rows, groups, order)
@@ -265,13 +265,13 @@ class StabilitySelector(OwnParameters, MetaEstimatorMixin, SelectorMixin, Packed
 
     @available_if(_estimator_has("predict"))  # type: ignore[untyped-decorator]
     def predict(self, X: Any) -> Any:
-        """Return what the estimator, fitted to all rows and with all it selects, predicts."""
+        """Return predictions of the estimator that is fitted to all rows with all it selects."""
         check_is_fitted(self)
         return self.estimator_.predict(X)
 
 
 def codes_of(y: NDArray[Any]) -> Columns | None:
-    """Return the classes whose shares halves keep; None where values are many."""
+    """Return the classes whose shares halves keep; None if there are many values."""
     if y.ndim != 1 or y.dtype.names is not None:
         return None
     values, codes, counts = np.unique(y, return_inverse=True, return_counts=True)

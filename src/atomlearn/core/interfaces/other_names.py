@@ -19,9 +19,9 @@ PARAMETERS: dict[str, dict[str, str]] = {
     "lambda": {"alpha": "alpha=lambda", "level": "level=lambda * n_samples"},
     "l1_ratio": {
         "level": "level=n_samples * alpha * l1_ratio and tau=n_samples * alpha * (1 - l1_ratio)",
-        "norm": "norm=norms.ElasticNetNorm(k), or solve(level=, tau=) for the sum of l1 and ridge",
-        "norms": "norms=[norms.ElasticNetNorm(k)], or solve(level=, tau=) for l1 and ridge",
+        "l2": "l2=alpha * (1 - l1_ratio)",
     },
+    "tau": {"l1_ratio": "alpha=(level + tau) / n_samples and l1_ratio=level / (level + tau)"},
     "penalty": {"norm": "norm='l1', or an object of atomlearn.norms", "norms": "norms='l1'"},
     "random_state": {
         "rng": "rng=0",

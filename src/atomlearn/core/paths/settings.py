@@ -54,12 +54,16 @@ class Settings:
 
     def how(self, problem: Problem) -> How:
         """Return solver, rules and observers of the runs of a problem."""
-        solver = self.solver or default_solver(problem.regularizer.norm, self.gap)
+        norm = problem.regularizer.norm
+        solver = self.solver or default_solver(norm, self.gap)
+        # Squares of w couple the lifted coordinates, and atoms need none of these.
+        if self.solver is None and problem.tau and norm.lift(problem.design.shape[1]) is not None:
+            solver = solvers.AtomGeneration(tolerance=self.gap)
         rules: StoppingRule = FirstOf((RelativeGap(self.gap), Iterations(self.max_iter)))
         rules = rules if self.stop is None else rules | self.stop
-        keepers = (
-            [] if self.checkpoint is None else [solvers.Checkpoint(self.checkpoint, many=True)]
-        )
+        keepers = []
+        if self.checkpoint is not None:
+            keepers.append(solvers.Checkpoint(self.checkpoint, many=True))
         return How(solver, rules, (*self.observers, *keepers), self.search)
 
     def within(self, share: float) -> Settings:

@@ -13,10 +13,12 @@ import numpy as np
 from atomlearn.storage.conversion.journal import PIECES, Workplace
 from atomlearn.storage.conversion.transpose import Transposition
 from atomlearn.storage.conversion.writer import StoreWriter
-from atomlearn.storage.formats.format import ColumnSource, RowSource
+from atomlearn.storage.formats.format import ColumnSource, Format, RowSource
 from atomlearn.storage.formats.held import refuse_changed, within
-from atomlearn.storage.formats.registry import format_of
 from atomlearn.storage.formats.table import Request
+from atomlearn.storage.intake.read import table_columns
+from atomlearn.storage.intake.reading import Reading
+from atomlearn.storage.intake.registry import format_of
 from atomlearn.storage.store.encoding import encode_values
 from atomlearn.storage.store.store_file import VALUE_TYPES, Manifest, read_manifest
 
@@ -92,7 +94,7 @@ def convert(
     status = file.stat()
     if opened is None:
         with within(memory):
-            opened = form.source(file, Request(target, exclude=tuple(exclude)))
+            opened = _opened(form, file, target, exclude)
     kind = _kind(opened, dtype)
     fingerprint = {
         "source": str(file.resolve()),
@@ -128,6 +130,20 @@ def _check(file: Path, folder: Path, dtype: str, memory: int) -> None:
         raise ValueError(f"dtype must be 'auto' or one of {VALUE_TYPES}, got {dtype!r}")
     if memory < 1:
         raise ValueError(f"memory must be a number of bytes, got {memory}")
+
+
+def _opened(
+    form: Format, file: Path, target: str | None, exclude: Sequence[str]
+) -> RowSource | ColumnSource:
+    """Return the data of a file a piece at a time."""
+    if form.cells is not None:
+        return table_columns(form, file, Reading(target=target, drop=tuple(exclude)))[0]
+    if exclude:
+        raise ValueError(
+            f"columns of {form.name} files cannot be excluded by name; leave that out of "
+            f"{file}, or write it as CSV, whose columns have names"
+        )
+    return form.source(file, Request(target))
 
 
 def _kind(source: RowSource | ColumnSource, dtype: str) -> str:

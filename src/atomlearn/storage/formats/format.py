@@ -165,7 +165,7 @@ class Format:
 
     Examples
     --------
-    >>> from atomlearn.storage.formats.registry import FORMATS
+    >>> from atomlearn.storage.intake.registry import FORMATS
     >>> [form.name for form in FORMATS if ".csv" in form.suffixes]
     ['delimited']
     """
@@ -183,7 +183,6 @@ class Format:
 
     def table(self, path: Path, request: Request) -> DataTable:
         """Return the data of the file as a table; its X is a Design where the file is in place."""
-        self._check(path, request)
         read = self._collected if self.read is None else self.read
         table = _tidy(read(path, request), path, request.missing)
         if table.y is not None and table.y.size != table.X.shape[0]:
@@ -200,25 +199,11 @@ class Format:
         return DataTable(X, y, Schema(X.shape[1], names), target, str(path))
 
     def source(self, path: Path, request: Request) -> RowSource | ColumnSource:
-        """Return the data of the file a piece at a time."""
-        self._check(path, request)
+        """Return the data of the file a piece at a time; of tables, ``table_columns`` has them."""
         if self.stream is not None:
             return self.stream(path, request)
-        if self.cells is None:
-            table = self.table(path, request)
-            return MatrixColumns(table.X, table.schema, table.y)
-        # Imported here: what understands tables knows the table of formats.
-        from atomlearn.storage.intake.read import table_columns
-        from atomlearn.storage.intake.reading import Reading
-
-        return table_columns(self, path, Reading(target=request.target, drop=request.exclude))[0]
-
-    def _check(self, path: Path, request: Request) -> None:
-        if request.exclude and self.cells is None:
-            raise ValueError(
-                f"columns of {self.name} files cannot be excluded by name; leave that out of "
-                f"{path}, or write it as CSV, whose columns have names"
-            )
+        table = self.table(path, request)
+        return MatrixColumns(table.X, table.schema, table.y)
 
 
 def _tidy(table: DataTable, path: Path, missing: bool) -> DataTable:

@@ -104,13 +104,12 @@ class Request:
     """What is asked of a data file.
 
     target : the column, key or .npy file of the target, None for the one that the format implies;
-    schema : the columns that a model knows, None for all; exclude : names of columns to leave out;
+    schema : the columns that a model knows, None for all;
     missing : whether X may have NaN, for whoever fills them in; layer : what of AnnData is X.
     """
 
     target: str | None = None
     schema: Schema | None = None
-    exclude: tuple[str, ...] = ()
     missing: bool = False
     layer: str | None = None
 

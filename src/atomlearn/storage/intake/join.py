@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from atomlearn.storage.formats.messages import listing, require_name
-from atomlearn.storage.formats.registry import format_of
 from atomlearn.storage.intake.cells import TextForm
 from atomlearn.storage.intake.frame import Frame
 from atomlearn.storage.intake.kinds import is_id_name
 from atomlearn.storage.intake.reading import Reading
+from atomlearn.storage.intake.registry import format_of
 from atomlearn.storage.intake.text import TextFile
 
 

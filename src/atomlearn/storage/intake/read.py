@@ -13,7 +13,6 @@ import numpy as np
 from atomlearn.core import is_anndata, refuse_unknown
 from atomlearn.storage.formats.format import Format, MatrixColumns
 from atomlearn.storage.formats.held import enough, refuse_changed, within
-from atomlearn.storage.formats.registry import format_of
 from atomlearn.storage.formats.table import DataTable
 from atomlearn.storage.intake.annotated import of_anndata
 from atomlearn.storage.intake.cells import TextForm
@@ -21,6 +20,7 @@ from atomlearn.storage.intake.columns import ROLES
 from atomlearn.storage.intake.frame import TableFile, transposed
 from atomlearn.storage.intake.matrices import matrix_table, read_matrix
 from atomlearn.storage.intake.reading import Reading
+from atomlearn.storage.intake.registry import format_of
 from atomlearn.storage.intake.tables import encoded_table
 from atomlearn.storage.intake.typed import frame_of
 

@@ -20,12 +20,12 @@ from atomlearn.datasets import DataTable, read
 from atomlearn.storage.formats import held
 from atomlearn.storage.formats.held import FileLimits, understood
 from atomlearn.storage.formats.numpy_files import load_npy
-from atomlearn.storage.formats.registry import format_of
 from atomlearn.storage.formats.table import Request, Schema
 from atomlearn.storage.intake import cells
 from atomlearn.storage.intake import frame as frame_module
 from atomlearn.storage.intake import text as text_module
 from atomlearn.storage.intake.cells import TextForm
+from atomlearn.storage.intake.registry import format_of
 from atomlearn.storage.intake.text import TextFile
 
 
@@ -50,7 +50,7 @@ def write(path: Path, text: str) -> Path:
     return path
 
 
-# CSV and TSV: what tests/datasets/test_awkward_files.py does not have.
+# CSV and TSV: what tests/storage/test_awkward_files.py does not have.
 
 
 def test_csv_with_quotes_and_a_text_column(tmp_path: Path) -> None:

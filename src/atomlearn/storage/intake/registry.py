@@ -9,15 +9,16 @@ from __future__ import annotations
 from os import PathLike
 from pathlib import Path
 
-from atomlearn.storage.formats import hdf, in_place, matlab
+from atomlearn.storage.formats import hdf, matlab
 from atomlearn.storage.formats.compressed import first_line, suffix_of
 from atomlearn.storage.formats.flat import open_npy, open_npz
 from atomlearn.storage.formats.format import Format
-from atomlearn.storage.formats.in_place import bed_of
 from atomlearn.storage.formats.libsvm import LibsvmRows, looks_like_libsvm, read_libsvm
 from atomlearn.storage.formats.messages import near_names
 from atomlearn.storage.formats.numpy_files import read_npy
 from atomlearn.storage.formats.table import Request
+from atomlearn.storage.intake import in_place
+from atomlearn.storage.intake.in_place import bed_of
 from atomlearn.storage.intake.text import TextFile, looks_delimited
 from atomlearn.storage.intake.typed import ArrowFile, ExcelFile, ParquetFile
 from atomlearn.storage.store.on_disk import OnDisk
@@ -100,7 +101,7 @@ def format_of(path: str | PathLike[str]) -> Format:
     Examples
     --------
     >>> import pathlib, tempfile
-    >>> from atomlearn.storage.formats.registry import format_of
+    >>> from atomlearn.storage.intake.registry import format_of
     >>> file = pathlib.Path(tempfile.mkdtemp()) / "counts.txt"
     >>> _ = file.write_text("1 3:2.5 7:1\\n")
     >>> format_of(file).name

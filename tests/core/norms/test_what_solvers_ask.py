@@ -22,7 +22,7 @@ from atomlearn.norms import (
     as_norm,
 )
 from atomlearn.testing.norms import NormChecks
-from tests.norms import test_norm_checks
+from tests.core.norms import test_norm_checks
 
 SUITES = [
     suite

@@ -145,8 +145,8 @@ def test_truth_is_the_same_in_words_and_as_a_type(tmp_path: Path) -> None:
     given = table(flag=flags, y=np.arange(N) % 2)
     given.to_csv(tmp_path / "d.csv", index=False)
     given.to_parquet(tmp_path / "d.parquet")
-    from atomlearn.storage.formats.registry import format_of
     from atomlearn.storage.intake.cells import TextForm
+    from atomlearn.storage.intake.registry import format_of
 
     for first, second in ((".csv", ".parquet"), (".parquet", ".csv")):
         fitted = read(tmp_path / f"d{first}", "y")

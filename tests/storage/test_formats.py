@@ -18,7 +18,7 @@ from sklearn.datasets import dump_svmlight_file
 from atomlearn.cli import main
 from atomlearn.datasets import convert, read, write_plink
 from atomlearn.designs import OnDisk, as_design
-from atomlearn.storage.formats.registry import FORMATS, STORE, format_of
+from atomlearn.storage.intake.registry import FORMATS, STORE, format_of
 from atomlearn.storage.store.encoding import encode_values
 from tests.oracles.genotypes import filled, genotypes
 

@@ -1,8 +1,8 @@
-"""load(name): real data sets, found on this machine. One line of a table each.
+"""Real data sets of the benchmarks, the experiments and the tests, read by name.
 
-The files are those of a data directory, ``ATOMLEARN_DATA`` or ``../shared/data``: public data in
-their published form, as CSV or .npz (keys as ``read`` has them, and ``n_train`` where the
-first rows are the training part). None of them is part of the package.
+The files are in the folder that ``ATOMLEARN_DATA`` names, by default ``data`` in the root of the
+repository: public data as CSV or .npz (with the keys that ``atomlearn.datasets.read`` expects, and
+``n_train`` if the first rows are the training part). The repository contains none of them.
 """
 
 from __future__ import annotations
@@ -21,14 +21,25 @@ from atomlearn.storage.formats.numpy_files import Archive
 from atomlearn.storage.formats.table import tidy_target
 from atomlearn.storage.intake.read import read
 
-ENVIRONMENT_VARIABLE = "ATOMLEARN_DATA"
+ROOT = Path(__file__).resolve().parents[2]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RealData:
-    """A real data set: X, y as published, and the published test part where there is one.
+    """A data set as it was published.
 
-    ``target_names`` says what the values 0, 1, ... of y stand for, where the file does.
+    Attributes
+    ----------
+    name : str
+        Name under which ``load`` finds it.
+    X, y : array
+        The data, or the training part of them.
+    feature_names : tuple of str, optional
+        Names of the columns of X.
+    X_test, y_test : array, optional
+        The published test part.
+    target_names : tuple of str, optional
+        Meanings of the values 0, 1, ... of y.
     """
 
     name: str
@@ -42,7 +53,7 @@ class RealData:
 
 @dataclass(frozen=True, slots=True)
 class _Source:
-    """Where a data set lies in the data directory, its public home, and how it is read."""
+    """A file of the data folder, the page that publishes it, and its reader."""
 
     file: str
     home: str
@@ -50,20 +61,26 @@ class _Source:
 
 
 def names() -> tuple[str, ...]:
-    """Return the names that ``load`` knows, ascending."""
+    """Return the names of all data sets, sorted."""
     return tuple(sorted(_SOURCES))
 
 
 def load(name: str, *, dtype: DTypeLike = np.float64) -> RealData:
-    """Return a real data set with X as ``dtype``, dense or CSR as it is published.
+    """Return a data set with X of type ``dtype``, dense or CSR as it was published.
 
-    Raises ValueError for a name that is not among ``names()``, and FileNotFoundError where its
-    file is not in the data directory: ``ATOMLEARN_DATA`` where that is set, else ``../shared/data``
-    beside the current directory or beside the repository.
+    Raises ValueError if ``names()`` does not have the name, and FileNotFoundError if its file is
+    not in the data folder.
     """
     require_name(name, names(), "there is no data set")
     source = _SOURCES[name]
-    data = source.read(_find(name, source))
+    path = data_file(source.file)
+    if not path.is_file():
+        raise FileNotFoundError(
+            f"the data set {name!r} is not on this machine: there is no file {path}. Set "
+            f"ATOMLEARN_DATA to the folder that contains {source.file}; it was published by "
+            f"{source.home}"
+        )
+    data = source.read(path)
 
     def cast(X: Any) -> Any:
         return None if X is None else X.astype(dtype, copy=False)
@@ -71,27 +88,10 @@ def load(name: str, *, dtype: DTypeLike = np.float64) -> RealData:
     return replace(data, name=name, X=cast(data.X), X_test=cast(data.X_test))
 
 
-def data_directories() -> list[Path]:
-    """Return the directories in which ``load`` looks, in that order."""
-    given = os.environ.get(ENVIRONMENT_VARIABLE)
-    if given:
-        return [Path(given)]
-    repository = Path(__file__).resolve().parents[3]
-    beside = [root.parent / "shared" / "data" for root in (Path.cwd(), repository)]
-    return list(dict.fromkeys(beside))
-
-
-def _find(name: str, source: _Source) -> Path:
-    directories = data_directories()
-    for directory in directories:
-        if (directory / source.file).is_file():
-            return directory / source.file
-    looked = " and ".join(str(directory / source.file) for directory in directories)
-    raise FileNotFoundError(
-        f"the data set {name!r} is not on this machine: looked for {looked}. Set "
-        f"{ENVIRONMENT_VARIABLE} to the directory that holds {source.file}; its public home is "
-        f"{source.home}"
-    )
+def data_file(name: str) -> Path:
+    """Return the path of a file of the data folder; the file may be absent."""
+    folder = os.environ.get("ATOMLEARN_DATA")
+    return (ROOT / "data" if folder is None else Path(folder)) / name
 
 
 def _csv(target: str, *exclude: str) -> Callable[[Path], RealData]:
@@ -159,7 +159,7 @@ def _genotypes(path: Path) -> RealData:
     return RealData("", arrays["G"][rows].astype(np.float64), y, tuple(arrays["snp"].tolist()))
 
 
-#: Homes of several data sets.
+#: Pages that publish several data sets.
 _HOMES = {
     "esl": "https://hastie.su.domains/ElemStatLearn/data.html",
     "libsvm": "https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets/",

@@ -8,7 +8,7 @@ from typing import Any
 
 from atomlearn.storage.formats.format import Format
 from atomlearn.storage.formats.hdf import read_h5ad_matrix
-from atomlearn.storage.formats.registry import format_of
+from atomlearn.storage.intake.registry import format_of
 
 
 def open_path(path: str | os.PathLike[str]) -> Any:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from atomlearn.core import whole_file, write_text
 from atomlearn.storage.formats.compressed import imported
 from atomlearn.storage.formats.format import About, ColumnSource
 from atomlearn.storage.formats.held import LIMITS
@@ -51,21 +52,21 @@ def write_plink(
     chromosomes = [1] * n_features if chromosomes is None else chromosomes
     positions = range(1, n_features + 1) if positions is None else positions
     values = np.full(n_samples, np.nan) if phenotype is None else phenotype
-    with file.open("wb") as stream:
+    with whole_file(file) as stream:
         stream.write(MAGIC)
         width = max(1, LIMITS.piece_bytes // n_samples)
         for start in range(0, n_features, width):
             part = encode_values(X[:, start : start + width], "genotype", 0, start)
             stream.write(pack(part).tobytes())
     lines = zip(chromosomes, names, positions, strict=True)
-    file.with_suffix(".bim").write_text(
+    write_text(
+        file.with_suffix(".bim"),
         "".join(f"{chromosome}\t{name}\t0\t{place}\t1\t2\n" for chromosome, name, place in lines),
-        encoding="utf-8",
     )
     people = zip(samples, np.where(np.isnan(values), -9.0, values).tolist(), strict=True)
-    file.with_suffix(".fam").write_text(
+    write_text(
+        file.with_suffix(".fam"),
         "".join(f"{name} {name} 0 0 0 {value!r}\n" for name, value in people),
-        encoding="utf-8",
     )
 
 

@@ -1,4 +1,4 @@
-"""load: where it looks, what it says, and the published statistics of what is at hand."""
+"""Real data sets: the folder they are read from, and their published statistics."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from atomlearn.datasets import load, names
-from atomlearn.datasets.loaders import data_directories
+from benchmarks.harness.real_data import data_file, load, names
 
 #: name: shape, shape of the test part, and classes with their counts or the mean of y.
 PUBLISHED = {
@@ -91,25 +90,24 @@ def data_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_a_missing_set_says_where_it_looked(data_home: Path) -> None:
+def test_a_missing_set_names_its_file(data_home: Path) -> None:
     with pytest.raises(FileNotFoundError) as caught:
         load("madelon")
     message = str(caught.value)
     assert str(data_home / "madelon" / "madelon.npz") in message
     assert "ATOMLEARN_DATA" in message
-    assert "public home is https://" in message
+    assert "it was published by https://" in message
 
 
-def test_without_the_variable_the_neighbor_directory_is_searched(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_default_folder_is_in_the_repository(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("ATOMLEARN_DATA", raising=False)
-    (tmp_path / "here").mkdir()
-    monkeypatch.chdir(tmp_path / "here")
-    first = data_directories()[0]
-    assert first == tmp_path / "shared" / "data"
-    (first / "madelon").mkdir(parents=True)
-    np.savez(first / "madelon" / "madelon.npz", X=np.eye(3, 2, dtype=np.int16), y=[1, -1, 1])
+    assert data_file("a.npz") == Path(__file__).resolve().parents[2] / "data" / "a.npz"
+
+
+def test_arrays_are_read_in_the_type_asked_for(data_home: Path) -> None:
+    (data_home / "madelon").mkdir()
+    file = data_home / "madelon" / "madelon.npz"
+    np.savez(file, X=np.eye(3, 2, dtype=np.int16), y=[1, -1, 1])
     data = load("madelon")
     assert data.X.tolist() == np.eye(3, 2).tolist()
     assert data.X.dtype == np.float64

@@ -15,8 +15,8 @@ from atomlearn.core.norms.vectors import l2_norm
 from atomlearn.designs import ArrayScores
 from atomlearn.interfaces import Scores
 from atomlearn.norms import L1, KSupport, Nonnegative
-from tests.norms.test_bounded_l1 import FORMS, one_by_one
-from tests.norms.test_what_solvers_ask import EACH
+from tests.core.norms.test_bounded_l1 import FORMS, one_by_one
+from tests.core.norms.test_what_solvers_ask import EACH
 
 
 @EACH
