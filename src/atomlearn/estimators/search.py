@@ -22,15 +22,38 @@ from sklearn.utils.metadata_routing import (
 )
 from sklearn.utils.validation import _check_method_params
 
-from atomlearn.core.data.parts import check_rows
-from atomlearn.core.interfaces import Array, Form, Norm, Rows, WarmStart, check_share
-from atomlearn.core.paths.cross_validation import Rule
-from atomlearn.core.paths.folds import Fold, Score, training_part
-from atomlearn.core.paths.lattice import search_lattice
-from atomlearn.core.paths.levels import check_levels, level_grids
-from atomlearn.core.paths.pool import Pool
-from atomlearn.core.paths.relax import checked_shares, relaxed
-from atomlearn.designs import Counted, is_opened
+from atomlearn.core import (
+    Array,
+    Counted,
+    CrossValidation,
+    End,
+    Fold,
+    Form,
+    Groups,
+    Norm,
+    Pool,
+    Problem,
+    Result,
+    Rows,
+    Rule,
+    Score,
+    Settings,
+    Status,
+    WarmStart,
+    as_loss,
+    as_norm,
+    check_levels,
+    check_rows,
+    check_share,
+    checked_shares,
+    cross_validate,
+    held_out_loss,
+    is_opened,
+    level_grids,
+    relaxed,
+    search_lattice,
+    training_part,
+)
 from atomlearn.estimators.base import AtomicModel
 from atomlearn.estimators.checks import checked_design, checked_l1_ratio, norm_for, norm_on
 from atomlearn.estimators.dependent_rows import splits
@@ -38,12 +61,7 @@ from atomlearn.estimators.parameters import keeps_blas_single
 from atomlearn.estimators.prediction_sets import OutOfFold
 from atomlearn.estimators.search_results import Search, joined_tables
 from atomlearn.estimators.targets import Checked, offset_of
-from atomlearn.losses import as_loss
 from atomlearn.maps.features import features_named
-from atomlearn.norms import Groups, as_norm
-from atomlearn.paths import CrossValidation, End, Settings, cross_validate, held_out_loss
-from atomlearn.problem import Problem
-from atomlearn.result import Result, Status
 
 
 @dataclass(eq=False, repr=False)

@@ -8,9 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from atomlearn.core.interfaces import Array
-from atomlearn.paths import CrossValidation
-from atomlearn.problem import Problem
+from atomlearn.core import Array, CrossValidation, Problem
 
 
 @dataclass(frozen=True, slots=True)
