@@ -10,13 +10,16 @@ import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_array_equal
 
-from atomlearn import solve
+from atomlearn import designs, norms, solve
+from atomlearn.core.masters.choose import candidates_for_free
 from atomlearn.designs import Polynomial, RowSubset, Standardized, as_design
 from atomlearn.interfaces import Design
+from atomlearn.losses import as_loss
 from atomlearn.maps.pairs.products import DensePairs
 from atomlearn.maps.pairs.search import ErrorBound
 from atomlearn.maps.pairs.sparse import SparsePairs
 from atomlearn.norms import KSupport
+from atomlearn.problem import Problem, Regularizer
 from atomlearn.testing.designs import DesignChecks, assert_within, brute_force_top
 from tests.oracles.covering import in_turn
 from tests.oracles.settings import change
@@ -500,3 +503,14 @@ def test_fits_over_more_columns_than_memory_has_numbers_for(norm):
     found = solve(design, y, norm=norm, level=level, form="penalized")
     assert found.converged
     assert found.columns.size
+
+
+def test_a_factor_on_l1_lists_no_columns() -> None:
+    """2^28 columns may be listed, but nobody has to: a factor made groups of them, one each."""
+    design = designs.Polynomial(np.zeros((3, 20_000)))
+    assert design.listable
+    for norm in (norms.L1(), norms.Scaled(norms.L1(), 2.0)):
+        problem = Problem.build(
+            design, np.ones(3), as_loss("squared"), Regularizer(norm, "penalized", 1.0)
+        )
+        assert candidates_for_free(problem) == 0

@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.optimize import minimize
 
-from atomlearn import AtomicRegressor, designs, losses, norms, problem, solve
+from atomlearn import designs, losses, norms, problem, solve
 from atomlearn.designs import ArrayScores
 from atomlearn.norms import L1
 
@@ -148,19 +148,6 @@ def test_weight_zero_is_unpenalized_and_infinity_left_out():
     )
     assert result.coef[2] == 0.0
     assert_allclose(np.delete(result.coef, 2), other.coef, atol=1e-7)
-
-
-def test_estimators_and_names():
-    pandas = pytest.importorskip("pandas")
-    rng = np.random.default_rng(3)
-    X = pandas.DataFrame(rng.standard_normal((40, 3)), columns=["age", "dose", "gene"])
-    y = X["dose"] - X["gene"] + rng.standard_normal(40)
-    norm = L1({"age": 0.0, "dose": 2.0}, lower={"gene": -0.3})
-    model = AtomicRegressor(norm, alpha=0.01).fit(X, y)
-    assert model.coef_[0] != 0.0
-    assert_allclose(model.coef_[2], -0.3)
-    with pytest.raises(ValueError, match="'height'"):
-        AtomicRegressor(L1({"height": 0.0})).fit(X, y)
 
 
 def test_bad_parameters():
