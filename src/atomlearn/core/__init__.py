@@ -50,7 +50,7 @@ __getattr__ = lazy(
             "all_text check_offset check_share check_weight is_number is_whole normalized positive "
             "unmasked whole_number"
         ),
-        "interfaces.other_names": "OwnParameters refuse_unknown",
+        "interfaces.other_names": "OwnParameters own_parameters refuse_unknown",
         "interfaces.proximal": "ProxJacobian ProxPoint",
         "interfaces.scores": "ArrayScores Scores norms_by_label",
         "interfaces.targets": "finite",
@@ -87,7 +87,7 @@ __getattr__ = lazy(
         "paths.cross_validation": "CrossValidation Rule cross_validate",
         "paths.ends": "End NoImprovement NumberOfFeatures Reached",
         "paths.folds": "Fold Score decisions_at held_out_loss training_part",
-        "paths.lattice": "search_lattice",
+        "paths.lattice": "search_lattice search_lattices",
         "paths.levels": "check_levels largest_useful_level level_grid level_grids",
         "paths.path": "PathResult path path_of",
         "paths.pool": "Pool",

@@ -105,6 +105,7 @@ from atomlearn.core.interfaces.numbers import positive as positive
 from atomlearn.core.interfaces.numbers import unmasked as unmasked
 from atomlearn.core.interfaces.numbers import whole_number as whole_number
 from atomlearn.core.interfaces.other_names import OwnParameters as OwnParameters
+from atomlearn.core.interfaces.other_names import own_parameters as own_parameters
 from atomlearn.core.interfaces.other_names import refuse_unknown as refuse_unknown
 from atomlearn.core.interfaces.proximal import ProxJacobian as ProxJacobian
 from atomlearn.core.interfaces.proximal import ProxPoint as ProxPoint
@@ -183,6 +184,7 @@ from atomlearn.core.paths.folds import decisions_at as decisions_at
 from atomlearn.core.paths.folds import held_out_loss as held_out_loss
 from atomlearn.core.paths.folds import training_part as training_part
 from atomlearn.core.paths.lattice import search_lattice as search_lattice
+from atomlearn.core.paths.lattice import search_lattices as search_lattices
 from atomlearn.core.paths.levels import check_levels as check_levels
 from atomlearn.core.paths.levels import largest_useful_level as largest_useful_level
 from atomlearn.core.paths.levels import level_grid as level_grid

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import scipy.linalg as la
@@ -153,7 +153,7 @@ def p_values(
     covariance: Any = "factors",
     loss: str | Loss = "auto",
     n_alphas: int = 20,
-    cv: int | None = None,
+    cv: int | Literal["auto"] = "auto",
     rng: int = 0,
 ) -> FeatureTests:
     r"""Return p-values of features given all others: distilled conditional randomization.

@@ -178,7 +178,7 @@ def fits_of(fitted: Any) -> int:
         count += sum(np.size(table[name]) for name in table if name.startswith("split"))
         choice = own.get("C_choice_")
         count += 0 if choice is None else choice.scores.size
-        count += int(own.get("n_resamples") or 0) + SUBSET_FITS * ("ridge_" in own)
+        count += int(own.get("n_resamples") or 0) + SUBSET_FITS * ("l2_" in own)
     return count
 
 

@@ -81,7 +81,7 @@ def power(
     >>> from atomlearn import KnockoffSelector
     >>> from atomlearn.findings import power
     >>> X = np.random.default_rng(0).standard_normal((200, 60))
-    >>> curve = power(KnockoffSelector(fdr=0.2, rng=0), X, [0.05, 0.8], n_draws=3)
+    >>> curve = power(KnockoffSelector(fdr=0.2, random_state=0), X, [0.05, 0.8], n_draws=3)
     >>> bool(curve.found[1] > 0.9 > 0.3 > curve.found[0])
     True
     """

@@ -151,6 +151,6 @@ def subset_line(
     if chosen or estimator.groups is not None or not estimator.fit_intercept:
         return None
     model = clone(estimator)
-    problem = model._problem(model._checked(X, y, data.weight))[0].at(estimator.ridge_)
+    problem = model._problem(model._checked(X, y, data.weight))[0].at(estimator.l2_)
     subset = np.setdiff1d(estimator.selected_, data.free)
     return SubsetLine(data, problem, np.union1d(subset, data.free), subset, spread)

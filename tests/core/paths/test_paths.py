@@ -287,7 +287,7 @@ def test_table_is_that_of_a_grid_search() -> None:
     assert len({len(column) for column in table.values()}) == 1
     assert table["rank_test_score"].tolist() == [3, 1, 2, 4]
     assert table["param_alpha"].tolist() == [2.0, 1.0, 2.0, 1.0]
-    assert table["params"][3] == {"norm": norms.KSupport(k=2), "alpha": 1.0}
+    assert table["params"][3] == {"norm": norms.KSupport(k=2), "alpha": 1.0, "l1_ratio": 1.0}
     np.testing.assert_allclose(table["split2_test_score"][:3], [0.2, 1.0, 0.6])
 
 

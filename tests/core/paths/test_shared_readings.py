@@ -47,17 +47,17 @@ CASES: list[tuple[Any, str, str, float]] = [
 
 
 @pytest.mark.parametrize(
-    ("norm", "form", "loss", "tau", "intercept"),
+    ("norm", "form", "loss", "ridge", "intercept"),
     [(*case, number % 2 == 0) for number, case in enumerate(CASES)],
 )
 def test_each_level_is_that_of_a_solve_by_itself(
-    norm: Any, form: Any, loss: str, tau: float, intercept: bool
+    norm: Any, form: Any, loss: str, ridge: float, intercept: bool
 ) -> None:
     X, y = data(loss)
     weights = np.random.default_rng(1).integers(0, 3, y.size).astype(np.float64)
-    shared = {"loss": loss, "norm": norm, "form": form, "tau": tau, "intercept": intercept}
+    shared = {"loss": loss, "norm": norm, "form": form, "intercept": intercept}
     shared |= {"sample_weight": weights}
-    found = paths.path(X, y, n_levels=12, gap=GAP, **shared)
+    found = paths.path(X, y, n_levels=12, l1_ratio=1 / (1 + ridge), gap=GAP, **shared)
     assert found.converged
     perfect = [result.status is Status.PERFECT_FIT for result in found.results]
     assert ((found.relative_gaps <= GAP) | perfect).all()
@@ -65,7 +65,8 @@ def test_each_level_is_that_of_a_solve_by_itself(
     name = "radius" if form == "constrained" else "level"
     for number in (2, 7, 9 if form == "constrained" else 11):
         result = found.results[number]
-        alone = solve(X, y, gap=GAP, **shared, **{name: found.levels[number]})
+        tau = ridge * found.levels[number]
+        alone = solve(X, y, gap=GAP, tau=tau, **shared, **{name: found.levels[number]})
         assert result.objective == pytest.approx(alone.objective, rel=3 * GAP)
         residual = X @ result.coef + result.intercept
         problem = Problem.build(

@@ -159,11 +159,19 @@ class Problem(Objective):
         return self.changed(regularizer=replace(self.regularizer, norm=norm)).freed(None)
 
     def at(self, amount: float) -> Problem:
-        """Return the problem at a level, or of a radius; itself where that is its own."""
+        """Return the problem at a level, or of a radius; itself if that is its own.
+
+        The ridge term keeps its share of the penalty: ``tau`` scales with the level. A radius
+        leaves it as it is.
+        """
         penalty = self.regularizer
         if amount == penalty.amount:
             return self
-        return self.changed(regularizer=Regularizer(penalty.norm, penalty.form, amount))
+        tau = self.tau
+        if penalty.form != "constrained":
+            tau *= amount / penalty.amount
+        regularizer = Regularizer(penalty.norm, penalty.form, amount)
+        return self.changed(regularizer=regularizer, tau=tau)
 
     def until(self, deadline: Deadline) -> Problem:
         """Return the problem with this deadline, unless its own is sooner."""
