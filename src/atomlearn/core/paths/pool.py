@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -16,6 +17,31 @@ from atomlearn.core.solvers.column_generation import centered_columns
 JOINING = 3000
 #: Entries of X up to which the pool holds all of it (128 MB), and of Gram matrices that it keeps.
 WHOLE = 2**24
+
+
+@dataclass(slots=True)
+class Point:
+    """A solution over the columns of a pool, before a reading of X has proved its gap.
+
+    Attributes
+    ----------
+    positions, weights : (m,)
+        Positions in the pool and the weights there, all non-zero.
+    shift : float
+        The constant in ``prediction`` = A w + shift; A has the columns of the pool.
+    prediction : (n_samples,)
+    dual : (n_samples,), optional
+        v = -f'(prediction); None if the problem has to compute it.
+    reference : float
+        The norm's reference of the scores of the pool.
+    """
+
+    positions: Columns
+    weights: Array
+    shift: float
+    prediction: Array
+    dual: Array | None = None
+    reference: float = 0.0
 
 
 class Pool:
