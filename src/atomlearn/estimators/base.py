@@ -20,12 +20,14 @@ from atomlearn.estimators.checks import (
     amount_of,
     available_if,
     checked_design,
+    checked_l1_ratio,
     expanded,
     has_probabilities,
     input_names,
     loss_task,
     norm_for,
     norm_on,
+    penalty_of,
     unpenalized_columns,
 )
 from atomlearn.estimators.matrices.tasks import fit_tasks
@@ -40,7 +42,7 @@ from atomlearn.estimators.targets import (
     target_of,
 )
 from atomlearn.losses import as_loss
-from atomlearn.problem import Problem, Regularizer
+from atomlearn.problem import Problem
 from atomlearn.result import Result
 
 
@@ -105,7 +107,7 @@ class AtomicModel(FitParameters):
         if joint is not None:
             fit_tasks(self, data, joint, settings)
             return self
-        problems = self._problems(data, self.norm, amount_of(self))
+        problems = self._problems(data, *self._regularized_by())
         starts = self._starts(len(problems), data.design.shape[1], data.classes)
         share = checked_shares(self.relax)[0]
         results = self._solve(problems, starts, settings)
@@ -136,15 +138,17 @@ class AtomicModel(FitParameters):
         linear = self.features == "linear"
         return inputs if linear else expanded(inputs, self.features, weight)
 
-    def _regularized_by(self) -> tuple[str | Norm, float]:
-        """Return the norm, and alpha or radius, of the fit."""
-        return self.norm, amount_of(self)
+    def _regularized_by(self) -> tuple[str | Norm, float, float]:
+        """Return the norm, alpha (or the radius) and l1_ratio of the fit."""
+        return self.norm, amount_of(self), checked_l1_ratio(self.l1_ratio)
 
-    def _problems(self, data: Checked, norm: str | Norm, amount: float) -> list[Problem]:
-        """Return one checked problem an output; the parts are the same objects in all of them."""
+    def _problems(
+        self, data: Checked, norm: str | Norm, amount: float, l1_ratio: float
+    ) -> list[Problem]:
+        """Return one checked problem for each output, made of the same design, norm and loss."""
         design = data.design
         the_norm = norm_on(norm_for(self, norm, design), design)
-        penalty = Regularizer(the_norm, self._form_of(the_norm), amount)
+        penalty, tau = penalty_of(the_norm, self._form_of(the_norm), amount, l1_ratio)
         first = Problem.of_checked(
             design, data.targets[0], data.weight, data.loss, penalty, self.fit_intercept
         )
@@ -152,7 +156,7 @@ class AtomicModel(FitParameters):
         problems = []
         for output, y in enumerate(data.targets):
             offset = None if data.offset is None else data.offset[:, output]
-            problem = first.changed(y=y) if output else first
+            problem = first.changed(y=y, tau=tau)
             problems.append(problem.with_offset(offset).freed(free))
         return problems
 
