@@ -26,7 +26,7 @@ from atomlearn.core.data.parts import check_rows
 from atomlearn.core.interfaces import Array, Form, Norm, Rows, WarmStart, check_share
 from atomlearn.core.paths.cross_validation import Rule
 from atomlearn.core.paths.folds import Fold, Score, training_part
-from atomlearn.core.paths.lattice import search_lattices
+from atomlearn.core.paths.lattice import search_lattice
 from atomlearn.core.paths.levels import check_levels, level_grids
 from atomlearn.core.paths.pool import Pool
 from atomlearn.core.paths.relax import checked_shares, relaxed
@@ -330,7 +330,7 @@ class CrossValidatedModel(AtomicModel):
 
         # Shares of a refit are compared over the whole grid.
         if is_open and len(shares) == 1:
-            scores = search_lattices(scored, norms, levels, ratios)
+            scores = search_lattice(scored, norms, levels, ratios)
         else:
             scores = scored([*norms] * len(ratios), levels, each.ravel())
         self._record_search(scores, alphas.reshape(len(ratios), len(norms), -1))

@@ -74,8 +74,8 @@ class Pool:
         self.columns: Columns = np.zeros(0, dtype=np.int64)
         self.lengths = Lengths.none()
         self.block: Block = problem.design.gather(self.columns)
-        self._sorted: Columns = self.columns
-        self._places: Columns = self.columns
+        #: Positions in the increasing order of the columns.
+        self._order: Columns = self.columns
         self._gram: Array | None = None
         self._grams: dict[bytes, Array] = {}
 
@@ -116,8 +116,9 @@ class Pool:
         """Return where these columns are, -1 for those that are not in the pool."""
         if not self.columns.size:
             return np.full(columns.size, -1, dtype=np.int64)
-        at = np.minimum(np.searchsorted(self._sorted, columns), self.columns.size - 1)
-        return np.where(self._sorted[at] == columns, self._places[at], -1)
+        places = np.searchsorted(self.columns, columns, sorter=self._order)
+        found = self._order[np.minimum(places, self.columns.size - 1)]
+        return np.where(self.columns[found] == columns, found, -1)
 
     def add(self, columns: Columns) -> int:
         """Let the columns join that are not in yet; return how many those were.
@@ -130,8 +131,7 @@ class Pool:
                 self._source.add(fresh)
                 self._source.settle()
             self.columns = np.concatenate([self.columns, fresh])
-            self._places = np.argsort(self.columns, kind="stable")
-            self._sorted = self.columns[self._places]
+            self._order = np.argsort(self.columns, kind="stable")
         return int(fresh.size)
 
     def settle(self) -> None:
