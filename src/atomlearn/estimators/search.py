@@ -51,7 +51,7 @@ from atomlearn.core import (
     is_opened,
     level_grids,
     relaxed,
-    search_lattices,
+    search_lattice,
     training_part,
 )
 from atomlearn.estimators.base import AtomicModel
@@ -348,7 +348,7 @@ class CrossValidatedModel(AtomicModel):
 
         # Shares of a refit are compared over the whole grid.
         if is_open and len(shares) == 1:
-            scores = search_lattices(scored, norms, levels, ratios)
+            scores = search_lattice(scored, norms, levels, ratios)
         else:
             scores = scored([*norms] * len(ratios), levels, each.ravel())
         self._record_search(scores, alphas.reshape(len(ratios), len(norms), -1))
