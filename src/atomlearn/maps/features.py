@@ -1,4 +1,4 @@
-"""The names that ``features=`` takes, and the design that each of them makes of X."""
+"""The names that ``features=`` accepts, and the design of each."""
 
 from __future__ import annotations
 
@@ -15,10 +15,17 @@ from atomlearn.maps.pairs.polynomial import Polynomial, PolynomialMap
 
 @dataclass(frozen=True, slots=True)
 class FeatureEntry:
-    """One entry of the table: the class of the map, known before any data, and its maker.
+    """One entry of the table: the class of the map, known without data, and its maker.
 
-    make(X, sample_weight) returns the design of the rows that the map is made from;
-    scaled(X, gamma, r) that of a kernel (gamma x'y + r)^degree, None for maps without one.
+    Attributes
+    ----------
+    kind : type
+        Class of the map.
+    make : callable
+        ``make(X, sample_weight)`` returns the design of the rows from which the map is made.
+    scaled : callable, optional
+        ``scaled(X, gamma, r)`` returns the design of the kernel (gamma x'y + r)^degree; None for
+        maps without one.
     """
 
     kind: type[FeatureMap]
@@ -31,7 +38,7 @@ def _curves(kernel: str, X: Design, weight: Array | None) -> Design:
 
 
 def _products(squares: bool | None, X: Design, weight: Array | None) -> Design:
-    """Return products as they are, with squares or without; scaled as in [T] where None."""
+    """Return unscaled products, with squares or without; None: scaled as in [T]."""
     X = _inputs(X)
     return Polynomial(X) if squares is None else Polynomial.interactions(X, squares=squares)
 
@@ -42,7 +49,7 @@ def _inputs(X: Design) -> Design:
     return X
 
 
-#: What ``features=`` may name. A new map is one line here.
+#: The names that ``features=`` accepts. To add a map, add one line.
 FEATURES = {
     "linear": FeatureEntry(Inputs, lambda X, weight: X),
     "interactions": FeatureEntry(PolynomialMap, partial(_products, False)),
@@ -63,7 +70,7 @@ FEATURES = {
 
 
 def features_named(name: object) -> FeatureEntry:
-    """Return the entry of a name; raise with the names that there are."""
+    """Return the entry of a name; the error lists the known names."""
     if name not in list(FEATURES):
         raise ValueError(f"features must be one of {sorted(FEATURES)}, got {name!r}")
     return FEATURES[str(name)]
