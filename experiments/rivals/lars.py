@@ -34,7 +34,8 @@ class LARS(Master):
     Examples
     --------
     >>> import numpy as np
-    >>> from atomlearn import solve, solvers
+    >>> from atomlearn import solvers
+    >>> from tests.oracles.sums import solve_sum
     >>> from experiments.rivals import LARS
     >>> X, y = np.eye(3), np.array([3.0, 0.5, -2.0])
     >>> rays = solvers.AtomGeneration(master=LARS())

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
 from atomlearn._kernels import single_threaded_blas
+from atomlearn.core.catalogue import TARGETS, loaded
 from atomlearn.core.data.convert import as_design, feature_names
 from atomlearn.core.interfaces import (
     Design,
@@ -20,7 +21,7 @@ from atomlearn.core.interfaces import (
     positive,
 )
 from atomlearn.core.interfaces.numbers import mean_weight
-from atomlearn.core.losses import as_loss
+from atomlearn.core.losses.registry import as_loss
 from atomlearn.core.norms.names import named, named_columns
 from atomlearn.core.norms.registry import as_norm
 from atomlearn.core.paths.settings import Settings
@@ -31,10 +32,6 @@ from atomlearn.core.problem.result import Result
 from atomlearn.core.solvers.progress import Observer
 from atomlearn.core.solvers.solver import MAX_ITER, TOLERANCE, Solver
 from atomlearn.core.solvers.stopping import Seconds, StoppingRule
-
-#: Functions (X, y, sample_weight, fit_intercept) -> X, y, sample_weight that read y of shape
-#: (n_samples, n_tasks) as the target of one problem. The package of matrices registers one.
-SEVERAL_TARGETS: list[Callable[[Any, Any, Any, bool], tuple[object, object, object]]] = []
 
 
 @own_parameters
@@ -165,8 +162,7 @@ def checked_problem(
     design = as_design(X)
     weight = mean_weight(sample_weight, design.shape[0])
     if len(shape) == 2 and shape[1] > 1:
-        for read in SEVERAL_TARGETS:
-            X, y, weight = read(X, y, weight, fit_intercept)
+        X, y, weight = loaded(TARGETS[-1])(X, y, weight, fit_intercept)
         design = as_design(X)
     the_loss = as_loss(loss)
     the_norm = named(penalty.norm, feature_names(X))

@@ -7,16 +7,19 @@ from typing import Self
 
 import numpy as np
 
-from atomlearn.core.data.dense import DenseDesign
-from atomlearn.core.data.limits import LIMITS
-from atomlearn.core.data.moments import rooted
-from atomlearn.core.data.parts import part_of
-from atomlearn.core.interfaces import Array, Design
-from atomlearn.core.problem.problem import Problem
-from atomlearn.core.problem.regularizer import Regularizer
-from atomlearn.core.problem.rounding import growth
-from atomlearn.losses import as_loss
-from atomlearn.result import Result, Status
+from atomlearn.core import (
+    LIMITS,
+    Array,
+    Design,
+    Problem,
+    Regularizer,
+    Result,
+    Status,
+    as_loss,
+    from_moments,
+    growth,
+    part_of,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,11 +84,10 @@ class Moments:
         sums = self.scatter
         if not fit_intercept:
             sums = sums + self.weight * np.outer(self.means, self.means)
-        root, target = rooted(sums[:-1, :-1], sums[:-1, -1])
-        design = DenseDesign(np.asfortranarray(root))
-        weight = np.full(target.size, 1.0 / self.weight)
+        design, target = from_moments(sums[:-1, :-1], sums[:-1, -1])
+        weight = np.full(target.size, 1.0 / (target.size * self.weight))
         problem = Problem.of_checked(design, target, weight, as_loss("squared"), penalty, False)
-        rest = 0.5 * max(float(sums[-1, -1] - target @ target), 0.0) / self.weight
+        rest = 0.5 * max(float(sums[-1, -1] - np.mean(target**2)), 0.0) / self.weight
         return problem, rest, growth(target.size) * float(sums[-1, -1]) / self.weight
 
     def completed(self, result: Result, rest: float, lost: float, fit_intercept: bool) -> Result:

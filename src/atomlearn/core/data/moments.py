@@ -72,15 +72,6 @@ def from_moments(gram: Any, correlation: ArrayLike) -> tuple[DenseDesign | Spars
     >>> bool(np.allclose(whole.coef, moments.coef))
     True
     """
-    R, t = rooted(gram, correlation)
-    scale = math.sqrt(t.size)
-    if sp.issparse(R):
-        return SparseDesign(sp.csc_array(scale * R)), scale * t
-    return DenseDesign(np.asfortranarray(scale * R)), scale * t
-
-
-def rooted(gram: Any, correlation: ArrayLike) -> tuple[Any, Array]:
-    """Return R, dense or sparse, and t with R'R = Q and R't = b."""
     blocks, order = _blocks(gram)
     n_features = sum(block.shape[0] for block in blocks)
     b = np.asarray(correlation, dtype=np.float64)
@@ -101,10 +92,12 @@ def rooted(gram: Any, correlation: ArrayLike) -> tuple[Any, Array]:
         targets.append(target)
         start += block.shape[0]
     t = np.concatenate(targets)
+    scale = math.sqrt(t.size)
+    t *= scale
     if len(blocks) == 1:
-        return factors[0][:, np.argsort(order)], t
+        return DenseDesign(np.asfortranarray(scale * factors[0][:, np.argsort(order)])), t
     whole = sp.block_diag([sp.coo_array(factor) for factor in factors], format="csc")
-    return whole[:, np.argsort(order)], t
+    return SparseDesign(sp.csc_array(scale * whole[:, np.argsort(order)])), t
 
 
 def _name(number: int, count: int) -> str:

@@ -21,7 +21,7 @@ from atomlearn.core.interfaces import (
     own_parameters,
 )
 from atomlearn.core.interfaces.numbers import mean_weight
-from atomlearn.core.losses import as_loss
+from atomlearn.core.losses.registry import as_loss
 from atomlearn.core.norms.names import named, named_columns
 from atomlearn.core.norms.registry import as_norm
 from atomlearn.core.paths.ends import End
@@ -89,6 +89,10 @@ class PathResult:
         """Return the solution at one of the alphas; None if the path does not hold it."""
         place = np.flatnonzero(np.isclose(self.alphas, alpha, rtol=1e-12, atol=0.0))
         return self.results[place[0]] if place.size else None
+
+    def first(self, count: int | None) -> PathResult:
+        """Return the path up to its first levels, of which there are ``count``; None: all."""
+        return replace(self, levels=self.levels[:count], results=self.results[:count])
 
     @property
     def columns(self) -> Columns:
