@@ -102,7 +102,7 @@ def paper_l(size: float, noise: bool = False) -> Timed:
     from atomlearn.datasets import make_k_support_logistic
     from atomlearn.norms import KSupport
 
-    data = make_k_support_logistic(500, int(200_000 * size), int(2000 * size), seed=0)
+    data = make_k_support_logistic(500, int(200_000 * size), int(2000 * size), rng=0)
     norm, y = KSupport(int(1000 * size)), _target(data.y, noise)
     both = [
         _solving(data.X, y, fraction, loss="logistic", norm=norm, form="squared")
@@ -118,7 +118,7 @@ def selection(size: float, noise: bool = False) -> Timed:
     from atomlearn.datasets import make_feature_generation
 
     n = int(4096 * size)
-    data = make_feature_generation(n, n, max(5, int(300 * size)), seed=0)
+    data = make_feature_generation(n, n, max(5, int(300 * size)), rng=0)
     model = FeatureGenerator(
         max(5, int(300 * size)), C=10.0, fit_intercept=False, selected_tol=None, standardize=True
     )
@@ -131,7 +131,7 @@ def lasso_dense(size: float, noise: bool = False) -> Timed:
     """Lasso, 1000 x 100,000, AR(0.5)."""
     from atomlearn.datasets import make_correlated
 
-    made = make_correlated(1000, int(100_000 * size), rho=0.5, n_true=100, seed=0)
+    made = make_correlated(1000, int(100_000 * size), rho=0.5, n_true=100, rng=0)
     return _solving(made.X, _target(made.y, noise), 0.1)
 
 
@@ -140,7 +140,7 @@ def lasso_sparse(size: float, noise: bool = False) -> Timed:
     """Lasso and l1-logistic, 20,000 x 500,000, like text."""
     from atomlearn.datasets import make_text_like_sparse
 
-    made = make_text_like_sparse(20_000, int(500_000 * size), seed=0)
+    made = make_text_like_sparse(20_000, int(500_000 * size), rng=0)
     y = _target(made.y, noise)
     labels = np.where(y > np.median(y), 1.0, -1.0)
     near = 20.0 if noise else 1.0  # nearer to zero noise is interpolated, which takes minutes
@@ -157,7 +157,7 @@ def lasso_path(size: float, noise: bool = False) -> Timed:
     from atomlearn.datasets import make_correlated
     from atomlearn.paths import path
 
-    made = make_correlated(500, int(20_000 * size), rho=0.5, n_true=50, seed=0)
+    made = make_correlated(500, int(20_000 * size), rho=0.5, n_true=50, rng=0)
     y = _target(made.y, noise)
     return lambda: (
         path(made.X, y, norm="l1", n_alphas=20, alpha_ratio=0.02, fit_intercept=False).passes
@@ -191,9 +191,7 @@ def _search(
     from atomlearn import AtomicRegressorCV
     from atomlearn.datasets import make_correlated
 
-    made = make_correlated(
-        int(1000 * size), int(p * min(1.0, 4 * size)), rho=0.5, n_true=30, seed=0
-    )
+    made = make_correlated(int(1000 * size), int(p * min(1.0, 4 * size)), rho=0.5, n_true=30, rng=0)
     model = AtomicRegressorCV(norm, cv=5, n_alphas=n_alphas, **settings)
     y = _target(made.y, noise)
     return lambda: float(model.fit(made.X, y).n_passes_)
@@ -326,7 +324,7 @@ def correlated(size: float, noise: bool = False) -> Timed:
     from atomlearn.datasets import make_correlated
     from atomlearn.norms import KSupport
 
-    made = make_correlated(500, int(20_000 * size), rho=0.9, n_true=100, seed=0)
+    made = make_correlated(500, int(20_000 * size), rho=0.9, n_true=100, rng=0)
     norm, y = KSupport(int(500 * size)), _target(made.y, noise)
     return _solving(made.X, y, 0.3, norm=norm, form="squared")
 

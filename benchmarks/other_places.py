@@ -147,7 +147,7 @@ def correlated() -> Row:
     from atomlearn.datasets import make_correlated
     from tests.oracles.sums import solve_sum
 
-    data = make_correlated(1000, 100_000, rho=0.9, n_true=100, seed=0)
+    data = make_correlated(1000, 100_000, rho=0.9, n_true=100, rng=0)
     rng = np.random.default_rng(1)
     scale = np.exp(0.5 * rng.standard_normal(100_000))
     X = np.asfortranarray(data.X * scale)

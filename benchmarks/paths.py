@@ -83,7 +83,7 @@ def task(name: str, X: Any, signal: Array, loss: str, ratio: float) -> Task:
 
 def dense(n: int, p: int) -> tuple[Array, Array]:
     """Return X by columns and X w for 100 columns."""
-    X = np.asfortranarray(make_correlated(n, p, rho=0.5, n_true=5, seed=0).X, dtype=np.float64)
+    X = np.asfortranarray(make_correlated(n, p, rho=0.5, n_true=5, rng=0).X, dtype=np.float64)
     rng = np.random.default_rng(0)
     used = rng.choice(p, min(100, p // 20), replace=False)
     return X, X[:, used] @ rng.standard_normal(used.size)

@@ -185,7 +185,7 @@ def shapes(table: Table, folder: Path, options: Options) -> None:
 
     sizes = [(100, 20)] if options.smoke else [(200, 10), (500, 50), (2000, 500), (100, 5000)]
     for n, p in sizes:
-        data = make_correlated(n, p, rho=0.5, n_true=5, seed=0)
+        data = make_correlated(n, p, rho=0.5, n_true=5, rng=0)
         models: list[tuple[str, Any]] = [
             ("atomlearn", AtomicRegressorCV(n_alphas=100, alpha_ratio=1e-3, cv=5, tol=1e-4)),
             ("scikit-learn", LassoCV(n_jobs=2)),

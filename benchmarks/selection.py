@@ -64,7 +64,7 @@ class Machine:
 
     def __init__(self, size: Size) -> None:
         self.size = size
-        data = make_feature_generation(size.n, size.p, size.n_true, seed=0)
+        data = make_feature_generation(size.n, size.p, size.n_true, rng=0)
         self.X, self.y = data.X, data.y
         self.X_test, self.y_test = on_disk(data.X_test), data.y_test
         self.true = np.flatnonzero(data.coef)

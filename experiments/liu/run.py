@@ -129,7 +129,7 @@ def _logistic(runs: Runs, part: str, config: Config) -> None:
 
         def data(seed: int = seed, made: dict[str, Any] = made) -> dict[str, Any]:
             if not made:
-                found = make_k_support_logistic(n + 100, config["p"], config["true"], seed=seed)
+                found = make_k_support_logistic(n + 100, config["p"], config["true"], rng=seed)
                 X, y = found.X, found.y
                 made["design"], made["y"] = as_design(np.asfortranarray(X[:n])), y[:n]
                 rest = X[n:], y[n:]

@@ -18,7 +18,7 @@ def watch(progress):
     seen.append(set(progress.warm_start().columns.tolist()))
 
 
-data = datasets.make_correlated(n=200, p=2000, rho=0.8, n_true=20, snr=4.0, seed=1)
+data = datasets.make_correlated(n=200, p=2000, rho=0.8, n_true=20, snr=4.0, rng=1)
 result = solve(data.X, data.y, alpha=5 / len(data.y), tol=1e-10, observers=[watch])
 final = set(result.columns.tolist())
 

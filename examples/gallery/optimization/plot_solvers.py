@@ -10,7 +10,7 @@ import matplotlib.pyplot as plt
 
 from atomlearn import datasets, solve, solvers
 
-data = datasets.make_correlated(n=200, p=3000, rho=0.5, n_true=30, snr=5.0, seed=0)
+data = datasets.make_correlated(n=200, p=3000, rho=0.5, n_true=30, snr=5.0, rng=0)
 reference = solve(data.X, data.y, alpha=100 / len(data.y), tol=1e-10)
 ball = {"form": "constrained", "radius": float(abs(reference.coef).sum())}
 rivals = {

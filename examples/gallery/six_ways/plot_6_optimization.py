@@ -10,7 +10,7 @@ import matplotlib.pyplot as plt
 
 from atomlearn import datasets, norms, solve, solvers
 
-data = datasets.make_correlated(n=300, p=3000, rho=0.7, n_true=30, snr=5.0, seed=0)
+data = datasets.make_correlated(n=300, p=3000, rho=0.7, n_true=30, snr=5.0, rng=0)
 problem = {"norm": norms.KSupport(20), "alpha": 20 / len(data.y), "form": "squared"}
 best = solve(data.X, data.y, **problem, tol=1e-10)
 print(best)
