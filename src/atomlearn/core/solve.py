@@ -172,7 +172,7 @@ def checked_problem(
         the_loss,
         penalty.of(the_norm),
         tau=tau,
-        fit_intercept=fit_intercept and the_loss.task != "survival",
+        fit_intercept=False if the_loss.task == "survival" else fit_intercept,
         sample_weight=weight,
         offset=None if offset is None else np.reshape(np.asarray(offset), -1),
         unpenalized=_free(unpenalized, names, shape, design),

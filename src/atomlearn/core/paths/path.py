@@ -233,7 +233,7 @@ def path(
         y,
         the_loss,
         regularizer,
-        fit_intercept=fit_intercept and the_loss.task != "survival",
+        fit_intercept=False if the_loss.task == "survival" else fit_intercept,
         sample_weight=mean_weight(sample_weight, design.shape[0]),
         offset=offset,
         unpenalized=named_columns(unpenalized, names, "unpenalized"),
