@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from atomlearn import designs, losses, norms
+from atomlearn import designs, losses, norms, solve
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.regularizer import Regularizer
 from atomlearn.core.solvers.stopping import Seconds
@@ -174,9 +174,14 @@ def test_a_loss_beyond_float64_is_refused(loss: str, form: str) -> None:
     rng = np.random.default_rng(0)
     X, y = rng.standard_normal((20, 5)), np.sign(rng.standard_normal(20))
     weight = np.full(20, 1e308)
-    amount = {"radius": 1.0} if form == "constrained" else {"level": 1.0}
+    penalty = Regularizer(norms.L1(), form, 1.0)
     with pytest.raises(ValueError, match="too large for float64"):
-        solve_sum(X, y, loss=loss, norm="l1", form=form, sample_weight=weight, **amount)
+        Problem.build(designs.as_design(X), y, losses.as_loss(loss), penalty, sample_weight=weight)
+    # The mean loss has weights that add up to 1, whatever their unit.
+    amount = {"radius": 1.0} if form == "constrained" else {"alpha": 0.05}
+    weighted = solve(X, y, loss=loss, form=form, sample_weight=weight, **amount)
+    plain = solve(X, y, loss=loss, form=form, **amount)
+    assert weighted.objective == pytest.approx(plain.objective, rel=2e-6)
 
 
 @pytest.mark.parametrize("loss", ["squared", "logistic", "poisson"])
