@@ -159,7 +159,7 @@ def test_what_was_spent_before_counts() -> None:
 
 
 def test_what_no_state_can_be_made_of_is_refused() -> None:
-    with pytest.raises(ValueError, match="no state of Scripted that can be gone on from"):
+    with pytest.raises(ValueError, match="no state from which Scripted can resume"):
         Resumed({}, 0, 0.0, 0.0, []).state(problem(), Scripted(SCRIPT))
 
 
