@@ -14,6 +14,7 @@ from atomlearn import designs, norms
 from atomlearn.core.data.cached_block import CachedBlock
 from atomlearn.core.interfaces import TimeIsUp
 from atomlearn.core.masters.newton_system import _of_samples
+from atomlearn.core.solvers.stopping import Iterations, Seconds
 from atomlearn.interfaces import Block, Deadline, Master, Norm, Solver, State
 from atomlearn.losses import Multinomial, as_loss
 from atomlearn.masters import (
@@ -27,7 +28,6 @@ from atomlearn.masters import (
 from atomlearn.problem import Problem, Regularizer
 from atomlearn.result import Status
 from atomlearn.solvers import ColumnGeneration, run
-from atomlearn.solvers.stopping import Iterations, Seconds
 
 RAYS = norms.Nonnegative(norms.L1())
 

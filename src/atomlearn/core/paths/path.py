@@ -20,7 +20,7 @@ from atomlearn.core.interfaces import (
     Scores,
     own_parameters,
 )
-from atomlearn.core.losses import as_loss
+from atomlearn.core.losses.registry import as_loss
 from atomlearn.core.norms.names import named, named_columns
 from atomlearn.core.norms.registry import as_norm
 from atomlearn.core.paths.ends import End

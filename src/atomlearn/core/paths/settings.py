@@ -6,14 +6,13 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
+from atomlearn.core import solvers
 from atomlearn.core.interfaces import Array, Deadline, Scores, WarmStart, is_whole
 from atomlearn.core.paths.ends import Reached
 from atomlearn.core.paths.pool import Pool
 from atomlearn.core.paths.shared_levels import SharedLevels
 from atomlearn.core.problem.problem import Problem, over_sums
 from atomlearn.core.problem.result import Result
-from atomlearn.core.solvers.atom_generation import AtomGeneration
-from atomlearn.core.solvers.checkpoint import Checkpoint
 from atomlearn.core.solvers.column_generation import ColumnGeneration
 from atomlearn.core.solvers.progress import Observer
 from atomlearn.core.solvers.run import RunSettings, SteppedLevels, default_solver, run
@@ -72,10 +71,12 @@ class Settings:
         solver = self.solver or default_solver(norm, self.gap)
         # Squares of w couple the lifted coordinates, and atoms need none of these.
         if self.solver is None and problem.tau and norm.lift(problem.design.shape[1]) is not None:
-            solver = AtomGeneration(tolerance=self.gap)
+            solver = solvers.AtomGeneration(tolerance=self.gap)
         rules: StoppingRule = FirstOf((RelativeGap(self.gap), Iterations(self.max_iter)))
         rules = rules if self.stop is None else rules | self.stop
-        keepers = [] if self.checkpoint is None else [Checkpoint(self.checkpoint, many=True)]
+        keepers = []
+        if self.checkpoint is not None:
+            keepers.append(solvers.Checkpoint(self.checkpoint, many=True))
         return RunSettings(solver, rules, (*self.observers, *keepers), self.search)
 
     def within(self, share: float) -> Settings:

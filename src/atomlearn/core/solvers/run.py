@@ -15,17 +15,16 @@ from typing import Literal, NamedTuple, cast
 
 import numpy as np
 
+from atomlearn.core import solvers
 from atomlearn.core.data.wrappers import Counted
 from atomlearn.core.interfaces import Deadline, Lift, Norm, TimeIsUp, WarmStart
 from atomlearn.core.interfaces.certificate import Status
 from atomlearn.core.interfaces.deadline import Work
 from atomlearn.core.problem.problem import Problem, over_sums
 from atomlearn.core.problem.result import Result
-from atomlearn.core.solvers.atom_generation import AtomGeneration
 from atomlearn.core.solvers.column_generation import ColumnGeneration
 from atomlearn.core.solvers.progress import Observer, Progress, Resumed, RunObserver, Stall
 from atomlearn.core.solvers.schedule import Answer, Task, drive
-from atomlearn.core.solvers.smoothing import SmoothedSteps
 from atomlearn.core.solvers.solver import Solver, State, checked_warm_start
 from atomlearn.core.solvers.stopping import StoppingRule, check_rule
 
@@ -153,7 +152,7 @@ class Run:
         solver = self.settings.solver
         problem = self.inner
         if problem.loss.smoothed(1.0) is not None:
-            solver = SmoothedSteps(solver)
+            solver = solvers.SmoothedSteps(solver)
         before = counted.passes
         (done, possible) = counted.searched
         state: State | None = None
@@ -407,4 +406,4 @@ def default_solver(norm: Norm, tolerance: float) -> Solver:
         return cast(Solver, own)
     if norm.over_columns:
         return ColumnGeneration(tolerance=tolerance)
-    return AtomGeneration(tolerance=tolerance)
+    return solvers.AtomGeneration(tolerance=tolerance)
