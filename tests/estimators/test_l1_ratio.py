@@ -6,9 +6,22 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sklearn.linear_model import ElasticNet, LogisticRegression, MultiTaskElasticNet
+from sklearn.linear_model import (
+    ElasticNet,
+    ElasticNetCV,
+    LogisticRegression,
+    MultiTaskElasticNet,
+)
 
-from atomlearn import AtomicClassifier, AtomicRegressor, AtomicSurvival, norms
+from atomlearn import (
+    AtomicClassifier,
+    AtomicClassifierCV,
+    AtomicRegressor,
+    AtomicRegressorCV,
+    AtomicSurvival,
+    AtomicSurvivalCV,
+    norms,
+)
 from atomlearn.losses import survival_target
 from atomlearn.problem import Problem
 
@@ -108,3 +121,57 @@ def test_l1_ratio_is_a_share(wrong: Any) -> None:
 def test_a_bound_on_the_norm_has_no_share() -> None:
     with pytest.raises(ValueError, match="form='constrained' needs l1_ratio=1"):
         AtomicRegressor(form="constrained", l1_ratio=0.5).fit(X, Y)
+
+
+def test_cross_validation_is_that_of_scikit_learn() -> None:
+    """alpha and l1_ratio are chosen together; the refit is at both."""
+    ratios = [0.2, 0.5, 0.9]
+    alphas = np.geomspace(1.0, 0.01, 8)
+    theirs = ElasticNetCV(l1_ratio=ratios, alphas=alphas, cv=4, tol=1e-10, max_iter=100_000)
+    theirs.fit(X, Y)
+    ours = AtomicRegressorCV(alphas=alphas, l1_ratio=ratios, cv=4, tol=1e-10).fit(X, Y)
+    assert ours.l1_ratio_ == theirs.l1_ratio_
+    np.testing.assert_allclose(ours.alpha_, theirs.alpha_)
+    np.testing.assert_allclose(ours.coef_, theirs.coef_, atol=1e-6)
+    assert ours.alphas_.shape == (3, 8)
+    scores = ours.cv_results_["mean_test_score"].reshape(3, 8)
+    np.testing.assert_allclose(-2.0 * scores, theirs.mse_path_.mean(axis=2), rtol=1e-6)
+    assert ours.cv_results_["param_l1_ratio"].tolist() == np.repeat(ratios, 8).tolist()
+    assert ours.cv_results_["params"][-1]["l1_ratio"] == 0.9
+    default = AtomicRegressorCV(l1_ratio=0.5, n_alphas=8, alpha_ratio=1e-3, cv=4).fit(X, Y)
+    grid = ElasticNetCV(l1_ratio=0.5, alphas=8, eps=1e-3, cv=4).fit(X, Y).alphas_
+    np.testing.assert_allclose(default.alphas_, grid)
+
+
+@pytest.mark.parametrize("norm", NORMS[2:], ids=str)
+def test_searches_take_every_norm(norm: Any) -> None:
+    model = AtomicRegressorCV(norm, n_alphas=3, l1_ratio=(0.5, 1.0), cv=3, tol=1e-4).fit(X, Y)
+    fitted = AtomicRegressor(
+        norm, model.alpha_, l1_ratio=model.l1_ratio_, tol=1e-4, form=form_of(norm)
+    )
+    np.testing.assert_allclose(fitted.fit(X, Y).objective_, model.objective_, rtol=1e-3)
+
+
+def form_of(norm: Any) -> Any:
+    return "penalized" if isinstance(norm, str) else norm.usual_form
+
+
+def test_an_open_norm_is_searched_with_each_l1_ratio() -> None:
+    model = AtomicRegressorCV("ksupport", n_alphas=6, l1_ratio=[0.3, 1.0], cv=3).fit(X, Y)
+    assert model.norm_.k >= 1
+    assert model.l1_ratio_ in (0.3, 1.0)
+
+
+def test_classes_and_hazards_are_searched() -> None:
+    labels = AtomicClassifierCV(n_alphas=4, l1_ratio=[0.3, 0.9], cv=3).fit(X, Y > 0)
+    assert labels.l1_ratio_ in (0.3, 0.9)
+    target = survival_target(RNG.random(60) < 0.8, RNG.exponential(np.exp(-X[:, 3])))
+    hazards = AtomicSurvivalCV(n_alphas=4, l1_ratio=0.5, cv=3).fit(X, target)
+    assert hazards.l1_ratio_ == 0.5
+    _, lower, upper = AtomicRegressorCV(n_alphas=4, l1_ratio=0.4).fit(X, Y).predict(X, interval=0.8)
+    assert np.mean((lower <= Y) & (upper >= Y)) > 0.7
+
+
+def test_a_search_needs_the_norm() -> None:
+    with pytest.raises(ValueError, match="l1_ratio of a search must be above 0"):
+        AtomicRegressorCV(l1_ratio=[0.0, 0.5]).fit(X, Y)

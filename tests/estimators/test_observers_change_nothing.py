@@ -76,8 +76,10 @@ def test_of_a_cross_validation(kind: Any) -> None:
 def test_of_selectors() -> None:
     few = X[:, :200]
     for given in HARMLESS[:2]:
-        plain = StabilitySelector(AtomicRegressor(), n_resamples=4, rng=0).fit(few, Y)
-        watched = StabilitySelector(AtomicRegressor(**given), n_resamples=4, rng=0).fit(few, Y)
+        plain = StabilitySelector(AtomicRegressor(), n_resamples=4, random_state=0).fit(few, Y)
+        watched = StabilitySelector(AtomicRegressor(**given), n_resamples=4, random_state=0).fit(
+            few, Y
+        )
         np.testing.assert_array_equal(
             watched.selection_probabilities_, plain.selection_probabilities_
         )

@@ -17,9 +17,7 @@ from atomlearn.cli.plan import LARGE, Plan
 from atomlearn.cli.source import Given
 from atomlearn.cli.targets import Target
 from atomlearn.cli.watching import Watch
-from atomlearn.core.data.parts import dense_part
-from atomlearn.core.interfaces import Array, Columns, Design, Norm
-from atomlearn.core.problem.result import Result
+from atomlearn.core import Array, Columns, Design, Norm, Result, dense_part
 from atomlearn.estimators.classifier import AtomicClassifier
 from atomlearn.estimators.feature_generator import FeatureGenerator
 from atomlearn.estimators.generation import norm_of
@@ -81,7 +79,7 @@ def _knocked(X: Array, y: NDArray[Any], data: Data, plan: Plan) -> Outcome:
     dependence = data.given.dependence
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
-        selector = KnockoffSelector(fdr=plan.fdr, rng=plan.seed, loss=loss)
+        selector = KnockoffSelector(fdr=plan.fdr, random_state=plan.seed, loss=loss)
         selector.fit(X, y, **dependence)
     notes = [str(item.message) for item in told if "correlated" in str(item.message)]
     columns = np.flatnonzero(selector.get_support())
@@ -116,7 +114,7 @@ def _stable(X: Array, y: NDArray[Any], data: Data, plan: Plan) -> Outcome:
     target = data.target
     kind = AtomicRegressor if target.classes is None else AtomicClassifier
     base = kind(tol=1e-3, loss=plan.loss_for(target.task))
-    selector = StabilitySelector(base, rng=plan.seed, alphas="auto")
+    selector = StabilitySelector(base, random_state=plan.seed, alphas="auto")
     selector.fit(X, y, **data.given.dependence)
     shares = selector.selection_probabilities_
     words = (
@@ -265,7 +263,7 @@ def best_subset(data: Data, plan: Plan, watch: Watch) -> Outcome:
     settings = {
         "method": "best subset",
         "n_features": model.n_selected_,
-        "ridge": model.ridge_,
+        "l2": model.l2_,
         "loss": loss,
         "branches": model.result_.nodes,
     }

@@ -22,28 +22,45 @@ from sklearn.utils.metadata_routing import (
 )
 from sklearn.utils.validation import _check_method_params
 
-from atomlearn.core.data.parts import check_rows
-from atomlearn.core.interfaces import Array, Form, Norm, Rows, WarmStart, check_share
-from atomlearn.core.paths.cross_validation import Rule
-from atomlearn.core.paths.folds import Fold, Score, training_part
-from atomlearn.core.paths.lattice import search_lattice
-from atomlearn.core.paths.levels import check_levels, level_grids
-from atomlearn.core.paths.pool import Pool
-from atomlearn.core.paths.relax import checked_shares, relaxed
-from atomlearn.designs import Counted, is_opened
+from atomlearn.core import (
+    Array,
+    Counted,
+    CrossValidation,
+    End,
+    Fold,
+    Form,
+    Groups,
+    Norm,
+    Pool,
+    Problem,
+    Result,
+    Rows,
+    Rule,
+    Score,
+    Settings,
+    Status,
+    WarmStart,
+    as_loss,
+    as_norm,
+    check_levels,
+    check_rows,
+    check_share,
+    checked_shares,
+    cross_validate,
+    held_out_loss,
+    is_opened,
+    level_grids,
+    relaxed,
+    search_lattice,
+    training_part,
+)
 from atomlearn.estimators.base import AtomicModel
 from atomlearn.estimators.checks import checked_design, checked_l1_ratio, norm_for, norm_on
 from atomlearn.estimators.dependent_rows import splits
 from atomlearn.estimators.parameters import keeps_blas_single
 from atomlearn.estimators.prediction_sets import OutOfFold
-from atomlearn.estimators.search_results import Search, joined_tables
 from atomlearn.estimators.targets import Checked, offset_of
-from atomlearn.losses import as_loss
 from atomlearn.maps.features import features_named
-from atomlearn.norms import Groups, as_norm
-from atomlearn.paths import CrossValidation, End, Settings, cross_validate, held_out_loss
-from atomlearn.problem import Problem
-from atomlearn.result import Result, Status
 
 
 @dataclass(eq=False, repr=False)
@@ -56,7 +73,7 @@ class CrossValidatedModel(AtomicModel):
     form: Form | None = None
     n_alphas: int = 20
     alpha_ratio: float | None = None
-    cv: Any = None
+    cv: Any = 5
     scoring: str | Callable[..., float] | None = None
     selection: Rule = "best"
     refit: bool = True
@@ -280,21 +297,12 @@ class CrossValidatedModel(AtomicModel):
             )
         norms = [norm_on(norm, data.design) if norm.of_matrices else norm for norm in norms]
         counted = Counted(data.design)
-        counted_data = replace(data, design=counted)
+        problems = self._problems(replace(data, design=counted), norms[0], 1.0, 1.0)
         for norm in norms[1:]:
             norm.on(data.design.shape[1])
-        searches = []
-        ratios = self._l1_ratios()
-        for number, l1_ratio in enumerate(ratios):
-            problems = self._problems(counted_data, norms[0], 1.0, l1_ratio)
-            # Half of the time is for the search, and each l1_ratio has an equal part of it.
-            part = settings.within(1.0 / (2 * len(ratios) - number))
-            score = score or held_out_loss(problems)
-            scores = self._scores(problems, norms, folds, score, part, l1_ratio, is_open[0])
-            searches.append(Search(l1_ratio, problems, scores))
-            if scores.status is Status.INTERRUPTED:
-                break
-        chosen, starts = self._choose(searches, folds)
+        score = score or held_out_loss(problems)
+
+        chosen, starts = self._choose(problems, norms, folds, score, settings, is_open[0])
         final = self._problems(data, norms[chosen], self.alpha_, self.l1_ratio_)
         if not self.refit:  # the one training part is what is kept
             final = [training_part(p, folds[0][0]) for p in final]
@@ -306,81 +314,79 @@ class CrossValidatedModel(AtomicModel):
         self.n_passes_ = counted.passes
         return final, results
 
-    def _l1_ratios(self) -> list[float]:
-        """Return the candidates for l1_ratio."""
-        return [checked_l1_ratio(one) for one in np.ravel(self.l1_ratio).tolist()]
-
-    def _scores(
+    def _choose(
         self,
         problems: Sequence[Problem],
         norms: Sequence[Norm],
         folds: Sequence[Fold],
         score: Score,
         settings: Settings,
-        l1_ratio: float,
         is_open: bool,
-    ) -> CrossValidation:
-        """Return the held-out scores of all norms and alphas at one l1_ratio.
+    ) -> tuple[int, list[WarmStart | None]]:
+        """Choose l1_ratio, alpha and the share of a refit.
 
-        A level of the problems is alpha * l1_ratio, and alpha itself if l1_ratio is 0.
+        Return the number of the norm, and the points where the final fits begin.
         """
         shares = checked_shares(self.relax)
-        scale = l1_ratio or 1.0
-        if self.alphas is not None:
-            form = problems[0].regularizer.form
-            levels = scale * np.tile(check_levels(self.alphas, form, "alphas"), (len(norms), 1))
-        elif not l1_ratio:
-            raise ValueError(
-                "l1_ratio=0 has no default grid of alphas, since no alpha makes all coefficients "
-                "zero; pass alphas, for example alphas=np.logspace(-3, 3, 20)"
-            )
-        else:
+        half = settings.within(0.5)
+        ratios = self._l1_ratios()
+        each = np.repeat(ratios, len(norms))[:, None]
+        if self.alphas is None:
             levels = level_grids(problems, norms, self.n_alphas, self.alpha_ratio)
+            levels = np.tile(levels, (len(ratios), 1))
+            alphas = levels / each
+        else:
+            form = problems[0].regularizer.form
+            alphas = np.tile(check_levels(self.alphas, form, "alphas"), (each.size, 1))
+            levels = alphas * each
         pools: dict[int, Pool] = {}
 
-        def scored(norms: Sequence[Norm], levels: Array) -> CrossValidation:
-            more = folds, score, settings, self.n_jobs, shares, self.until, pools
-            return cross_validate(problems, norms, levels, *more)
+        def scored(norms: Sequence[Norm], levels: Array, l1_ratio: Any) -> CrossValidation:
+            more = folds, score, half, self.n_jobs, shares, self.until, pools
+            l1_ratios = np.broadcast_to(l1_ratio, len(norms)).tolist()
+            return cross_validate(problems, norms, levels, *more, l1_ratios=l1_ratios)
 
         # Shares of a refit are compared over the whole grid.
-        near = is_open and len(shares) == 1
-        return search_lattice(scored, norms, levels) if near else scored(norms, levels)
-
-    def _choose(
-        self, searches: Sequence[Search], folds: Sequence[Fold]
-    ) -> tuple[int, list[WarmStart | None]]:
-        """Choose l1_ratio, norm, alpha and the share of a refit by the scores.
-
-        Return the number of the norm, and where the final fit of each output begins.
-        """
-        best = max(searches, key=Search.best_mean)
-        scores = best.scores
-        norm, place = scores.choose(self.selection)
-        self.l1_ratio_ = best.l1_ratio
-        self.relax_ = scores.relax
-        self.alpha_ = float(best.alphas[norm, place])
+        if is_open and len(shares) == 1:
+            scores = search_lattice(scored, norms, levels, ratios)
+        else:
+            scores = scored([*norms] * len(ratios), levels, each.ravel())
+        self._record_search(scores, alphas.reshape(len(ratios), len(norms), -1))
+        chosen, position = scores.choose(self.selection)
+        self.alpha_ = float(alphas[chosen, position])
+        self.l1_ratio_ = float(each[chosen, 0])
         self._out_of_fold = None
-        statuses = [search.scores.status for search in searches]
-        self._searched = next((s for s in statuses if not s.is_converged), Status.CONVERGED)
-        if self._searched.is_converged:
-            level = float(scores.levels[norm, place])
-            self._out_of_fold = OutOfFold.of(
-                best.problems, folds, scores.paths[norm], level, scores.relax
+        if scores.status.is_converged:
+            level = float(scores.levels[chosen, position])
+            of_fold = scores.paths[chosen], level, self.relax_
+            self._out_of_fold = OutOfFold.of(problems, folds, *of_fold)
+        return chosen % len(norms), scores.warm_starts(chosen, position)
+
+    def _record_search(self, scores: CrossValidation, alphas: Array) -> None:
+        """Set the candidates and their scores; warn if the search was cut short.
+
+        alphas : (n_l1_ratios, n_norms, n_alphas).
+        """
+        # An axis of one l1_ratio, or of one norm, is left out.
+        self.alphas_ = alphas[tuple(0 if size == 1 else slice(None) for size in alphas.shape[:2])]
+        self.relax_ = scores.relax
+        self.cv_results_ = scores.table()
+        self._searched = scores.status
+        if not scores.status.is_converged:
+            by = "Ctrl-C" if scores.status is Status.INTERRUPTED else "the time limit"
+            known = f"{np.isfinite(scores.mean).sum()} of {scores.mean.size} candidates"
+            said = f"{type(self).__name__}: the search was cut short by {by}: chosen among {known}"
+            warnings.warn(said, ConvergenceWarning, stacklevel=6)
+
+    def _l1_ratios(self) -> list[float]:
+        """Return the candidates for l1_ratio, checked."""
+        ratios = [checked_l1_ratio(ratio) for ratio in np.ravel(self.l1_ratio).tolist()]
+        if 0.0 in ratios or not ratios:
+            raise ValueError(
+                f"l1_ratio of a search must be above 0, got {self.l1_ratio!r}: without the norm "
+                "nothing is selected; use RidgeCV or LogisticRegressionCV of scikit-learn"
             )
-        grids = np.stack([search.alphas for search in searches])
-        # Axes of l1_ratio and norm, if there are several of them.
-        self.alphas_ = grids[tuple(0 if n == 1 else slice(None) for n in grids.shape[:2])]
-        self.cv_results_ = joined_tables([search.table() for search in searches])
-        if not self._searched.is_converged:
-            means = self.cv_results_["mean_test_score"]
-            by = "Ctrl-C" if self._searched is Status.INTERRUPTED else "the time limit"
-            known = f"{np.isfinite(means).sum()} of {means.size} candidates"
-            warnings.warn(
-                f"{type(self).__name__}: the search was cut short by {by}: chosen among {known}",
-                ConvergenceWarning,
-                stacklevel=5,
-            )
-        return norm, scores.warm_starts(norm, place)
+        return ratios
 
     def _strata(self, y: NDArray[Any]) -> tuple[NDArray[Any], bool]:
         """Return what splitters see, and whether each fold has its part of the values."""

@@ -24,7 +24,7 @@ import numpy as np
 import scipy.linalg as la
 from scipy.special import erf, erfcx, expit, log_ndtr
 
-from atomlearn.core.interfaces import TINY, Array
+from atomlearn.core import TINY, Array
 
 #: A value that is too large as often as too small, the ends of its interval, and p of "zero".
 Found = tuple[float, float, float, float]
@@ -35,7 +35,7 @@ STEPS = 1201
 
 
 def carved(
-    b: Array, V: Array, d: Array, V_d: Array, signs: Array, c: Array, j: int, level: float
+    b: Array, V: Array, d: Array, V_d: Array, signs: Array, c: Array, j: int, confidence: float
 ) -> Found:
     """Return the law of theta_j, given  s_k (b_k + d_k - c_k) > 0  where s_k is not 0.
 
@@ -56,10 +56,12 @@ def carved(
         room = b[j] - c[j] + slopes @ d[others] + x * (1.0 - slopes @ along)
         left = float(V_d[j, j] - V_d[j, others] @ slopes)
         log_weight += log_ndtr(signs[j] * room / np.sqrt(max(left, TINY)))
-    return _of_density(b[j], error, x / error, log_weight, level)
+    return _of_density(b[j], error, x / error, log_weight, confidence)
 
 
-def _of_density(b: float, error: float, steps: Array, log_weight: Array, level: float) -> Found:
+def _of_density(
+    b: float, error: float, steps: Array, log_weight: Array, confidence: float
+) -> Found:
     """Return what b says of the mean of a normal variable whose density has one more factor."""
     half = np.where(steps < 0, 1.0, np.where(steps > 0, 0.0, 0.5))
 
@@ -69,7 +71,7 @@ def _of_density(b: float, error: float, steps: Array, log_weight: Array, level: 
         parts = np.exp(logs - logs.max(axis=-1, keepdims=True))
         return np.asarray(parts @ half / parts.sum(axis=-1))
 
-    shares = np.array([0.5, (1 + level) / 2, (1 - level) / 2])
+    shares = np.array([0.5, (1 + confidence) / 2, (1 - confidence) / 2])
     value, low, high = (b + error * inverted(below, shares, 2 * REACH)).tolist()
     tail = float(below(np.array([-b / error]))[0])
     return value, low, high, 2 * min(tail, 1 - tail)
@@ -96,7 +98,7 @@ def inverted(below: Callable[[Array], Array], shares: Array, reach: float) -> Ar
 FARTHEST = 1e6
 
 
-def truncated(b: float, error: float, known: Array, unknown: Array, level: float) -> Found:
+def truncated(b: float, error: float, known: Array, unknown: Array, confidence: float) -> Found:
     """Return what b says of its mean; ``known``, ``unknown`` : (m, 2) in units of b less b.
 
     References
@@ -114,7 +116,7 @@ def truncated(b: float, error: float, known: Array, unknown: Array, level: float
         above[..., 1] = np.logaddexp(above[..., 1], more_above[..., 1])
         return np.asarray(below - above)
 
-    shares = np.array([0.5, (1 + level) / 2, (1 - level) / 2])
+    shares = np.array([0.5, (1 + confidence) / 2, (1 - confidence) / 2])
     found = inverted(lambda shifts: expit(odds(shifts)), shares, FARTHEST)
     value, low, high = (b + error * found).tolist()
     _, least, most = odds(np.full(3, -b / error))

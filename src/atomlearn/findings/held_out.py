@@ -11,11 +11,19 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _check_response_method
 
-from atomlearn.core.data.convert import as_compressed
-from atomlearn.core.data.parts import dense_part, part_of
-from atomlearn.core.interfaces import Array, Columns, Design, Loss, Rows, Task
-from atomlearn.core.paths.folds import Fold
-from atomlearn.designs import as_design
+from atomlearn.core import (
+    Array,
+    Columns,
+    Design,
+    Fold,
+    Loss,
+    Rows,
+    Task,
+    as_compressed,
+    as_design,
+    dense_part,
+    part_of,
+)
 from atomlearn.estimators.base import AtomicModel
 from atomlearn.estimators.checks import unpenalized_columns
 from atomlearn.estimators.dependent_rows import fit_parameters, held_out
@@ -170,7 +178,7 @@ def fits_of(fitted: Any) -> int:
         count += sum(np.size(table[name]) for name in table if name.startswith("split"))
         choice = own.get("C_choice_")
         count += 0 if choice is None else choice.scores.size
-        count += int(own.get("n_resamples") or 0) + SUBSET_FITS * ("ridge_" in own)
+        count += int(own.get("n_resamples") or 0) + SUBSET_FITS * ("l2_" in own)
     return count
 
 

@@ -16,20 +16,35 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import scipy.linalg as la
 from numpy.typing import NDArray
 
-from atomlearn.core.interfaces import Array, Columns, Loss, Norm
-from atomlearn.core.interfaces.loss import mean_loss
-from atomlearn.core.interfaces.numbers import all_text
-from atomlearn.core.interfaces.targets import finite
-from atomlearn.core.norms.groups import l1_weights
-from atomlearn.core.paths.ends import Reached
-from atomlearn.core.paths.folds import Fold
-from atomlearn.designs import as_design
+from atomlearn.core import (
+    Array,
+    Columns,
+    End,
+    Fold,
+    Loss,
+    NoImprovement,
+    Norm,
+    Problem,
+    Reached,
+    Regularizer,
+    Result,
+    Settings,
+    all_text,
+    as_design,
+    as_loss,
+    finite,
+    l1_weights,
+    largest_useful_level,
+    level_grid,
+    mean_loss,
+    path_of,
+)
 from atomlearn.estimators.cross_validated import (
     AtomicClassifierCV,
     AtomicRegressorCV,
@@ -38,10 +53,7 @@ from atomlearn.estimators.cross_validated import (
 from atomlearn.estimators.dependent_rows import folds
 from atomlearn.estimators.targets import are_whole
 from atomlearn.findings.given import of_single_rows
-from atomlearn.losses import Cox, as_loss
-from atomlearn.paths import End, NoImprovement, Settings, largest_useful_level, level_grid, path_of
-from atomlearn.problem import Problem, Regularizer
-from atomlearn.result import Result
+from atomlearn.survival.cox import Cox
 
 #: The search and the usual loss of each task.
 SEARCHES = {
@@ -80,7 +92,7 @@ def coefficients(
     norm: Norm,
     loss: str | Loss,
     n_alphas: int,
-    cv: int | None,
+    cv: int | Literal["auto"],
     seed: int,
     groups: Any = None,
     order: Any = None,
@@ -88,7 +100,7 @@ def coefficients(
 ) -> tuple[Array, float]:
     """Return the sizes of the coefficients of X, and the level that was chosen.
 
-    ``cv`` None leaves out one row at a time if there is a formula and rows are independent, else
+    ``cv="auto"`` leaves out one row at a time if there is a formula and rows are independent, else
     a fifth of them; ``groups`` and ``order`` of the rows as ``dependent_rows`` has them. The last
     ``n_free`` columns have no penalty, and sizes are of the others. Folds depend on rows only and
     levels are shared by all columns: exchanging two columns exchanges their sizes, and nothing
@@ -104,7 +116,7 @@ def coefficients(
         classes, codes, counts = np.unique(y, return_inverse=True, return_counts=True)
         n_classes = classes.size
         rarest = int(counts.min())
-    one_by_one = n_classes <= 2 and cv is None and groups is None and order is None
+    one_by_one = n_classes <= 2 and cv == "auto" and groups is None and order is None
     free = np.arange(X.shape[1])[X.shape[1] - n_free :]
     n_own = X.shape[1] - n_free
     if one_by_one and of_single_rows(found) and l1_weights(norm, X.shape[1]) is not None:
@@ -114,7 +126,7 @@ def coefficients(
         if not path.stands_out:
             sizes = np.abs(path.results[best].coef[:n_own])
             return sizes, float(path.levels[best]) / len(y)
-    n_folds = max(2, min(cv or 5, rarest))
+    n_folds = max(2, min(5 if cv == "auto" else cv, rarest))
     cut = folds(len(y), n_folds, seed, codes, groups, order)
     sizes, level = _by_folds(X, y, norm, found, n_alphas, cut, free)
     return sizes[:n_own], level

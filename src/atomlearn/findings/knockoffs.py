@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -11,26 +11,29 @@ from sklearn.base import BaseEstimator
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from atomlearn.core.data.compressed import is_sparse
-from atomlearn.core.data.convert import refuse_not_finite
-from atomlearn.core.data.frames import as_table, table_names
-from atomlearn.core.interfaces import (
+from atomlearn.core import (
     Array,
     Columns,
+    Groups,
+    KSupport,
     Loss,
     Mask,
     Norm,
     OwnParameters,
+    as_design,
+    as_norm,
+    as_table,
     check_share,
+    is_sparse,
+    refuse_not_finite,
+    table_names,
     whole_number,
 )
-from atomlearn.designs import as_design
 from atomlearn.estimators.checks import checked_array, input_names, keep
 from atomlearn.estimators.targets import checked_target
 from atomlearn.findings.gaussian import Knockoffs, generator, knockoffs_of, rescaled
 from atomlearn.findings.importance import coefficients
 from atomlearn.findings.precision import grouped, independent
-from atomlearn.norms import Groups, KSupport, as_norm
 from atomlearn.storage.intake.columns import INTAKE, ColumnPlan
 from atomlearn.storage.intake.encode import encode_columns
 from atomlearn.storage.intake.kinds import days_of
@@ -104,7 +107,7 @@ class KnockoffSelector(OwnParameters, SelectorMixin, BaseEstimator):
         selection stable and cautious. None: 10 where columns are strongly correlated and neither
         factors nor few neighbors explain it, so that Ledoit-Wolf guesses, as a warning says;
         else 1.
-    rng : int, Generator or None
+    random_state : int, Generator or None, default=None
         Seed of the knockoffs and of the folds.
     covariance : {"auto", "factors", "sparse_precision", "ledoit_wolf"} or array (p, p)
         Of the features. "auto" keeps factors where the eigenvalues show them (they join the fit
@@ -121,10 +124,10 @@ class KnockoffSelector(OwnParameters, SelectorMixin, BaseEstimator):
         for numbers; any loss of ``atomlearn.losses`` else.
     n_alphas : int
         Weights of the norm over columns and knockoffs that are tried.
-    cv : int, optional
-        Folds of the cross-validation that chooses among them. By default rows are left out one at
-        a time, by a formula, where the norm is l1, the loss smooth, and no row has so high a
-        leverage that the formula would not hold (heavy tails); else there are 5 folds.
+    cv : int or "auto", default="auto"
+        Number of folds that choose among the alphas. "auto": a formula leaves out one row at a
+        time if the norm is l1, the loss is smooth, and no row has so high a leverage that the
+        formula fails (heavy tails); otherwise there are 5 folds.
 
     Attributes
     ----------
@@ -161,7 +164,7 @@ class KnockoffSelector(OwnParameters, SelectorMixin, BaseEstimator):
     >>> rng = np.random.default_rng(0)
     >>> X = rng.standard_normal((300, 60))
     >>> y = X[:, :15].sum(axis=1) + rng.standard_normal(300)
-    >>> selector = KnockoffSelector(fdr=0.2, rng=0).fit(X, y)
+    >>> selector = KnockoffSelector(fdr=0.2, random_state=0).fit(X, y)
     >>> bool(selector.get_support()[:15].all())
     True
     """
@@ -172,13 +175,13 @@ class KnockoffSelector(OwnParameters, SelectorMixin, BaseEstimator):
         fdr: float = 0.1,
         knockoffs: Any = "gaussian",
         n_draws: int | None = None,
-        rng: Any = None,
+        random_state: Any = None,
         *,
         covariance: Any = "auto",
         groups: Any = None,
         loss: str | Loss = "auto",
         n_alphas: int = 20,
-        cv: int | None = None,
+        cv: int | Literal["auto"] = "auto",
     ) -> None:
         keep(self, locals())
 
@@ -206,7 +209,7 @@ class KnockoffSelector(OwnParameters, SelectorMixin, BaseEstimator):
             )
         structured = np.asarray(y).dtype.names is not None
         target = np.asarray(y) if structured else checked_target(self, y, len(array))
-        rng = generator(self.rng)
+        rng = generator(self.random_state)
         asked = self.groups if labels is None else labels
         standard, means, scales, labels = grouped(array, asked, input_names(self))
         turned = None

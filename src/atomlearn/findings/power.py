@@ -11,9 +11,7 @@ import numpy as np
 from scipy.special import expit
 from sklearn.base import clone
 
-from atomlearn.core.data.parts import dense_part
-from atomlearn.core.interfaces import Array, whole_number
-from atomlearn.designs import as_design
+from atomlearn.core import Array, as_design, dense_part, whole_number
 from atomlearn.findings.precision import standardized
 from atomlearn.findings.stability import selected_by
 
@@ -83,7 +81,7 @@ def power(
     >>> from atomlearn import KnockoffSelector
     >>> from atomlearn.findings import power
     >>> X = np.random.default_rng(0).standard_normal((200, 60))
-    >>> curve = power(KnockoffSelector(fdr=0.2, rng=0), X, [0.05, 0.8], n_draws=3)
+    >>> curve = power(KnockoffSelector(fdr=0.2, random_state=0), X, [0.05, 0.8], n_draws=3)
     >>> bool(curve.found[1] > 0.9 > 0.3 > curve.found[0])
     True
     """

@@ -28,13 +28,13 @@ from sklearn.utils.validation import (
     check_is_fitted,
 )
 
-from atomlearn.core.data.frames import as_table
-from atomlearn.core.interfaces import (
+from atomlearn.core import (
     TINY,
     Array,
     Columns,
     Mask,
     OwnParameters,
+    as_table,
     is_number,
     whole_number,
 )
@@ -95,14 +95,14 @@ class StabilitySelector(OwnParameters, MetaEstimatorMixin, SelectorMixin, Packed
         Number of halves, in pairs; an odd number is raised by one.
     threshold : float, default=0.7
         Share of the halves that must select a feature, in (0.5, 1].
-    rng : int, Generator or None
+    random_state : int, Generator or None, default=None
         Seed of the halves.
     alphas : array or "auto", optional
         Weights of the penalty to walk along, from the largest on, instead of the estimator's own
         ``alpha``: a feature counts as selected by a half if it is at any of them. "auto": ten, from
         0.9 to 0.1 of the largest alpha at which all rows select anything, for ``AtomicRegressor``
         and ``AtomicClassifier``.
-    max_features : int, optional
+    n_features : int, optional
         The most features a half may select: along ``alphas`` those that come first, and by default
         half as many as it has rows, beyond which a fit tells little; else those of the largest
         coefficients, by default all. It sets q, and with it the bounds. With "auto" the default is
@@ -145,8 +145,8 @@ class StabilitySelector(OwnParameters, MetaEstimatorMixin, SelectorMixin, Packed
     >>> rng = np.random.default_rng(0)
     >>> X = rng.standard_normal((100, 20))
     >>> y = X[:, 0] - X[:, 1] + 0.5 * rng.standard_normal(100)
-    >>> selector = StabilitySelector(AtomicRegressor(alpha=0.3), n_resamples=20, rng=0).fit(X, y)
-    >>> selector.get_support(indices=True).tolist()
+    >>> selector = StabilitySelector(AtomicRegressor(alpha=0.3), n_resamples=20, random_state=0)
+    >>> selector.fit(X, y).get_support(indices=True).tolist()
     [0, 1]
     """
 
@@ -155,10 +155,10 @@ class StabilitySelector(OwnParameters, MetaEstimatorMixin, SelectorMixin, Packed
         estimator: Any = None,
         n_resamples: int = 100,
         threshold: float = 0.7,
-        rng: Any = None,
+        random_state: Any = None,
         *,
         alphas: Any = None,
-        max_features: int | None = None,
+        n_features: int | None = None,
         groups: Any = None,
     ) -> None:
         keep(self, locals())
@@ -195,13 +195,13 @@ class StabilitySelector(OwnParameters, MetaEstimatorMixin, SelectorMixin, Packed
         labels = every if self.groups is None else labels_of(self.groups, every.size)
         n_units = int(labels.max()) + 1
         target = np.asarray(y)
-        rng = np.random.default_rng(self.rng)
+        rng = np.random.default_rng(self.random_state)
         n_pairs = (int(self.n_resamples) + 1) // 2
         parts: list[Columns] = []
         codes = codes_of(target)
         for _ in range(n_pairs):
             parts += halves(len(target), rng, codes, groups, order)
-        most = self.max_features
+        most = self.n_features
         if most is None and automatic:
             bounded = int(np.sqrt((2 * self.threshold - 1) * n_units))
             most = min(max(2, bounded), n_units)

@@ -16,11 +16,9 @@ import numpy as np
 import scipy.linalg as la
 from sklearn.base import clone
 
-from atomlearn.core.data.parts import dense_part
-from atomlearn.core.interfaces import Array, Columns
+from atomlearn.core import Array, Columns, Problem, dense_part
 from atomlearn.estimators.subsets import SubsetRegressor
 from atomlearn.findings.given import Given
-from atomlearn.problem import Problem
 from atomlearn.subsets.solve import best_subset, wanted_of
 
 #: Searches on one line, sets that each may list, and its seconds.
@@ -153,6 +151,6 @@ def subset_line(
     if chosen or estimator.groups is not None or not estimator.fit_intercept:
         return None
     model = clone(estimator)
-    problem = model._problem(model._checked(X, y, data.weight))[0].at(estimator.ridge_)
+    problem = model._problem(model._checked(X, y, data.weight))[0].at(estimator.l2_)
     subset = np.setdiff1d(estimator.selected_, data.free)
     return SubsetLine(data, problem, np.union1d(subset, data.free), subset, spread)

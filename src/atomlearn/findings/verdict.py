@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.stats import rankdata
 from sklearn.preprocessing import SplineTransformer
 
-from atomlearn.core.interfaces import Array, Task
+from atomlearn.core import Array, Task
 from atomlearn.estimators.survival import Baseline
 from atomlearn.findings.ranking import (
     LEVEL,
@@ -47,7 +47,7 @@ class Verdict:
         Held-out AUC, mean AUC over classes, correlation, rank correlation or concordance; NaN
         if there is none.
     interval : (float, float)
-        With ``interval_level`` coverage, 90%, for the score of this very model.
+        With ``confidence`` coverage, 90%, for the score of this very model.
     baseline : float
         The score of a guess: 0.5, or 0 for correlations.
     p_value : float
@@ -111,7 +111,7 @@ class Verdict:
         return f"p {'at most' if self.at_most else '='} {self.p_value:.2g}"
 
     @property
-    def interval_level(self) -> float:
+    def confidence(self) -> float:
         """Coverage of the interval."""
         return 1.0 - 2.0 * LEVEL
 
@@ -137,7 +137,7 @@ class Verdict:
             return self.how["verdict"]
         low, high = self.interval
         return (
-            f"{self.measured} {self.score:.3f} ({100 * self.interval_level:.0f}% interval "
+            f"{self.measured} {self.score:.3f} ({100 * self.confidence:.0f}% interval "
             f"{low:.3f} to {high:.3f}; {self.guess}: {self.baseline:g}), {self.p_words}"
         )
 
@@ -153,7 +153,7 @@ class Verdict:
             "score": self.score if known else None,
             "score_name": self.score_name,
             "interval": list(self.interval) if known else None,
-            "interval_level": self.interval_level,
+            "confidence": self.confidence,
             "baseline": self.baseline if known else None,
             "p_value": self.p_value if known else None,
             "p_value_at_most": self.at_most if known else None,

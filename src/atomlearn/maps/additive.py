@@ -12,9 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from atomlearn import _kernels
 from atomlearn._kernels import CodedColumns
-from atomlearn.core.data.convert import as_design, feature_names
-from atomlearn.core.interfaces import Array, Columns
-from atomlearn.core.interfaces.numbers import check_weight
+from atomlearn.core import Array, Columns, as_design, check_weight, feature_names
 from atomlearn.maps.curves import (
     AdditiveSettings,
     Kernel,
@@ -24,6 +22,7 @@ from atomlearn.maps.curves import (
     variance_of,
 )
 from atomlearn.maps.feature_map import Inputs, TermMap
+from atomlearn.maps.features import FeatureEntry
 from atomlearn.maps.levels import (
     Binning,
     Levels,
@@ -318,3 +317,16 @@ class Additive(TermDesign):
         codes = codes_of_rows(self.codes, rows)
         design._set(codes, self.map, self.dtype, self._names)
         return design
+
+
+def _entry(kernel: str) -> FeatureEntry:
+    """Return the entry of ``features=`` for the curves of a kernel, each divided by its norm."""
+    return FeatureEntry(
+        AdditiveMap, lambda X, weight: Additive(X, kernel, normalize=True, sample_weight=weight)
+    )
+
+
+SPLINES = _entry("splines")
+INTERSECTION = _entry("intersection")
+GAUSSIAN = _entry("gaussian")
+CHI2 = _entry("chi2")

@@ -12,13 +12,20 @@ from numpy.typing import ArrayLike, NDArray
 
 from atomlearn import _kernels
 from atomlearn._kernels.codes import MOST_PAIR_LEVELS
-from atomlearn.core.data.convert import as_design, feature_names
-from atomlearn.core.data.limits import LIMITS
-from atomlearn.core.interfaces import Array, Columns, Deadline, whole_number
-from atomlearn.core.interfaces.numbers import check_weight
+from atomlearn.core import (
+    LIMITS,
+    Array,
+    Columns,
+    Deadline,
+    as_design,
+    check_weight,
+    feature_names,
+    whole_number,
+)
 from atomlearn.maps.additive import Additive, AdditiveMap
 from atomlearn.maps.curves import Kernel, shares_of
 from atomlearn.maps.feature_map import Inputs, TermMap
+from atomlearn.maps.features import FeatureEntry
 from atomlearn.maps.levels import Binning, dense_codes
 from atomlearn.maps.terms import TermDesign
 
@@ -337,3 +344,7 @@ def checked_pairs(pairs: object, n_inputs: int) -> Columns:
             "of one input there is a curve anyway"
         )
     return ordered
+
+
+#: The entry of ``features="anova"``.
+ANOVA = FeatureEntry(AnovaMap, lambda X, weight: Anova(X, normalize=True, sample_weight=weight))

@@ -6,11 +6,19 @@ import math
 
 import numpy as np
 
-from atomlearn.core.data.blocks import DenseBlock
-from atomlearn.core.data.convert import as_design
-from atomlearn.core.data.parts import dense_part
-from atomlearn.core.interfaces import Array, Block, Columns, Design, Rows, Scores, positive
-from atomlearn.core.interfaces.scores import ArrayScores
+from atomlearn.core import (
+    Array,
+    ArrayScores,
+    Block,
+    Columns,
+    DenseBlock,
+    Design,
+    Rows,
+    Scores,
+    as_design,
+    dense_part,
+    positive,
+)
 from atomlearn.maps.settings import SETTINGS
 
 

@@ -13,7 +13,7 @@ from scipy.interpolate import BSpline
 
 from atomlearn._kernels import CodedColumns, code_histograms
 from atomlearn._kernels.codes import MOST_LEVELS
-from atomlearn.core.interfaces import Array, positive, whole_number
+from atomlearn.core import Array, positive, whole_number
 from atomlearn.maps.kernel_map import pivoted
 from atomlearn.maps.levels import Binning, Levels
 from atomlearn.maps.settings import SETTINGS

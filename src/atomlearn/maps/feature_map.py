@@ -11,10 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from atomlearn.core.data.convert import as_design
-from atomlearn.core.interfaces import Array, Columns, Design
-from atomlearn.core.interfaces.arrays import ranges
-from atomlearn.core.norms.ksupport import KSupport
+from atomlearn.core import Array, Columns, Design, KSupport, as_design, ranges
 
 Labels = NDArray[np.int64]
 

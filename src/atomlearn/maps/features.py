@@ -4,13 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 
-from atomlearn.core.interfaces import Array, Design
-from atomlearn.maps.additive import Additive, AdditiveMap
-from atomlearn.maps.anova import Anova, AnovaMap
+from atomlearn.core import Array, Design, loaded
 from atomlearn.maps.feature_map import FeatureMap, Inputs, map_of
-from atomlearn.maps.pairs.polynomial import Polynomial, PolynomialMap
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,39 +29,17 @@ class FeatureEntry:
     scaled: Callable[[Design, float, float], Design] | None = None
 
 
-def _curves(kernel: str, X: Design, weight: Array | None) -> Design:
-    return Additive(X, kernel, normalize=True, sample_weight=weight)
-
-
-def _products(squares: bool | None, X: Design, weight: Array | None) -> Design:
-    """Return unscaled products, with squares or without; None: scaled as in [T]."""
-    X = _inputs(X)
-    return Polynomial(X) if squares is None else Polynomial.interactions(X, squares=squares)
-
-
-def _inputs(X: Design) -> Design:
-    if map_of(X).implicit:
-        raise ValueError("X is a Polynomial design already; pass its inputs, or features='linear'")
-    return X
-
-
-#: The names that ``features=`` accepts. To add a map, add one line.
-FEATURES = {
+#: The entries by name; an entry of a module that need not be loaded is "module:attribute".
+FEATURES: dict[str, FeatureEntry | str] = {
     "linear": FeatureEntry(Inputs, lambda X, weight: X),
-    "interactions": FeatureEntry(PolynomialMap, partial(_products, False)),
-    "quadratic": FeatureEntry(PolynomialMap, partial(_products, True)),
-    "polynomial": FeatureEntry(
-        PolynomialMap,
-        partial(_products, None),
-        lambda X, gamma, r: Polynomial(_inputs(X), gamma=gamma, r=r),
-    ),
-    "splines": FeatureEntry(AdditiveMap, partial(_curves, "splines")),
-    "intersection": FeatureEntry(AdditiveMap, partial(_curves, "intersection")),
-    "additive_gaussian": FeatureEntry(AdditiveMap, partial(_curves, "gaussian")),
-    "additive_chi2": FeatureEntry(AdditiveMap, partial(_curves, "chi2")),
-    "anova": FeatureEntry(
-        AnovaMap, lambda X, weight: Anova(X, normalize=True, sample_weight=weight)
-    ),
+    "interactions": "atomlearn.maps.pairs.polynomial:INTERACTIONS",
+    "quadratic": "atomlearn.maps.pairs.polynomial:QUADRATIC",
+    "polynomial": "atomlearn.maps.pairs.polynomial:POLYNOMIAL",
+    "splines": "atomlearn.maps.additive:SPLINES",
+    "intersection": "atomlearn.maps.additive:INTERSECTION",
+    "additive_gaussian": "atomlearn.maps.additive:GAUSSIAN",
+    "additive_chi2": "atomlearn.maps.additive:CHI2",
+    "anova": "atomlearn.maps.anova:ANOVA",
 }
 
 
@@ -73,4 +47,12 @@ def features_named(name: object) -> FeatureEntry:
     """Return the entry of a name; the error lists the known names."""
     if name not in list(FEATURES):
         raise ValueError(f"features must be one of {sorted(FEATURES)}, got {name!r}")
-    return FEATURES[str(name)]
+    entry: FeatureEntry = loaded(FEATURES[str(name)])
+    return entry
+
+
+def explicit(X: Design) -> Design:
+    """Return the inputs of a map of products, refused if they are products already."""
+    if map_of(X).implicit:
+        raise ValueError("X is a Polynomial design already; pass its inputs, or features='linear'")
+    return X

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
-from atomlearn.core.interfaces import Array
+from atomlearn.core import Array
 from atomlearn.maps.settings import SETTINGS
 
 #: K(A, B), shape (len(A), len(B)), positive semidefinite where A = B.

@@ -11,11 +11,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from atomlearn.core.data.dense import DenseDesign
-from atomlearn.core.data.parts import RowSubset
-from atomlearn.core.interfaces import EPS, Array, Columns, Design, whole_number
-from atomlearn.core.interfaces.forwarding import Forwarding
-from atomlearn.core.interfaces.numbers import normalized
+from atomlearn.core import (
+    EPS,
+    Array,
+    Columns,
+    DenseDesign,
+    Design,
+    Forwarding,
+    RowSubset,
+    normalized,
+    whole_number,
+)
 from atomlearn.maps.feature_map import MappedDesign, TermMap
 from atomlearn.maps.kernel_map import (
     KernelFunction,

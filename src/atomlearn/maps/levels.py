@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 
 from atomlearn import _kernels
 from atomlearn._kernels import CodedColumns
-from atomlearn.core.data.limits import LIMITS
-from atomlearn.core.interfaces import Array, Columns, Design
+from atomlearn.core import LIMITS, Array, Columns, Design
 
 Bytes = NDArray[np.uint8]
 Binning = Literal["quantile", "uniform"]

@@ -10,10 +10,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from atomlearn._kernels import CodedColumns, code_histograms
-from atomlearn.core.data.blocks import DenseBlock, check_same_rows
-from atomlearn.core.data.limits import LIMITS
-from atomlearn.core.interfaces import Array, Block, Columns, Deadline, Scores
-from atomlearn.core.interfaces.scores import ArrayScores
+from atomlearn.core import (
+    LIMITS,
+    Array,
+    ArrayScores,
+    Block,
+    Columns,
+    Deadline,
+    DenseBlock,
+    Scores,
+    check_same_rows,
+)
 from atomlearn.maps.feature_map import MappedDesign, TermMap
 
 Labels = NDArray[np.int64]

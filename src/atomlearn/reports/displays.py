@@ -14,10 +14,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import is_classifier
 
-from atomlearn.core.data.coefficients import nonzero_coefficients
-from atomlearn.core.data.standardized import moments_of
-from atomlearn.core.interfaces import EPS, Array
-from atomlearn.core.problem.result import Record
+from atomlearn.core import EPS, Array, Record, moments_of, nonzero_coefficients
 from atomlearn.estimators.search import CrossValidatedModel
 from atomlearn.reports.drawing import (
     MOST_BESIDE,
@@ -86,7 +83,7 @@ class PathDisplay(Display):
         None where there is none, as of several outputs. y : codes of classes, or what the loss
         takes; options : what ``path`` takes more.
         """
-        from atomlearn.paths import path
+        from atomlearn.core import path
 
         model = view.model
         alpha = level_of(view.model)
@@ -94,7 +91,7 @@ class PathDisplay(Display):
         if not alpha or view.outputs > 1 or options.get("form", "constrained") == "constrained":
             return None
         total = len(y) if sample_weight is None else sample_weight.sum()
-        levels = alpha * total * np.geomspace(8.0, 0.5, 16)
+        levels = alpha * options.get("l1_ratio", 1.0) * total * np.geomspace(8.0, 0.5, 16)
         options |= {"intercept": model.fit_intercept, "sample_weight": sample_weight}
         target = y if view.classes is None else np.where(y > 0, 1.0, -1.0)
         try:
@@ -158,7 +155,10 @@ class ValidationDisplay(Display):
         if not isinstance(estimator, CrossValidatedModel):
             return None
         table = estimator.cv_results_
-        mine = [repr(norm) == repr(estimator.norm_) for norm in table["param_norm"]]
+        mine = [
+            repr(norm) == repr(estimator.norm_) and ratio == estimator.l1_ratio_
+            for norm, ratio in zip(table["param_norm"], table["param_l1_ratio"], strict=True)
+        ]
         keys = ("param_alpha", "mean_test_score", "standard_error")
         levels, mean, error = (np.asarray(table[key], dtype=np.float64)[mine] for key in keys)
         return cls(levels, mean, error, float(estimator.alpha_))
@@ -239,7 +239,7 @@ class StabilityDisplay(Display):
     >>> from sklearn.datasets import load_diabetes
     >>> from atomlearn import AtomicRegressor, StabilitySelector, reports
     >>> X, y = load_diabetes(return_X_y=True)
-    >>> selector = StabilitySelector(AtomicRegressor(alpha=0.5), 6, rng=0).fit(X, y)
+    >>> selector = StabilitySelector(AtomicRegressor(alpha=0.5), 6, random_state=0).fit(X, y)
     >>> reports.StabilityDisplay.from_estimator(selector).probabilities.shape
     (10,)
     """

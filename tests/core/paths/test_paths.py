@@ -287,7 +287,7 @@ def test_table_is_that_of_a_grid_search() -> None:
     assert len({len(column) for column in table.values()}) == 1
     assert table["rank_test_score"].tolist() == [3, 1, 2, 4]
     assert table["param_alpha"].tolist() == [2.0, 1.0, 2.0, 1.0]
-    assert table["params"][3] == {"norm": norms.KSupport(k=2), "alpha": 1.0}
+    assert table["params"][3] == {"norm": norms.KSupport(k=2), "alpha": 1.0, "l1_ratio": 1.0}
     np.testing.assert_allclose(table["split2_test_score"][:3], [0.2, 1.0, 0.6])
 
 
@@ -356,5 +356,7 @@ def test_a_rule_is_asked_at_every_level() -> None:
     rng = np.random.default_rng(0)
     X = rng.standard_normal((40, 60))
     y = X[:, :5].sum(axis=1) + rng.standard_normal(40)
-    found = paths.path(X, y, n_levels=5, solver=solvers.FISTA(), stop=Iterations(2), gap=1e-12)
+    found = paths.path(
+        X, y, n_levels=5, solver=solvers.AtomGeneration(), stop=Iterations(2), gap=1e-12
+    )
     assert {len(each.history) for each in found.results[1:]} == {3}  # the start, and two steps

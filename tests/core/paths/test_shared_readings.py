@@ -10,7 +10,7 @@ from scipy import sparse
 from sklearn.model_selection import KFold
 from threadpoolctl import ThreadpoolController
 
-from atomlearn import AtomicClassifierCV, AtomicRegressorCV, norms, paths, solve
+from atomlearn import norms, paths, solve
 from atomlearn.core.interfaces.loss import mean_loss
 from atomlearn.designs import Counted, as_design
 from atomlearn.interfaces import Deadline
@@ -47,17 +47,17 @@ CASES: list[tuple[Any, str, str, float]] = [
 
 
 @pytest.mark.parametrize(
-    ("norm", "form", "loss", "tau", "intercept"),
+    ("norm", "form", "loss", "ridge", "intercept"),
     [(*case, number % 2 == 0) for number, case in enumerate(CASES)],
 )
 def test_each_level_is_that_of_a_solve_by_itself(
-    norm: Any, form: Any, loss: str, tau: float, intercept: bool
+    norm: Any, form: Any, loss: str, ridge: float, intercept: bool
 ) -> None:
     X, y = data(loss)
     weights = np.random.default_rng(1).integers(0, 3, y.size).astype(np.float64)
-    shared = {"loss": loss, "norm": norm, "form": form, "tau": tau, "intercept": intercept}
+    shared = {"loss": loss, "norm": norm, "form": form, "intercept": intercept}
     shared |= {"sample_weight": weights}
-    found = paths.path(X, y, n_levels=12, gap=GAP, **shared)
+    found = paths.path(X, y, n_levels=12, l1_ratio=1 / (1 + ridge), gap=GAP, **shared)
     assert found.converged
     perfect = [result.status is Status.PERFECT_FIT for result in found.results]
     assert ((found.relative_gaps <= GAP) | perfect).all()
@@ -65,7 +65,8 @@ def test_each_level_is_that_of_a_solve_by_itself(
     name = "radius" if form == "constrained" else "level"
     for number in (2, 7, 9 if form == "constrained" else 11):
         result = found.results[number]
-        alone = solve(X, y, gap=GAP, **shared, **{name: found.levels[number]})
+        tau = ridge * found.levels[number]
+        alone = solve(X, y, gap=GAP, tau=tau, **shared, **{name: found.levels[number]})
         assert result.objective == pytest.approx(alone.objective, rel=3 * GAP)
         residual = X @ result.coef + result.intercept
         problem = Problem.build(
@@ -151,18 +152,6 @@ def test_candidates_of_k_share_them_too() -> None:
     assert found.relative_gaps.max() <= 1e-6
 
 
-def test_estimators_count_all_their_readings() -> None:
-    X, y = data("squared")
-    model = AtomicRegressorCV(n_alphas=20, cv=5).fit(X, y)
-    assert 3 <= model.n_passes_ <= 20
-    assert model.gap_ <= 1e-6 * model.objective_
-    X, y = data("logistic")
-    many = np.digitize(X[:, 0], [-0.5, 0.5])
-    classes = AtomicClassifierCV(n_alphas=10, cv=3).fit(X, many)
-    assert classes.n_passes_ <= 40
-    assert classes.coef_.shape == (3, 4000)
-
-
 def test_time_limits_give_what_there_is() -> None:
     X, y = data("squared")
     task = Problem.build(
@@ -230,20 +219,6 @@ def test_free_columns_share_them_too(loss: str, norm: Any) -> None:
         assert result.objective == pytest.approx(alone.objective, rel=3 * GAP)
         np.testing.assert_allclose(result.coef[[7, 3000]], alone.coef[[7, 3000]], atol=1e-4)
         assert result.intercept == pytest.approx(alone.intercept, abs=1e-3)
-
-
-def test_survival_shares_them_too() -> None:
-    X, _ = data("squared")
-    rng = np.random.default_rng(2)
-    y = np.array(
-        list(zip(rng.random(60) < 0.7, rng.exponential(np.exp(-X[:, 0])), strict=True)),
-        dtype=[("event", bool), ("time", float)],
-    )
-    found = paths.path(X, y, loss="cox", n_levels=8, ratio=0.2, gap=GAP)
-    assert found.converged
-    assert found.passes <= 5
-    alone = solve(X, y, loss="cox", level=found.levels[5], gap=GAP)
-    assert found.results[5].objective == pytest.approx(alone.objective, rel=3 * GAP)
 
 
 def test_side_by_side_is_the_same_as_one_after_the_other() -> None:

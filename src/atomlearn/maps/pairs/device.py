@@ -5,9 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from atomlearn.core.data.compressed import scaled_columns
-from atomlearn.core.data.sparse import SparseDesign
-from atomlearn.core.interfaces import Design
+from atomlearn.core import Design, SparseDesign, scaled_columns
 from atomlearn.maps.pairs.products import DensePairs
 from atomlearn.maps.pairs.search import ErrorBound
 from atomlearn.maps.pairs.sparse import SparsePairs

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.core.data.limits import LIMITS
-from atomlearn.core.interfaces import Array, Columns
+from atomlearn.core import LIMITS, Array, Columns
 
 
 @dataclass(frozen=True, slots=True)

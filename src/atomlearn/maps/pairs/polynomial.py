@@ -10,14 +10,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from atomlearn.core.data.convert import as_design, feature_names
-from atomlearn.core.data.limits import LIMITS
-from atomlearn.core.data.parts import RowSubset
-from atomlearn.core.data.sparse import SparseDesign
-from atomlearn.core.data.standardized import scaled_design
-from atomlearn.core.interfaces import Array, Block, Columns, Design, Scores, positive
-from atomlearn.core.interfaces.scores import ArrayScores
+from atomlearn.core import (
+    LIMITS,
+    Array,
+    ArrayScores,
+    Block,
+    Columns,
+    Design,
+    RowSubset,
+    Scores,
+    SparseDesign,
+    as_design,
+    feature_names,
+    positive,
+    scaled_design,
+)
 from atomlearn.maps.feature_map import FeatureMap, MappedDesign
+from atomlearn.maps.features import FeatureEntry, explicit
 from atomlearn.maps.pairs.device import device_pairs
 from atomlearn.maps.pairs.index import PairIndex, upper_part
 from atomlearn.maps.pairs.products import DensePairs, PairProducts
@@ -293,3 +302,17 @@ def _whole(name: str, values: ArrayLike) -> Columns:
     if given.size and given.dtype.kind not in "iu":
         raise TypeError(f"{name} must be whole numbers, got dtype {given.dtype}")
     return given.astype(np.int64)
+
+
+#: The entries of ``features=``: products without squares, with squares, and scaled as in [T].
+INTERACTIONS = FeatureEntry(
+    PolynomialMap, lambda X, weight: Polynomial.interactions(explicit(X), squares=False)
+)
+QUADRATIC = FeatureEntry(
+    PolynomialMap, lambda X, weight: Polynomial.interactions(explicit(X), squares=True)
+)
+POLYNOMIAL = FeatureEntry(
+    PolynomialMap,
+    lambda X, weight: Polynomial(explicit(X)),
+    lambda X, gamma, r: Polynomial(explicit(X), gamma=gamma, r=r),
+)

@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from atomlearn import _kernels
-from atomlearn.core.data.blocks import DenseBlock
-from atomlearn.core.interfaces import Array, Block, Columns, Design
+from atomlearn.core import Array, Block, Columns, DenseBlock, Design
 from atomlearn.maps.pairs.index import PairIndex, put_tile
 from atomlearn.maps.pairs.search import ErrorBound, Finalists
 from atomlearn.maps.settings import SETTINGS

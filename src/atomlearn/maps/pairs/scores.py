@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from atomlearn.core.interfaces import Array, Columns, Scores
-from atomlearn.core.interfaces.scores import ArrayScores
+from atomlearn.core import Array, ArrayScores, Columns, Scores
 from atomlearn.maps.pairs.index import PairIndex
 from atomlearn.maps.pairs.products import PairProducts
 from atomlearn.maps.pairs.search import Finalists, Listing, PairWork

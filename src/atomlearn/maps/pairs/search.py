@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.core.interfaces import Array, Columns
+from atomlearn.core import Array, Columns
 from atomlearn.maps.pairs.index import PairIndex
 from atomlearn.maps.settings import SETTINGS
 from atomlearn.storage.device.tensors import BUDGET

@@ -12,9 +12,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from atomlearn import _kernels
-from atomlearn.core.data.limits import LIMITS
-from atomlearn.core.data.sparse import block_of_entries
-from atomlearn.core.interfaces import TINY, Array, Block, Columns, Design
+from atomlearn.core import LIMITS, TINY, Array, Block, Columns, Design, block_of_entries
 from atomlearn.maps.pairs.index import PairIndex
 from atomlearn.maps.pairs.products import PairProducts, peak_of
 from atomlearn.maps.pairs.search import Finalists

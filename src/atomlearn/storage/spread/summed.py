@@ -18,14 +18,20 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.linalg import cholesky
 
-from atomlearn.core.data.blocks import DenseBlock
-from atomlearn.core.data.cached_block import CachedBlock
-from atomlearn.core.data.sparse import SparseDesign
-from atomlearn.core.interfaces import Array, Columns, Design, Loss
-from atomlearn.core.interfaces.certificate import Certificate
-from atomlearn.core.losses.shift import least_shift
-from atomlearn.core.problem.problem import Problem
-from atomlearn.core.problem.rounding import Lengths, growth
+from atomlearn.core import (
+    Array,
+    CachedBlock,
+    Certificate,
+    Columns,
+    DenseBlock,
+    Design,
+    Lengths,
+    Loss,
+    Problem,
+    SparseDesign,
+    growth,
+    least_shift,
+)
 from atomlearn.storage.spread.points import Bent
 from atomlearn.storage.spread.rows import NEAR, Sums, size_of
 
