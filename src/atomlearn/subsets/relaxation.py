@@ -57,29 +57,18 @@ class Point:
 
 @dataclass(slots=True)
 class Bound:
-    """Results for a branch.
+    """Bounds of a branch, from its relaxed optimum and one dual point v."""
 
-    Attributes
-    ----------
-    lower : float
-        Lower bound on its relaxed optimum.
-    dual : float
-        Bound of one dual point v, to which scores of columns are added; it may be negative.
-    point : Point
-        The primal point.
-    squares : (n_units,) float64
-        Squared scores of columns, or groups, at v.
-    off : float
-        Bound on the rounding of a score.
-    near : array of int64
-        The columns in use and those that nearly are.
-    """
-
+    #: Lower bound on the relaxed optimum.
     lower: float
+    #: Bound of v, to which scores of columns are added; it may be negative.
     dual: float
     point: Point
+    #: Squared scores of columns, or groups, at v.
     squares: Array
+    #: Bound on the rounding of a score.
     off: float
+    #: The columns in use and those that nearly are.
     near: Columns
 
 
@@ -88,20 +77,20 @@ Asked = tuple[BranchNorm, Point, Columns, float]
 
 
 class Relaxation:
-    """The relaxed problems of all branches, and what they share: data and Gram matrix of columns.
+    """The relaxed problems of all branches, with the data and Gram matrix that they share.
 
-    A unit is a column, or a group of columns where the norm has groups.
+    A unit is a column, or a group of columns if the norm has groups.
 
     Parameters
     ----------
     problem : Problem
         Under the squared k-support norm, over columns that can be listed.
     price : float
-        Of each unit, in addition to its ridge.
+        Price of each unit, in addition to its ridge.
     accuracy : float
         Relative gap of the ridge fit of a subset.
     room : int
-        Columns that are gathered for one branch at most, and kept for the next.
+        Largest number of columns gathered for one branch, and kept for the next.
     """
 
     def __init__(
@@ -128,7 +117,7 @@ class Relaxation:
         zero = np.zeros(problem.y.size)
         zero = zero + problem.optimal_intercept(zero)
         self._slope = problem.negative_gradient(zero)
-        #: Of f where H is taken: without columns.
+        #: Curvature of f without columns, from which H is computed.
         self._curvature = problem.weight
         #: An objective that is 0 up to rounding where f fades out, as an exponential does.
         fades = not math.isfinite(plain.smoothness)
@@ -186,10 +175,11 @@ class Relaxation:
     def bounds(
         self, branches: Sequence[Asked], pool: ThreadPoolExecutor | None = None
     ) -> list[Bound | None]:
-        """Return what is known of branches once their relaxed problems are solved.
+        """Return bounds of branches, from their relaxed problems.
 
-        Each until the branch is cut, or as exactly as is of use; they read the data together. None
-        of those that the deadline leaves no time for; the first one is always begun.
+        Each problem is solved until the branch is cut, or as exactly as is useful; they share
+        passes over the data. The result is None for branches without time left; the first one is
+        always begun.
         """
         if self._block.shape[1] > self.room:
             self._forget()

@@ -95,7 +95,7 @@ class Search(Exchange):
         self._cut = -math.inf
         self._numbers = itertools.count()
 
-    # --- what is known ----------------------------------------------------------------------
+    # --- bounds and sets so far ---------------------------------------------------------------
 
     @property
     def lower(self) -> float:
@@ -339,7 +339,7 @@ class Search(Exchange):
         self._open_branch(branch, bound, fixed, k)
 
     def fix(self, fixed: NDArray[np.int8], k: int, bound: Bound, limit: float) -> int:
-        """Fix in and out what the scores prove about sets below a limit; return how many came in.
+        """Fix units in and out for sets below a limit by their scores; return how many came in.
 
         With column j in, the bound of a branch grows by (z_k^2 - z_j^2) / (2 level), z_k the k-th
         largest free score; with it out, by (z_j^2 - z_k+1^2) / (2 level). A price is subtracted
