@@ -29,7 +29,7 @@ class FeatureEntry:
     scaled: Callable[[Design, float, float], Design] | None = None
 
 
-#: The entries by name; an entry of a module that need not be loaded is "module:attribute".
+#: The names that ``features=`` accepts; an entry whose module is not loaded is "module:attribute".
 FEATURES: dict[str, FeatureEntry | str] = {
     "linear": FeatureEntry(Inputs, lambda X, weight: X),
     "interactions": "atomlearn.maps.pairs.polynomial:INTERACTIONS",
