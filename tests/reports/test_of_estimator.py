@@ -84,7 +84,7 @@ def test_a_classifier_with_cross_validation_tells_everything(tmp_path: Path) -> 
         AtomicRegressor(norms.LatentGroups([[0, 1, 2], [2, 3, 4], [5, 6, 7, 8, 9]]), 0.5),
         AtomicRegressor("groups", 2.0, features="splines"),
         AtomicRegressor(alpha=3.0, features="interactions"),
-        FeatureGenerator(n_features=4, batch=1, loss="squared"),
+        FeatureGenerator(n_features=4, batch=1, loss="squared", standardize=True),
         Ridge(),
         make_pipeline(StandardScaler(), AtomicRegressor(alpha=2.0)),
         StabilitySelector(AtomicRegressor(alpha=2.0), 4, random_state=0),
@@ -110,7 +110,7 @@ def test_several_classes_and_matrices_alone_have_a_page(tmp_path: Path) -> None:
     assert page.count("<svg") >= 4
     for alone, words in (
         (SparsePCA(k=3), "components, in"),
-        (MatrixCompletion(), "components, in"),
+        (MatrixCompletion(standardize=True), "components, in"),
         (SparseLowRank(), "sparse: "),
     ):
         content, page = page_of(alone, np.asarray(X)[:20], None, tmp_path)
