@@ -89,7 +89,6 @@ def test_lists_and_matrices() -> None:
         (np.array([["2020-01-01"]], dtype="M8[D]"), TypeError, "astype"),
         (np.ones((2, 2)) * 1j, ValueError, "Complex"),
         ([[1, 2], [3]], ValueError, "same length"),
-        ("text", FileNotFoundError, "no file or folder"),
         (None, TypeError, "numbers"),
         (np.ma.masked_array(X, mask=X > 0), ValueError, "filled"),
         (sp.coo_array(np.array([1.0, 2.0])), ValueError, "2-d"),
