@@ -13,6 +13,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from atomlearn import designs, losses, norms, solve
+from atomlearn.core.data.dense import DenseDesign
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.regularizer import Regularizer
 from atomlearn.core.solvers.stopping import Seconds
@@ -258,7 +259,7 @@ def test_lengths_are_measured_once_and_anew_for_other_data():
     )
     gathered: list[int] = []
 
-    class Noting(designs.DenseDesign):
+    class Noting(DenseDesign):
         def gather(self, columns: np.ndarray) -> designs.Block:
             gathered.extend(columns)
             return super().gather(columns)

@@ -32,7 +32,7 @@ from atomlearn import (
     solvers,
 )
 from atomlearn.core.data.coefficients import packed, unpacked
-from atomlearn.designs import DenseDesign
+from atomlearn.core.data.dense import DenseDesign
 from atomlearn.losses import as_loss
 from atomlearn.result import Status
 

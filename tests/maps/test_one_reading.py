@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from atomlearn import norms, paths, solve
+from atomlearn.core.data.wrappers import Counted
+from atomlearn.core.interfaces.forwarding import Forwarding
 from atomlearn.designs import (
     Additive,
     Anova,
-    Counted,
     Entries,
-    Forwarding,
     Identity,
     KernelOn,
     Kernels,

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from atomlearn.core.data.whole_files import write_text
-from atomlearn.findings import Verdict
+from atomlearn.findings.verdict import Verdict
 from atomlearn.reports.content import Content, FitSummary, HeldOut, Score, SelectedFeature
 from atomlearn.reports.data_displays import PredictionDisplay
 from atomlearn.reports.displays import ConvergenceDisplay

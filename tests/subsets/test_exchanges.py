@@ -12,7 +12,7 @@ import pytest
 from atomlearn import solve_subset
 from atomlearn.core.interfaces import Deadline
 from atomlearn.core.interfaces.deadline import Work
-from atomlearn.subsets import SubsetStatus
+from atomlearn.subsets.result import SubsetStatus
 
 
 def correlated(seed: int, n: int = 60, p: int = 200) -> tuple[Any, Any]:

@@ -56,7 +56,7 @@ def task_problem(
     The intercepts need no variables. Squared loss: at the optimum the weighted mean of the
     residuals of each task is zero, so centered columns and targets have none left, and the
     objectives are equal. Others: the loss is minimized over them at every point
-    (``losses.FreeColumns``), over centered columns, which only moves b.
+    (``FreeColumns``), over centered columns, which only moves b.
     """
     n_tasks = Y.shape[1]
     means = np.zeros(design.shape[1])

@@ -11,7 +11,9 @@ from numpy.typing import NDArray
 
 from atomlearn import norms, solve
 from atomlearn.core.data import moments
-from atomlearn.designs import DenseDesign, SparseDesign, from_moments
+from atomlearn.core.data.dense import DenseDesign
+from atomlearn.core.data.sparse import SparseDesign
+from atomlearn.designs import from_moments
 from atomlearn.interfaces import Norm
 from atomlearn.testing.cases import each
 

@@ -7,20 +7,15 @@ import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 
+from atomlearn.core.data.blocks import DenseBlock
+from atomlearn.core.data.dense import DenseDesign
+from atomlearn.core.data.lifted import Lifted
+from atomlearn.core.data.sparse import SparseDesign
+from atomlearn.core.data.wrappers import Counted
+from atomlearn.core.interfaces.forwarding import Forwarding
 from atomlearn.core.interfaces.lift import Expansion
-from atomlearn.designs import (
-    ArrayScores,
-    ColumnSubset,
-    Concatenated,
-    Counted,
-    DenseBlock,
-    DenseDesign,
-    Forwarding,
-    Lifted,
-    RowSubset,
-    SparseDesign,
-    Standardized,
-)
+from atomlearn.core.interfaces.scores import ArrayScores
+from atomlearn.designs import ColumnSubset, Concatenated, RowSubset, Standardized
 from atomlearn.interfaces import Block, Design, Scores
 from atomlearn.testing.cases import each
 

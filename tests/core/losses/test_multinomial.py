@@ -9,7 +9,8 @@ from scipy.optimize import minimize
 from scipy.special import logsumexp
 
 from atomlearn.core.interfaces.loss import mean_loss
-from atomlearn.losses import FreeColumns, Logistic, Multinomial, Squared
+from atomlearn.core.losses.free_columns import FreeColumns
+from atomlearn.losses import Logistic, Multinomial, Squared
 from atomlearn.testing.cases import each
 
 N, Q = 30, 4

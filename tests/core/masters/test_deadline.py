@@ -10,7 +10,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from atomlearn import designs, norms
+from atomlearn import norms
+from atomlearn.core.data.blocks import DenseBlock
 from atomlearn.core.data.cached_block import CachedBlock
 from atomlearn.core.interfaces import TimeIsUp
 from atomlearn.core.masters.newton_system import _of_samples
@@ -41,9 +42,9 @@ def hard(
     y = X[:, ::2].sum(axis=1) + rng.normal(size=rows)
     amount = 1e3 if form == "constrained" else 1e-3
     y = y if loss == "squared" else np.sign(y)
-    block: Block = CachedBlock(designs.DenseBlock(X))
+    block: Block = CachedBlock(DenseBlock(X))
     if loss == "multinomial":
-        block = designs.DenseBlock(np.asfortranarray(np.kron(X[:, : size // 3], np.eye(3))))
+        block = DenseBlock(np.asfortranarray(np.kron(X[:, : size // 3], np.eye(3))))
         y = np.eye(3)[rng.integers(0, 3, rows)].ravel()
     chosen = Multinomial(3) if loss == "multinomial" else as_loss(loss)
     return Problem.build(block, y, chosen, Regularizer(norm, form, amount))  # type: ignore[arg-type]
@@ -133,7 +134,7 @@ def test_the_current_deadline_is_the_soonest_of_the_steps_around() -> None:
 
 @pytest.mark.parametrize("product", ["gram", "outer", "centered_gram"])
 def test_a_long_product_ends_when_time_is_up(product: str) -> None:
-    block = designs.DenseBlock(np.asfortranarray(np.arange(12.0).reshape(4, 3)))
+    block = DenseBlock(np.asfortranarray(np.arange(12.0).reshape(4, 3)))
     work = {
         "gram": lambda: block.gram(np.ones(4)),
         "outer": lambda: _of_samples(block, np.ones(3), np.arange(4)),

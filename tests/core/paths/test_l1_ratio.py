@@ -13,6 +13,7 @@ from sklearn.model_selection import KFold
 from atomlearn import losses, norms, paths, solve, solvers
 from atomlearn.core.interfaces import Array
 from atomlearn.core.paths.cross_validation import CrossValidation, cross_validate
+from atomlearn.core.paths.folds import held_out_loss
 from atomlearn.core.paths.lattice import search_lattice
 from atomlearn.core.paths.levels import level_grids
 from atomlearn.core.paths.settings import Settings
@@ -104,7 +105,7 @@ def searched(X: Array, y: Array, ratios: list[float], n_levels: int) -> CrossVal
     some = [norms.L1()] * len(ratios)
     levels = level_grids(problems, some, n_levels, 0.01)
     folds = list(KFold(5).split(X))
-    score = paths.held_out_loss(problems)
+    score = held_out_loss(problems)
     return cross_validate(problems, some, levels, folds, score, Settings(GAP), l1_ratios=ratios)
 
 
@@ -136,7 +137,7 @@ def test_lattices_of_several_shares() -> None:
     ratios = [0.5, 1.0]
     levels = level_grids(problems, some * 2, 9, 0.01)
     folds = list(KFold(4).split(X))
-    score = paths.held_out_loss(problems)
+    score = held_out_loss(problems)
 
     def scored(norms: Any, levels: Array, shares: Any) -> CrossValidation:
         settings = Settings(1e-7)

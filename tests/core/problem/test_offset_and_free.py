@@ -18,11 +18,12 @@ from atomlearn import (
     solve,
     solvers,
 )
+from atomlearn.core.losses.free_columns import FreeColumns
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.regularizer import Regularizer
 from atomlearn.core.solvers.stopping import Passes
 from atomlearn.designs import as_design
-from atomlearn.losses import FreeColumns, Huber, as_loss
+from atomlearn.losses import Huber, as_loss
 from atomlearn.testing.gauges import gauge_model
 from atomlearn.testing.loss_oracles import oracle_of, targets_of
 

@@ -10,19 +10,13 @@ import pytest
 
 from atomlearn import norms, solve
 from atomlearn.core.interfaces.deadline import Work
+from atomlearn.core.solvers.progress import Progress
 from atomlearn.designs import as_design
 from atomlearn.interfaces import Deadline, Norm, Solver, WarmStart
 from atomlearn.losses import as_loss
 from atomlearn.problem import Problem, Regularizer
 from atomlearn.result import Status
-from atomlearn.solvers import (
-    AtomGeneration,
-    ColumnGeneration,
-    Progress,
-    RunObserver,
-    run,
-    stopping,
-)
+from atomlearn.solvers import AtomGeneration, ColumnGeneration, RunObserver, run, stopping
 from atomlearn.testing.tolerances import ORACLE
 
 

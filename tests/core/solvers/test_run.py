@@ -12,8 +12,9 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from atomlearn import solve
+from atomlearn.core.data.wrappers import Counted
 from atomlearn.core.interfaces.warm_start import WarmStart
-from atomlearn.core.solvers.progress import Resumed, Stall
+from atomlearn.core.solvers.progress import Progress, Resumed, Stall
 from atomlearn.core.solvers.stopping import (
     Callback,
     Iterations,
@@ -23,19 +24,13 @@ from atomlearn.core.solvers.stopping import (
     StoppingRule,
     TargetObjective,
 )
-from atomlearn.designs import Counted, as_design
+from atomlearn.designs import as_design
 from atomlearn.interfaces import Solver, State
 from atomlearn.losses import as_loss
 from atomlearn.norms import KSupport
 from atomlearn.problem import Problem, Regularizer
 from atomlearn.result import Certificate, Record, Status
-from atomlearn.solvers import (
-    ColumnGeneration,
-    PrintProgress,
-    Progress,
-    RunObserver,
-    run,
-)
+from atomlearn.solvers import ColumnGeneration, PrintProgress, RunObserver, run
 from atomlearn.testing.problems import Case
 
 

@@ -26,15 +26,15 @@ class Settings:
     """What ``solve`` takes beside the problem itself.
 
     gap : relative duality gap to prove; max_iter : bound on steps; solver : None means the
-    default for the norm, see ``solvers.default_solver``; stop : a further rule, asked in each run;
+    default for the norm, see ``default_solver``; stop : a further rule, asked in each run;
     observers : called after each step of each run; deadline : of all runs together; checkpoint :
     folder that keeps paths, so that one that was killed goes on where it was; search : whether the
     runs are parts of a cross-validation, which observers may want to know.
 
     Examples
     --------
-    >>> from atomlearn import paths, solvers
-    >>> settings = paths.Settings(gap=1e-8, solver=solvers.ColumnGeneration(tolerance=1e-8))
+    >>> from atomlearn import solvers
+    >>> settings = Settings(gap=1e-8, solver=solvers.ColumnGeneration(tolerance=1e-8))
     """
 
     gap: float = TOLERANCE
