@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from atomlearn import designs, losses, norms, solve
-from atomlearn.core.interfaces.scores import ArrayScores
+from atomlearn.core import ArrayScores
 from atomlearn.losses import Cox, Huber, Quantile, survival_target
 from atomlearn.problem import Problem, Regularizer
 from atomlearn.result import Status

@@ -22,7 +22,7 @@ from atomlearn import (
     datasets,
     norms,
 )
-from atomlearn.core.interfaces.loss import mean_loss
+from atomlearn.core import mean_loss
 from atomlearn.estimators.dependent_rows import folds
 from atomlearn.findings import gaussian_knockoffs, p_values
 from atomlearn.findings.gaussian import _ends, generator, knockoffs_of

@@ -22,7 +22,7 @@ from sklearn.exceptions import NotFittedError
 
 import atomlearn as al
 from atomlearn import findings, losses, paths
-from atomlearn.core.interfaces import Array
+from atomlearn.core import Array
 from atomlearn.findings.knockoffs import knockoff_threshold
 from atomlearn.findings.verdict import verdict_on
 from tests.fuzz.rule import LONGEST, Impolite, _Hang, _time_limit

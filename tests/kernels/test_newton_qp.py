@@ -11,11 +11,8 @@ import scipy.sparse as sp
 
 from atomlearn import designs, losses, norms, problem
 from atomlearn._kernels import KeptHessian, newton_qp
-from atomlearn.core.data.blocks import DenseBlock
-from atomlearn.core.data.cached_block import CachedBlock
-from atomlearn.core.masters.choose import choose_master
+from atomlearn.core import CachedBlock, DenseBlock, choose_master, l1_weights
 from atomlearn.core.masters.sequential_qp import model_terms
-from atomlearn.core.norms.groups import l1_weights
 
 POSITIVE = ["gamma", "negative_binomial", "poisson", "tweedie"]
 LOSSES = [*POSITIVE, "huber", "logistic", "squared", "squared_hinge"]

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 
 from atomlearn import AtomicRegressor, norms, solve
-from atomlearn.core.data.limits import LIMITS
+from atomlearn.core import LIMITS
 from atomlearn.designs import Additive, Anova, as_design
 from atomlearn.maps.terms import CodedBlock
 

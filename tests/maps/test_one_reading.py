@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from atomlearn import norms, paths, solve
-from atomlearn.core.data.wrappers import Counted
-from atomlearn.core.interfaces.forwarding import Forwarding
+from atomlearn.core import Counted, Forwarding
 from atomlearn.designs import (
     Additive,
     Anova,

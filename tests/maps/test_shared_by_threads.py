@@ -11,7 +11,7 @@ import pytest
 import scipy.sparse as sp
 
 from atomlearn import designs, norms, solve
-from atomlearn.core.data.wrappers import Counted
+from atomlearn.core import Counted
 
 rng = np.random.default_rng(0)
 X = rng.standard_normal((60, 20))

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from atomlearn.core.solvers.gauge import gauge_by_generation
-from atomlearn.matrices.scores import Found
+from atomlearn.core import gauge_by_generation
+from atomlearn.interfaces import Found
 from atomlearn.norms import (
     SparsePSD,
     SparseRankOne,

@@ -8,10 +8,7 @@ import scipy.sparse as sp
 from numpy.testing import assert_allclose
 
 from atomlearn import solve
-from atomlearn.core.data.dense import DenseDesign
-from atomlearn.core.data.wrappers import Counted
-from atomlearn.core.interfaces import TimeIsUp
-from atomlearn.core.interfaces.forwarding import unwrapped
+from atomlearn.core import Counted, DenseDesign, TimeIsUp, unwrapped
 from atomlearn.designs import Entries, Identity, Tasks, from_moments
 from atomlearn.interfaces import Deadline, Design
 from atomlearn.matrices.designs.base import as_matrix_design

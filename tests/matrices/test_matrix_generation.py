@@ -13,8 +13,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from atomlearn import designs, losses, norms, paths, solve
-from atomlearn.core.data.dense import DenseDesign
-from atomlearn.core.interfaces.scores import ArrayScores
+from atomlearn.core import ArrayScores, DenseDesign
 from atomlearn.interfaces import Design, Factored
 from atomlearn.matrices.norms import sparse_search, spectral
 from atomlearn.matrices.settings import SETTINGS

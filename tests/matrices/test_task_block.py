@@ -7,8 +7,7 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy import sparse
 
-from atomlearn.core.data.blocks import DenseBlock, SparseBlock
-from atomlearn.core.data.cached_block import CachedBlock
+from atomlearn.core import CachedBlock, DenseBlock, SparseBlock
 from atomlearn.designs import RowSubset, Tasks
 from atomlearn.matrices.designs.tasks import TaskBlock
 

@@ -10,9 +10,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from atomlearn import AtomicClassifier, AtomicRegressor
-from atomlearn.core.data.convert import is_opened
-from atomlearn.core.data.dense import DenseDesign
-from atomlearn.core.interfaces.design import Array, Design
+from atomlearn.core import Array, DenseDesign, Design, is_opened
 from atomlearn.designs import OnDevice, as_design
 from atomlearn.storage.device import dense as dense_tensor
 from atomlearn.storage.device import on_device

@@ -16,16 +16,17 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
 from atomlearn import AtomicClassifier, AtomicClassifierCV, AtomicRegressor
-from atomlearn.core.data.blocks import SparseBlock
-from atomlearn.core.data.convert import is_opened
-from atomlearn.core.data.sparse import SparseDesign
-from atomlearn.core.data.standardized import (
+from atomlearn.core import (
+    Array,
+    Design,
+    SparseBlock,
+    SparseDesign,
     centered,
-    largest_magnitudes,
+    is_opened,
     scaled_design,
     scales_of_inputs,
 )
-from atomlearn.core.interfaces.design import Array, Design
+from atomlearn.core.data.standardized import largest_magnitudes
 from atomlearn.designs import OnDevice, RowSubset, Standardized, as_design
 from atomlearn.storage.device import sparse as sparse_tensor
 from atomlearn.storage.device.on_device import RecheckedScores

@@ -10,7 +10,7 @@ import mpmath
 import numpy as np
 import pytest
 
-from atomlearn.core.interfaces.scores import ArrayScores
+from atomlearn.core import ArrayScores
 from atomlearn.subsets import search as search_module
 from atomlearn.subsets import solve_subset
 from atomlearn.subsets.norm import IN, OUT, BranchNorm

@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 from atomlearn import solve_subset
-from atomlearn.core.interfaces import Deadline
-from atomlearn.core.interfaces.deadline import Work
+from atomlearn.core import Deadline, Work
 from atomlearn.subsets.result import SubsetStatus
 
 

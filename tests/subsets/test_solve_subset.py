@@ -13,7 +13,7 @@ import pytest
 from scipy import sparse
 
 from atomlearn import datasets, designs, losses
-from atomlearn.core.interfaces.scores import ArrayScores
+from atomlearn.core import ArrayScores
 from atomlearn.designs import Dask
 from atomlearn.subsets import solve_subset, subset_path
 from atomlearn.subsets.norm import BranchNorm

@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from atomlearn.core.interfaces import Array
-from atomlearn.core.losses.free_columns import FreeColumns
+from atomlearn.core import Array, FreeColumns
 from atomlearn.losses import Cox, survival_target
 from tests.core.losses.test_around import (  # noqa: F401
     Case,

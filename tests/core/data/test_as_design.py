@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
-from atomlearn.core.data.sparse import SparseDesign
+from atomlearn.core import SparseDesign
 from atomlearn.designs import as_design, feature_names
 from atomlearn.interfaces import Design
 from tests.oracles.covering import in_turn

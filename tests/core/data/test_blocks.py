@@ -12,12 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
+from atomlearn.core import LIMITS, DenseBlock, DenseDesign, SparseBlock, SparseDesign
 from atomlearn.core.data import compressed
-from atomlearn.core.data.blocks import DenseBlock, SparseBlock
 from atomlearn.core.data.centered import CenteredBlock
-from atomlearn.core.data.dense import DenseDesign
-from atomlearn.core.data.limits import LIMITS
-from atomlearn.core.data.sparse import SparseDesign
 from atomlearn.designs import Concatenated, Standardized
 from atomlearn.interfaces import Block, Design
 from atomlearn.testing.designs import DesignChecks

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from hypothesis import given as drawn
 from hypothesis import strategies as st
 
-from atomlearn.core.data.sparse import SparseDesign
+from atomlearn.core import SparseDesign
 from atomlearn.designs import as_design
 
 

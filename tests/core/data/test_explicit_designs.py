@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from atomlearn import designs
+from atomlearn.core import DenseDesign, SparseDesign
 from atomlearn.core.data import dense
-from atomlearn.core.data.dense import DenseDesign
-from atomlearn.core.data.sparse import SparseDesign
 from atomlearn.designs import Concatenated, RowSubset, as_design
 from atomlearn.interfaces import Design
 from atomlearn.testing.designs import DesignChecks, brute_force_top

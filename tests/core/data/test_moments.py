@@ -10,9 +10,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from numpy.typing import NDArray
 
 from atomlearn import norms, solve
+from atomlearn.core import DenseDesign, SparseDesign
 from atomlearn.core.data import moments
-from atomlearn.core.data.dense import DenseDesign
-from atomlearn.core.data.sparse import SparseDesign
 from atomlearn.designs import from_moments
 from atomlearn.interfaces import Norm
 from atomlearn.testing.cases import each

@@ -7,11 +7,8 @@ import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 
+from atomlearn.core import Counted, DenseDesign, SparseDesign, scaled_design
 from atomlearn.core.data.centered import CenteredBlock
-from atomlearn.core.data.dense import DenseDesign
-from atomlearn.core.data.sparse import SparseDesign
-from atomlearn.core.data.standardized import scaled_design
-from atomlearn.core.data.wrappers import Counted
 from atomlearn.designs import RowSubset, Standardized, as_design
 from atomlearn.interfaces import Block, Design, Scores
 from atomlearn.testing.designs import DesignChecks

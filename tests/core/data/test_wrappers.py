@@ -7,14 +7,16 @@ import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 
-from atomlearn.core.data.blocks import DenseBlock
-from atomlearn.core.data.dense import DenseDesign
+from atomlearn.core import (
+    ArrayScores,
+    Counted,
+    DenseBlock,
+    DenseDesign,
+    Expansion,
+    Forwarding,
+    SparseDesign,
+)
 from atomlearn.core.data.lifted import Lifted
-from atomlearn.core.data.sparse import SparseDesign
-from atomlearn.core.data.wrappers import Counted
-from atomlearn.core.interfaces.forwarding import Forwarding
-from atomlearn.core.interfaces.lift import Expansion
-from atomlearn.core.interfaces.scores import ArrayScores
 from atomlearn.designs import ColumnSubset, Concatenated, RowSubset, Standardized
 from atomlearn.interfaces import Block, Design, Scores
 from atomlearn.testing.cases import each

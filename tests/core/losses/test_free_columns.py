@@ -12,9 +12,7 @@ from numpy.testing import assert_allclose
 from scipy.optimize import minimize
 
 from atomlearn import losses
-from atomlearn.core.interfaces import Array, Loss
-from atomlearn.core.losses.around import Offset
-from atomlearn.core.losses.free_columns import FreeColumns
+from atomlearn.core import Array, FreeColumns, Loss, Offset
 from atomlearn.losses import Huber, Logistic, Multinomial, Poisson, Squared
 from atomlearn.testing.loss_oracles import targets_of
 from atomlearn.testing.tolerances import SAME_FLOAT64

@@ -8,8 +8,7 @@ from numpy.testing import assert_allclose
 from scipy.optimize import minimize
 from scipy.special import logsumexp
 
-from atomlearn.core.interfaces.loss import mean_loss
-from atomlearn.core.losses.free_columns import FreeColumns
+from atomlearn.core import FreeColumns, mean_loss
 from atomlearn.losses import Logistic, Multinomial, Squared
 from atomlearn.testing.cases import each
 

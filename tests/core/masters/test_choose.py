@@ -6,9 +6,7 @@ import numpy as np
 import pytest
 
 from atomlearn import norms
-from atomlearn.core.data.blocks import DenseBlock
-from atomlearn.core.data.cached_block import CachedBlock
-from atomlearn.core.masters.choose import choose_master
+from atomlearn.core import CachedBlock, DenseBlock, choose_master
 from atomlearn.interfaces import Block, Loss, Master, Norm
 from atomlearn.losses import as_loss
 from atomlearn.problem import Problem, Regularizer

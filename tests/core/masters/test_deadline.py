@@ -11,11 +11,8 @@ import numpy as np
 import pytest
 
 from atomlearn import norms
-from atomlearn.core.data.blocks import DenseBlock
-from atomlearn.core.data.cached_block import CachedBlock
-from atomlearn.core.interfaces import TimeIsUp
+from atomlearn.core import CachedBlock, DenseBlock, Iterations, TimeIsUp
 from atomlearn.core.masters.newton_system import _of_samples
-from atomlearn.core.solvers.stopping import Iterations, Seconds
 from atomlearn.interfaces import Block, Deadline, Master, Norm, Solver, State
 from atomlearn.losses import Multinomial, as_loss
 from atomlearn.masters import (
@@ -28,7 +25,7 @@ from atomlearn.masters import (
 )
 from atomlearn.problem import Problem, Regularizer
 from atomlearn.result import Status
-from atomlearn.solvers import ColumnGeneration, run
+from atomlearn.solvers import ColumnGeneration, run, stopping
 
 RAYS = norms.Nonnegative(norms.L1())
 
@@ -162,7 +159,7 @@ class Endless(Solver):
 def test_a_run_keeps_its_last_certified_point_where_time_ends_a_step() -> None:
     problem = hard(norms.L1(), "squared", rows=200, size=60)  # not a small one
     first = run(problem, ColumnGeneration(), Iterations(1))
-    result = run(problem, Endless(), Seconds(0.05))
+    result = run(problem, Endless(), stopping.Seconds(0.05))
     assert result.status is Status.TIME_LIMIT
     assert result.iterations <= 1
     if result.iterations:

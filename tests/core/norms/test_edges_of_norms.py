@@ -9,8 +9,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from atomlearn import norms
-from atomlearn.core.interfaces.arrays import power_of_two
-from atomlearn.core.interfaces.scores import ArrayScores
+from atomlearn.core import ArrayScores, power_of_two
 from atomlearn.core.norms.forms import l1_point
 from atomlearn.core.norms.vectors import l2_norm
 from atomlearn.interfaces import Scores

@@ -9,9 +9,7 @@ import pytest
 from sklearn.model_selection import KFold
 
 from atomlearn import norms, paths, solvers
-from atomlearn.core.data.wrappers import Counted
-from atomlearn.core.paths.folds import held_out_loss
-from atomlearn.core.paths.settings import Settings
+from atomlearn.core import Counted, Settings, held_out_loss
 from atomlearn.designs import as_design
 from atomlearn.losses import as_loss
 from atomlearn.problem import Problem, Regularizer

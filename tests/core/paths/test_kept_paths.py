@@ -11,9 +11,7 @@ import pytest
 from sklearn.model_selection import KFold
 
 from atomlearn import norms, paths
-from atomlearn.core.data.dense import DenseDesign
-from atomlearn.core.paths.folds import held_out_loss
-from atomlearn.core.paths.settings import Settings
+from atomlearn.core import DenseDesign, Settings, held_out_loss
 from atomlearn.losses import as_loss
 from atomlearn.problem import Problem, Regularizer
 

@@ -11,14 +11,17 @@ from sklearn.linear_model import ElasticNetCV, enet_path
 from sklearn.model_selection import KFold
 
 from atomlearn import losses, norms, paths, solve, solvers
-from atomlearn.core.interfaces import Array
-from atomlearn.core.paths.cross_validation import CrossValidation, cross_validate
-from atomlearn.core.paths.folds import held_out_loss
-from atomlearn.core.paths.lattice import search_lattice
-from atomlearn.core.paths.levels import level_grids
-from atomlearn.core.paths.settings import Settings
-from atomlearn.core.problem.problem import Problem
-from atomlearn.core.problem.regularizer import Regularizer
+from atomlearn.core import (
+    Array,
+    CrossValidation,
+    Problem,
+    Regularizer,
+    Settings,
+    cross_validate,
+    held_out_loss,
+    level_grids,
+    search_lattice,
+)
 from atomlearn.designs import as_design
 from atomlearn.testing.problems import cvxpy_optimum
 

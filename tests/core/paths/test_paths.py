@@ -12,13 +12,15 @@ from scipy import sparse
 from sklearn.model_selection import KFold
 
 from atomlearn import norms, paths, solve, solvers
-from atomlearn.core.data.wrappers import Counted
-from atomlearn.core.paths.cross_validation import CrossValidation
-from atomlearn.core.paths.folds import held_out_loss
-from atomlearn.core.paths.path import path_of
-from atomlearn.core.paths.settings import Settings
-from atomlearn.core.solvers.progress import Progress
-from atomlearn.core.solvers.stopping import Iterations
+from atomlearn.core import (
+    Counted,
+    CrossValidation,
+    Iterations,
+    Progress,
+    Settings,
+    held_out_loss,
+    path_of,
+)
 from atomlearn.designs import as_design
 from atomlearn.losses import as_loss
 from atomlearn.problem import Problem, Regularizer

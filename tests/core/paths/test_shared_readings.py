@@ -11,11 +11,7 @@ from sklearn.model_selection import KFold
 from threadpoolctl import ThreadpoolController
 
 from atomlearn import norms, paths, solve
-from atomlearn.core.data.wrappers import Counted
-from atomlearn.core.interfaces.loss import mean_loss
-from atomlearn.core.paths.folds import held_out_loss
-from atomlearn.core.paths.path import path_of
-from atomlearn.core.paths.settings import Settings
+from atomlearn.core import Counted, Settings, held_out_loss, mean_loss, path_of
 from atomlearn.designs import as_design
 from atomlearn.interfaces import Deadline
 from atomlearn.losses import as_loss

@@ -9,13 +9,8 @@ import numpy as np
 import pytest
 
 from atomlearn import losses, norms, paths
-from atomlearn.core.interfaces import Deadline
-from atomlearn.core.paths.path import path_of
-from atomlearn.core.paths.pool import Pool
-from atomlearn.core.paths.settings import Settings
+from atomlearn.core import Deadline, Pool, Problem, Regularizer, Settings, path_of
 from atomlearn.core.paths.sweep import Sweep, can_sweep
-from atomlearn.core.problem.problem import Problem
-from atomlearn.core.problem.regularizer import Regularizer
 from atomlearn.designs import as_design
 from atomlearn.solvers import ColumnGeneration
 from atomlearn.testing.cases import each

@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose
 from numpy.typing import NDArray
 
 from atomlearn import solve
-from atomlearn.core.solvers.run import default_solver
+from atomlearn.core import default_solver
 from atomlearn.norms import L1, ElasticNetNorm, Groups, KSupport, UserNorm
 from atomlearn.paths import path
 from atomlearn.solvers import AtomGeneration, ColumnGeneration

@@ -17,9 +17,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 from numpy.typing import NDArray
 
 from atomlearn import designs, norms, solve, solvers
+from atomlearn.core import Progress
 from atomlearn.core.solvers import checkpoint
 from atomlearn.core.solvers.fingerprint import fingerprint
-from atomlearn.core.solvers.progress import Progress
 from atomlearn.losses import Squared
 from atomlearn.paths import path
 from atomlearn.problem import Problem, Regularizer

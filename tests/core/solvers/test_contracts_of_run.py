@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from atomlearn import norms, solve
-from atomlearn.core.interfaces.deadline import Work
-from atomlearn.core.solvers.progress import Progress
+from atomlearn.core import Progress, Work
 from atomlearn.designs import as_design
 from atomlearn.interfaces import Deadline, Norm, Solver, WarmStart
 from atomlearn.losses import as_loss

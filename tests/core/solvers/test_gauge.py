@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose
 from numpy.typing import NDArray
 from scipy.optimize import linprog
 
-from atomlearn.core.solvers.gauge import gauge_by_generation
+from atomlearn.core import gauge_by_generation
 from atomlearn.interfaces import Norm
 from atomlearn.norms import (
     L1,

@@ -11,7 +11,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from atomlearn import losses, norms, solve
-from atomlearn.core.interfaces.scores import ArrayScores
+from atomlearn.core import ArrayScores
 from atomlearn.designs import as_design
 from atomlearn.interfaces import Norm, Solver
 from atomlearn.problem import Problem, Regularizer
