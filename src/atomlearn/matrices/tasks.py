@@ -61,7 +61,7 @@ def task_problem(
     The intercepts need no variables. Squared loss: at the optimum the weighted mean of the
     residuals of each task is zero, so that centered columns and targets need no intercept, and the
     objectives are equal. Other losses are minimized over the intercepts at every point
-    (``losses.FreeColumns``), over centered columns, which changes only b.
+    (``FreeColumns``), over centered columns, which changes only b.
     """
     n_tasks = Y.shape[1]
     means = np.zeros(design.shape[1])

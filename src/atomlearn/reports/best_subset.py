@@ -13,7 +13,7 @@ from atomlearn.estimators.subsets import SubsetModel
 from atomlearn.findings.twins import Twins
 from atomlearn.reports.drawing import Display, percent
 from atomlearn.reports.view import View
-from atomlearn.subsets import SubsetResult, SubsetStatus
+from atomlearn.subsets.result import SubsetResult, SubsetStatus
 
 #: What the bound does not say.
 NOT_THE_WORLD = (

@@ -101,7 +101,7 @@ class BranchNorm(RatedNorm):
     Examples
     --------
     >>> import numpy as np
-    >>> from atomlearn.subsets import BranchNorm
+    >>> from atomlearn.subsets.norm import BranchNorm
     >>> BranchNorm(1, np.array([1, 0, 0], dtype=np.int8)).value(np.array([4.0, 1.0, -2.0]))
     5.0
     """

@@ -41,11 +41,11 @@ class HeldOutLoss:
     Examples
     --------
     >>> import numpy as np
-    >>> from atomlearn import designs, losses, norms, paths, problem
+    >>> from atomlearn import designs, losses, norms, problem
     >>> X, y = designs.as_design(np.eye(3)), np.array([3.0, 1.0, 2.0])
     >>> penalty = problem.Regularizer(norms.L1(), "penalized", 1.0)
     >>> task = problem.Problem.build(X, y, losses.Squared(), penalty)
-    >>> paths.held_out_loss([task])(np.array([[3.0], [0.0]]), np.array([0, 1]))
+    >>> held_out_loss([task])(np.array([[3.0], [0.0]]), np.array([0, 1]))
     -0.25
     """
 
