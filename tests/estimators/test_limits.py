@@ -30,7 +30,7 @@ KINDS: list[Any] = [
     (AtomicClassifier(alpha=0.01), Y),
     (AtomicRegressorCV(alphas=[0.01, 0.001], cv=2), BINARY),
     (AtomicClassifierCV(alphas=[0.01, 0.001], cv=2), BINARY),
-    (FeatureGenerator(5, 1), BINARY),
+    (FeatureGenerator(5, 1, standardize=True), BINARY),
 ]
 each_kind = pytest.mark.parametrize(
     ("estimator", "y"), KINDS, ids=[type(kind).__name__ for kind, _ in KINDS]

@@ -23,7 +23,6 @@ from atomlearn import (
     norms,
 )
 from atomlearn.core.interfaces.loss import mean_loss
-from atomlearn.core.losses import as_loss
 from atomlearn.estimators.dependent_rows import folds
 from atomlearn.findings import gaussian_knockoffs, p_values
 from atomlearn.findings.gaussian import _ends, generator, knockoffs_of
@@ -31,6 +30,7 @@ from atomlearn.findings.importance import RATIO, coefficients, path_with_scores
 from atomlearn.findings.knockoffs import e_threshold, e_values, knockoff_threshold
 from atomlearn.findings.precision import independent, means_of, near_duplicates, standardized
 from atomlearn.findings.stability import meinshausen_buhlmann, unimodal
+from atomlearn.losses import as_loss
 from atomlearn.paths import NoImprovement
 
 pytestmark = pytest.mark.filterwarnings(
@@ -470,7 +470,7 @@ def test_anything_that_selects_may_be_resampled() -> None:
     for model, target in (
         (AtomicClassifier(alpha=0.1), labels),
         (LogisticRegression(), labels),
-        (FeatureGenerator(n_features=3, batch=1, loss="logistic"), labels),
+        (FeatureGenerator(n_features=3, batch=1, loss="logistic", standardize=True), labels),
         (AtomicRegressor(norms.KSupport(3), 0.1, form="squared"), y),
         (AtomicRegressor("groups", 0.05, features="splines"), y),
     ):

@@ -44,7 +44,7 @@ EXCLUSIVE = (
 )
 #: What --task says where it is not given.
 _NO_TASK = ("task", "auto")
-USUAL = FeatureGenerator()
+USUAL = FeatureGenerator(standardize=True)
 
 
 @dataclass(frozen=True, slots=True)

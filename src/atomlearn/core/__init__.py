@@ -87,7 +87,7 @@ __getattr__ = lazy(
         "paths.cross_validation": "CrossValidation Rule cross_validate",
         "paths.ends": "End NoImprovement NumberOfFeatures Reached",
         "paths.folds": "Fold Score decisions_at held_out_loss training_part",
-        "paths.lattice": "search_lattices",
+        "paths.lattice": "search_lattice",
         "paths.levels": "check_levels largest_useful_level level_grid level_grids",
         "paths.path": "PathResult path path_of",
         "paths.pool": "Pool",

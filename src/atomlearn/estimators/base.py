@@ -55,6 +55,7 @@ from atomlearn.estimators.targets import (
     offset_of,
     target_of,
 )
+from atomlearn.estimators.units import units_of
 from atomlearn.maps.feature_map import FeatureMap, map_of
 
 
@@ -142,6 +143,8 @@ class AtomicModel(FitParameters):
             offset = offset_of(offset, (inputs.shape[0], len(found.targets)))
         # Labels do not decide what the curves of an input look like: nor do their weights.
         found.design = self._columns(inputs, weight)
+        if self.standardize:
+            found.units = units_of(self, found.design, found.weight)
         found.offset = offset
         return found
 
@@ -162,7 +165,7 @@ class AtomicModel(FitParameters):
         the_norm = norm_on(norm_for(self, norm, design), design)
         penalty, tau = penalty_of(the_norm, self._form_of(the_norm), amount, l1_ratio)
         first = Problem.of_checked(
-            design, data.targets[0], data.weight, data.loss, penalty, self.fit_intercept
+            data.fitted_design, data.targets[0], data.weight, data.loss, penalty, self.fit_intercept
         )
         free = unpenalized_columns(self, design)
         problems = []
@@ -192,16 +195,20 @@ class AtomicModel(FitParameters):
 
     def _take(self, data: Checked, results: list[Result]) -> None:
         """Set what was fitted: coefficients and intercepts, in the shapes of the task."""
-        parts = [entries_of(result) for result in results]
-        first = results[0]
-        implicit = map_of(data.design).implicit
-        coef = coefficient_rows(parts, first.n_features, implicit)
-        intercept: Any = float(first.intercept)
+        entries = []
+        intercepts = []
+        for result in results:
+            columns, weights = entries_of(result)
+            intercept = result.intercept
+            if data.units is not None:
+                weights, intercept = data.units.to_data(columns, weights, intercept)
+            entries.append((columns, weights))
+            intercepts.append(intercept)
+        coef = coefficient_rows(entries, results[0].n_features, map_of(data.design).implicit)
         if data.classes is None:
-            coef = single_row(coef)
+            self._take_coefficients(data, single_row(coef), float(intercepts[0]))
         else:
-            intercept = np.array([result.intercept for result in results])
-        self._take_coefficients(data, coef, intercept)
+            self._take_coefficients(data, coef, np.array(intercepts))
         self._report(results)
 
     def _take_coefficients(self, data: Checked, coef: Any, intercept: Any) -> None:

@@ -189,7 +189,7 @@ class FeatureGenerator(SelectsColumns, AtomicModel):
     >>> from sklearn.datasets import load_breast_cancer
     >>> from atomlearn import FeatureGenerator
     >>> X, y = load_breast_cancer(return_X_y=True)
-    >>> selector = FeatureGenerator(n_features=5).fit(X, y)
+    >>> selector = FeatureGenerator(n_features=5, standardize=True).fit(X, y)
     >>> selector.transform(X).shape
     (569, 5)
     """
@@ -204,7 +204,7 @@ class FeatureGenerator(SelectsColumns, AtomicModel):
         groups: Any = None,
         fit_intercept: bool = True,
         *,
-        standardize: bool = True,
+        standardize: bool = False,
         tol: float = TOLERANCE,
         selected_tol: float | None = 5e-7,
         max_iter: int = MAX_ITER,

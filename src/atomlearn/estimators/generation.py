@@ -200,15 +200,14 @@ def take(
         linear = problem.design.gather(result.columns).dot(result.weights)
         own = problem.task_intercepts(linear)
         intercepts = own if own.size else intercepts
-    means, scales = units.of(columns)
-    estimator.moments_ = (columns, means, scales)
+    estimator.moments_ = (columns, *units.of(columns))
     estimator.scaled_by_ = units.words
-    weights = weights / scales
+    weights, intercepts = units.to_data(columns, weights, intercepts)
     entries = [(columns, row) for row in weights]
     n_columns = units.design.shape[1]
     coef = coefficient_rows(entries, n_columns, estimator.feature_map_.implicit)
     estimator.coef_ = coef
-    estimator.intercept_ = intercepts - weights @ means
+    estimator.intercept_ = intercepts
     if classes is not None:
         estimator.classes_ = classes
     else:

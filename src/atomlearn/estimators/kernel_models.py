@@ -51,6 +51,7 @@ class _KernelModel(AtomicModel):
     #: The columns of X are what kernels work on.
     features: str = field(default="linear", init=False)
     unpenalized: Any = field(default=None, init=False)
+    standardize: bool = field(default=False, init=False)
 
     def _columns(self, inputs: Design, weight: Array) -> Kernels:
         whole("rank", self.rank)

@@ -148,6 +148,7 @@ class FitParameters(ProvedModel):
     l1_ratio: Any = 1.0
     form: Form | None = "penalized"
     features: str = "linear"
+    standardize: bool = False
     unpenalized: Any = None
     relax: Any = 0.0
 

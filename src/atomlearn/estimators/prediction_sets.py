@@ -32,6 +32,7 @@ from atomlearn.core import (
 from atomlearn.core.solve import solve
 from atomlearn.estimators.dependent_rows import unit_numbers
 from atomlearn.estimators.survival import Baseline
+from atomlearn.estimators.units import Units
 
 #: Errors that a file keeps.
 MOST_KEPT = 1000
@@ -113,6 +114,11 @@ class OutOfFold:
             places = np.argsort(unit_numbers(n_rows, None, order)[self.rows], kind="stable")
             drift = drift_along(self.scores[places].reshape(places.size, -1).mean(axis=1))
         return replace(self, mass=self.mass / ((sizes.size + 1) * sizes[units]), drift=drift)
+
+    def in_data_units(self, units: Units) -> Self:
+        """Return the same fits over columns in units of the data."""
+        weights, intercepts = units.to_data(self.columns, self.weights, self.intercepts)
+        return replace(self, weights=weights, intercepts=intercepts)
 
     def among(self, mine: Mask) -> Self:
         """Return the same of these rows alone: a new one is then one more of them."""

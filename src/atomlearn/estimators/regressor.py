@@ -31,12 +31,13 @@ def _has_moments(estimator: Any) -> None:
         and estimator.features == "linear"
         and estimator.unpenalized is None
         and not estimator.relax
+        and not estimator.standardize
     )
     if not plain:
         raise AttributeError(
             f"{type(estimator).__name__} has no partial_fit with these parameters: sums over rows "
-            "are enough for the squared loss of plain columns alone, without unpenalized= or "
-            "relax=; fit to all rows with warm_start=True"
+            "are enough for the squared loss of plain columns only, without unpenalized=, "
+            "standardize= or relax=; fit to all rows with warm_start=True"
         )
 
 

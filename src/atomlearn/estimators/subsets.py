@@ -52,7 +52,7 @@ class SubsetModel(SelectsColumns, AtomicModel):
     groups: Any = None
     _: KW_ONLY
     fit_intercept: bool = True
-    standardize: bool = True
+    standardize: bool = False
     tol: float = GAP
     time_limit: float | None = SECONDS
     max_nodes: int | None = None
@@ -292,7 +292,7 @@ class SubsetRegressor(RegressorMixin, SubsetModel):
     >>> from sklearn.datasets import load_diabetes
     >>> from atomlearn import SubsetRegressor
     >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
-    >>> model = SubsetRegressor(n_features=4).fit(X, y)
+    >>> model = SubsetRegressor(n_features=4, standardize=True).fit(X, y)
     >>> model.selected_names_
     ['bmi', 'bp', 's3', 's5']
     """
@@ -334,7 +334,7 @@ class SubsetClassifier(ClassifierMixin, SubsetModel):
     >>> from sklearn.datasets import load_breast_cancer
     >>> from atomlearn import SubsetClassifier
     >>> X, y = load_breast_cancer(return_X_y=True, as_frame=True)
-    >>> model = SubsetClassifier(n_features=3, tol=0.05).fit(X, y)
+    >>> model = SubsetClassifier(n_features=3, tol=0.05, standardize=True).fit(X, y)
     >>> len(model.selected_names_), model.gap_ <= 0.05 * model.objective_
     (3, True)
     """

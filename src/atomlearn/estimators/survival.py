@@ -86,7 +86,7 @@ class LinearSurvival(AtomicModel):
         super()._take(data, results)
         self.intercept_ = 0.0
         target: Any = data.y
-        risk = results[0].predict(data.design).astype(np.float64)
+        risk = results[0].predict(data.fitted_design).astype(np.float64)
         if data.offset is not None:
             risk += data.offset[:, 0]
         self.baselines_ = {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from sklearn.utils.validation import _num_samples, column_or_1d
 from atomlearn.core import (
     TINY,
     Array,
+    Counted,
     Design,
     Loss,
     all_text,
@@ -26,6 +27,7 @@ from atomlearn.core import (
     normalized,
     unmasked,
 )
+from atomlearn.estimators.units import Units
 
 
 @dataclass(slots=True)
@@ -36,7 +38,8 @@ class Checked:
     (n_samples, n_tasks) of several targets; targets : of each output the same as the loss takes it,
     for more than two classes one vector of -1 and +1 a class; weight : (n_samples,) those of
     classes included; classes : sorted labels, and codes : (n_samples,) their positions in it, None
-    for a regression; offset : (n_samples, n_outputs) what is added to the predictions.
+    for a regression; offset : (n_samples, n_outputs) what is added to the predictions; units : the
+    design in the units of the fit, None for those of ``design``.
     """
 
     design: Design
@@ -47,6 +50,19 @@ class Checked:
     classes: NDArray[Any] | None = None
     codes: Any = None
     offset: Array | None = None
+    units: Units | None = None
+
+    @property
+    def fitted_design(self) -> Design:
+        """The design in the units of the fit."""
+        return self.design if self.units is None else self.units.design
+
+    def counted(self) -> tuple[Checked, Counted]:
+        """Return the same data, whose passes are counted, and the design that counts them."""
+        counted = Counted(self.fitted_design)
+        if self.units is None:
+            return replace(self, design=counted), counted
+        return replace(self, units=replace(self.units, design=counted)), counted
 
 
 def checked_targets(estimator: Any, inputs: Design, y: Any, weight: Array, loss: Loss) -> Checked:

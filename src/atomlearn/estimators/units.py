@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
 from atomlearn.core import Array, Columns, Design, Standardized, scales_of_inputs
 from atomlearn.maps.feature_map import map_of
-from atomlearn.maps.pairs.polynomial import Polynomial
 
 #: So many products of two columns are scaled one by one (their moments take 32 MB each); beyond
 #: it their factors are.
@@ -19,15 +18,21 @@ MOST_LISTED = 2**22
 
 @dataclass(frozen=True, slots=True)
 class Units:
-    """What is fitted to, and the way back.
+    """The features as they are fitted, and the way back to units of the data.
 
     design : the scaled features; of : columns -> their means and scales in units of the data (a
-    column of the design is (x - mean) / scale); words : what was done.
+    column of the design is (x - mean) / scale); words : the scaling in words.
     """
 
     design: Design
     of: Callable[[Columns], tuple[Array, Array]]
     words: str
+
+    def to_data(self, columns: Columns, weights: Array, intercepts: Any) -> tuple[Array, Any]:
+        """Return weights (..., m) of these columns, and intercepts, in units of the data."""
+        means, scales = self.of(columns)
+        weights = weights / scales
+        return weights, intercepts - weights @ means
 
 
 def too_many(design: Design) -> bool:
@@ -54,7 +59,7 @@ def standardized_design(design: Design, center: bool, weight: Array | None = Non
     if map_of(design).unit is not None:
         return as_they_are(design, "of variance 1 each, as their map makes them")
     if too_many(design):
-        return _of_scaled_inputs(cast(Polynomial, design))
+        return _of_scaled_inputs(design)
     standard = Standardized(design, center=center, weight=weight)
 
     def divided(columns: Columns) -> tuple[Array, Array]:
@@ -70,7 +75,8 @@ def units_of(estimator: Any, design: Design, weight: Array) -> Units:
     return standardized_design(design, estimator.fit_intercept and not design.is_sparse, weight)
 
 
-def _of_scaled_inputs(design: Polynomial) -> Units:
+def _of_scaled_inputs(design: Any) -> Units:
+    """Return the units of a design of products (``designs.Polynomial``)."""
     scales, name = scales_of_inputs(design.base)
 
     def multiplied(columns: Columns) -> tuple[Array, Array]:

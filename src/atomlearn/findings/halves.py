@@ -43,6 +43,8 @@ def own_problem(model: Any, X: Any, y: NDArray[Any]) -> Problem | None:
         return None
     if model.features != "linear" or model.relax or model.form == "constrained":
         return None
+    if model.standardize:  # by the deviations of the rows of each fit
+        return None
     if not model.l1_ratio:  # squares select nothing
         return None
     data = model._checked(X, y, None)

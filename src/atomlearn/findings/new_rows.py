@@ -192,6 +192,7 @@ def _problem(estimator: Any, X: Any, y: Any) -> tuple[AtomicModel, Problem]:
         len(estimator.results_) != 1
         or scores is None
         or estimator.features != "linear"
+        or estimator.standardize
         or problem.free is not None
         or not of_single_rows(problem.loss)
         or estimator.get_params(deep=False).get("class_weight") is not None
@@ -199,7 +200,7 @@ def _problem(estimator: Any, X: Any, y: Any) -> tuple[AtomicModel, Problem]:
     ):
         raise ValueError(
             "monitor is of models of plain columns with one output, a smooth loss of single rows, "
-            "no covariates, no class weights and no bounds on coefficients"
+            "no covariates, no class weights, no bounds on coefficients and standardize=False"
         )
     return model, problem
 

@@ -1,4 +1,4 @@
-"""The names that ``features=`` takes, and the design that each of them makes of X."""
+"""The names that ``features=`` accepts, and the design of each."""
 
 from __future__ import annotations
 
@@ -11,10 +11,17 @@ from atomlearn.maps.feature_map import FeatureMap, Inputs, map_of
 
 @dataclass(frozen=True, slots=True)
 class FeatureEntry:
-    """One entry of the table: the class of the map, known before any data, and its maker.
+    """One entry of the table: the class of the map, known without data, and its maker.
 
-    make(X, sample_weight) returns the design of the rows that the map is made from;
-    scaled(X, gamma, r) that of a kernel (gamma x'y + r)^degree, None for maps without one.
+    Attributes
+    ----------
+    kind : type
+        Class of the map.
+    make : callable
+        ``make(X, sample_weight)`` returns the design of the rows from which the map is made.
+    scaled : callable, optional
+        ``scaled(X, gamma, r)`` returns the design of the kernel (gamma x'y + r)^degree; None for
+        maps without one.
     """
 
     kind: type[FeatureMap]
@@ -22,7 +29,7 @@ class FeatureEntry:
     scaled: Callable[[Design, float, float], Design] | None = None
 
 
-#: The entries by name; an entry of a module that need not be loaded is "module:attribute".
+#: The names that ``features=`` accepts; an entry whose module is not loaded is "module:attribute".
 FEATURES: dict[str, FeatureEntry | str] = {
     "linear": FeatureEntry(Inputs, lambda X, weight: X),
     "interactions": "atomlearn.maps.pairs.polynomial:INTERACTIONS",
@@ -37,7 +44,7 @@ FEATURES: dict[str, FeatureEntry | str] = {
 
 
 def features_named(name: object) -> FeatureEntry:
-    """Return the entry of a name; raise with the names that there are."""
+    """Return the entry of a name; the error lists the known names."""
     if name not in list(FEATURES):
         raise ValueError(f"features must be one of {sorted(FEATURES)}, got {name!r}")
     entry: FeatureEntry = loaded(FEATURES[str(name)])

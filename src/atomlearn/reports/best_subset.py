@@ -38,7 +38,7 @@ class BoundsDisplay(Display):
     >>> matplotlib.use("agg")
     >>> from sklearn.datasets import load_diabetes
     >>> from atomlearn import SubsetRegressor, reports
-    >>> model = SubsetRegressor(n_features=4).fit(*load_diabetes(return_X_y=True))
+    >>> model = SubsetRegressor(n_features=4, standardize=True).fit(*load_diabetes(return_X_y=True))
     >>> reports.BoundsDisplay.from_estimator(model).ax_.get_xlabel()
     'seconds'
     """

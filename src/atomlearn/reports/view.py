@@ -133,7 +133,11 @@ def objective_of(model: Any) -> dict[str, Any]:
         given["norm"] = model.norm_
         given["form"] = model.form or model.norm_.usual_form
         given["l1_ratio"] = model.l1_ratio_
-    return {key: given[key] for key in ("loss", "form", "norm", "l1_ratio") if key in given}
+    return {
+        key: given[key]
+        for key in ("loss", "form", "norm", "l1_ratio", "standardize")
+        if key in given
+    }
 
 
 def names_of_columns(estimator: Any, columns: ArrayLike, names: Any = None) -> list[str]:

@@ -70,6 +70,10 @@ class PathResult:
         pairs = zip(self.levels, self.results, strict=True)
         return next((result for place, result in pairs if place == level), None)
 
+    def first(self, count: int | None) -> PathResult:
+        """Return the path up to its first levels, of which there are ``count``; None: all."""
+        return replace(self, levels=self.levels[:count], results=self.results[:count])
+
     @property
     def columns(self) -> Columns:
         """Columns with a non-zero coefficient at one level or more, increasing."""

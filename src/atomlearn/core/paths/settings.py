@@ -15,7 +15,7 @@ from atomlearn.core.problem.problem import Problem, over_sums
 from atomlearn.core.problem.result import Result
 from atomlearn.core.solvers.column_generation import ColumnGeneration
 from atomlearn.core.solvers.progress import Observer
-from atomlearn.core.solvers.run import How, SteppedLevels, default_solver, run
+from atomlearn.core.solvers.run import RunSettings, SteppedLevels, default_solver, run
 from atomlearn.core.solvers.schedule import Task
 from atomlearn.core.solvers.solver import MAX_ITER, TOLERANCE, Solver
 from atomlearn.core.solvers.stopping import FirstOf, Iterations, RelativeGap, StoppingRule
@@ -52,7 +52,7 @@ class Settings:
                 f"max_iter must be a whole number >= 0, for example 1000, got {self.max_iter!r}"
             )
 
-    def how(self, problem: Problem) -> How:
+    def how(self, problem: Problem) -> RunSettings:
         """Return solver, rules and observers of the runs of a problem."""
         norm = problem.regularizer.norm
         solver = self.solver or default_solver(norm, self.gap)
@@ -64,7 +64,7 @@ class Settings:
         keepers = []
         if self.checkpoint is not None:
             keepers.append(solvers.Checkpoint(self.checkpoint, many=True))
-        return How(solver, rules, (*self.observers, *keepers), self.search)
+        return RunSettings(solver, rules, (*self.observers, *keepers), self.search)
 
     def within(self, share: float) -> Settings:
         """Return the same for the next of several searches: its share of the time that is left."""

@@ -83,7 +83,7 @@ class MatrixCompletion(OneToOneFeatureMixin, TransformerMixin, MatrixModel):
     >>> rng = np.random.default_rng(0)
     >>> truth = rng.normal(size=(60, 2)) @ rng.normal(size=(2, 30))
     >>> X = np.where(rng.random(truth.shape) < 0.3, np.nan, truth)
-    >>> model = MatrixCompletion()
+    >>> model = MatrixCompletion(standardize=True)
     >>> filled = model.fit_transform(X)
     >>> bool(np.isnan(filled).any()), bool(np.abs(filled - truth).mean() < 0.1)
     (False, True)
@@ -95,7 +95,7 @@ class MatrixCompletion(OneToOneFeatureMixin, TransformerMixin, MatrixModel):
         rank: int | None = None,
         *,
         validation_fraction: float = 0.1,
-        standardize: bool = True,
+        standardize: bool = False,
         tol: float = 1e-4,
         max_iter: int = MAX_ITER,
         random_state: int = 0,

@@ -46,7 +46,8 @@ def fit_tasks(estimator: Any, data: Checked, loss: Loss, settings: Settings) -> 
     norm = over_tasks(norm_for(estimator, given, design), design.shape[1], Y.shape[1])
     regularizer, tau = penalty_of(norm, estimator.form, *amounts)
     has_intercept = bool(estimator.fit_intercept)
-    task = task_problem(design, Y, data.weight, loss, regularizer, has_intercept, offset)
+    fitted = data.fitted_design
+    task = task_problem(fitted, Y, data.weight, loss, regularizer, has_intercept, offset)
     task = replace(task, problem=task.problem.changed(tau=tau))
     free = unpenalized_columns(estimator, design)
     if free is not None:
@@ -55,5 +56,8 @@ def fit_tasks(estimator: Any, data: Checked, loss: Loss, settings: Settings) -> 
     results = estimator._solve([task.problem], starts, settings)
     W = results[0].coef.reshape(design.shape[1], -1)
     coef = np.ascontiguousarray(W.T)
-    estimator._take_coefficients(data, coef, task.intercepts(W))
+    intercepts = task.intercepts(W)
+    if data.units is not None:
+        coef, intercepts = data.units.to_data(np.arange(coef.shape[1]), coef, intercepts)
+    estimator._take_coefficients(data, coef, intercepts)
     estimator._report(results)
