@@ -30,11 +30,11 @@ class AtomicRegressorCV(CrossValidatedModel, LinearRegressor):
         neighbouring alphas, and what was not needed is NaN in ``cv_results_``.
     alphas : array, optional
         Candidates for alpha (radii, where ``form="constrained"``), for all norms. Default: a grid
-        for each norm, from ``paths.largest_useful_level`` of the whole data on.
+        for each norm, from ``paths.largest_useful_alpha`` of the whole data on.
     n_alphas : int, default=20
         Size of the default grid.
     alpha_ratio : float, optional
-        Range of the default grid, see ``paths.level_grid``.
+        Range of the default grid, see ``paths.alpha_grid``.
     form : {"penalized", "squared", "constrained"}, optional
         How all candidates enter. Default: as the first one usually does, "squared" for
         ``KSupport`` and "penalized" for most.

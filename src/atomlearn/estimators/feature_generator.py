@@ -325,7 +325,7 @@ class FeatureGenerator(SelectsColumns, AtomicModel):
         own, C, found = self._generated(lifted, rising, wanted, n_units, settings)
         self.selected_at_ = C
         state = found.state
-        ends = (settings.gap, self.selected_tol)
+        ends = (settings.tol, self.selected_tol)
         for strength in strengths:
             result = found
             if strength != C:
@@ -338,7 +338,7 @@ class FeatureGenerator(SelectsColumns, AtomicModel):
             self.debiased_ = None
             if self.debias is not None:
                 factor = positive("debias", self.debias, "C of the re-fit") / C
-                self.debiased_ = debiased(problem, last, factor, settings.gap)
+                self.debiased_ = debiased(problem, last, factor, settings.tol)
             take(self, problem, self.debiased_ or last, units, data.classes)
             self._record_selection(selected)
             self._report_selection(last, found, wanted)
@@ -361,7 +361,7 @@ class FeatureGenerator(SelectsColumns, AtomicModel):
         solver = FeatureGeneration(
             outer_tolerance=self.outer_tol, max_blocks=self.max_blocks, from_zero=paper
         )
-        ends = (settings.gap, settings.max_iter, observers, settings.stop, self.selected_tol)
+        ends = (settings.tol, settings.max_iter, observers, settings.stop, self.selected_tol)
         runs = list[Result]()
         for C in rising:
             own = replace(problem, weight=C / rising[-1] * problem.weight)

@@ -229,7 +229,7 @@ def debiased(problem: Problem, result: Result, factor: float, gap: float) -> Res
         regularizer=Regularizer(L2(), "squared", 1.0),
         free=columns[:0],
     )
-    found = run(alone, ColumnGeneration(tolerance=gap), RelativeGap(gap) | Iterations(50))
+    found = run(alone, ColumnGeneration(tol=gap), RelativeGap(gap) | Iterations(50))
     linear = block.gather(found.columns).dot(found.weights)
     found = replace(found, columns=columns[found.columns], n_features=problem.design.shape[1])
     own = problem.free_part(linear)
@@ -248,7 +248,7 @@ def weighed(
     ``state`` : where they start; ``ends`` : relative gaps, over all features and over those found.
     """
     scaled = replace(problem, weight=factor * problem.weight)
-    solver = FeatureGeneration(settled=True, final_tolerance=ends[1])
+    solver = FeatureGeneration(settled=True, tol=ends[1])
     start = WarmStart(state.columns, state.weights, state.intercept)
     result = run(scaled, solver, RelativeGap(ends[0]), (), start)
     result.state.found = found.state.found

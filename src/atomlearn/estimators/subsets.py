@@ -34,7 +34,13 @@ from atomlearn.estimators.units import units_of
 from atomlearn.maps.feature_map import map_of
 from atomlearn.subsets.hunt import GAP
 from atomlearn.subsets.result import SubsetRecord, SubsetResult
-from atomlearn.subsets.solve import MOST_SETS, best_subset, checked_ridge, usual_ridge, wanted_of
+from atomlearn.subsets.solve import (
+    MOST_NEAR,
+    best_subset,
+    checked_ridge,
+    usual_ridge,
+    wanted_of,
+)
 
 #: Values of l2 that ``l2="cv"`` tries, in units of the default one.
 FACTORS = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
@@ -89,7 +95,7 @@ class SubsetModel(SelectsColumns, AtomicModel):
         ``offset`` (n_samples,) is added to X w + b. ``groups`` and ``order`` are of rows, for a
         size or a ridge that is chosen by cross-validation: see ``AtomicRegressorCV.fit``.
         """
-        wanted = wanted_of(self.tol, self.within, MOST_SETS, self.time_limit, self.max_nodes)
+        wanted = wanted_of(self.tol, self.within, MOST_NEAR, self.time_limit, self.max_nodes)
         data = self._checked(X, y, sample_weight, offset)
         problem, n_units, units = self._problem(data)
         given = self.l2 not in (None, "cv")
@@ -208,8 +214,8 @@ class SubsetModel(SelectsColumns, AtomicModel):
         self.objective_ = result.objective
         self.lower_bound_ = result.lower_bound
         self.gap_ = max(result.objective - result.lower_bound, 0.0)
-        self.l2_ = result.ridge
-        self.n_selected_ = result.k
+        self.l2_ = result.l2
+        self.n_selected_ = result.n_features
         self.n_passes_, self.n_iter_ = result.passes, max(result.nodes, 1)
 
 

@@ -106,7 +106,7 @@ class SubsetProof:
         result = model.result_
         names = model.unit_names(view.names)
         unit = "feature" if model.groups is None else "group"
-        k = f"{result.k:,} {unit}{'' if result.k == 1 else 's'}"
+        k = f"{result.n_features:,} {unit}{'' if result.n_features == 1 else 's'}"
         said = [_of_all(result, k), *_of_single(result, k, unit, names)]
         best = result.columns if result.groups is None else result.groups
         near = []

@@ -20,7 +20,7 @@ from atomlearn.core import (
     Settings,
     Squared,
     check_share,
-    largest_useful_level,
+    largest_useful_alpha,
     positive,
 )
 from atomlearn.estimators.checks import keep, whole
@@ -162,7 +162,7 @@ class MatrixCompletion(OneToOneFeatureMixin, TransformerMixin, MatrixModel):
         held_out = np.zeros_like(observed)
         held_out[observed] = out
         fitted = self._problem(data, observed & ~held_out, 1.0)
-        largest = largest_useful_level(fitted)
+        largest = largest_useful_alpha(fitted)
         if largest == 0.0 or not out.any():
             return largest or 1.0
         unseen: Any = self._problem(data, held_out, 1.0)
