@@ -51,9 +51,7 @@ def test_names_weights_offsets_and_covariates() -> None:
     one.fit(Z, Y, sample_weight=weight)
     two.fit(Z[twice], Y[twice])
     np.testing.assert_allclose(one.coef_, two.coef_, atol=1e-7)
-    shifted = SubsetRegressor(2, **kept).fit(
-        Z, Y - 3.0 * Z[:, 0], offset=-3.0 * Z[:, 0]
-    )
+    shifted = SubsetRegressor(2, **kept).fit(Z, Y - 3.0 * Z[:, 0], offset=-3.0 * Z[:, 0])
     plain = SubsetRegressor(2, **kept).fit(Z, Y)
     np.testing.assert_allclose(shifted.coef_, plain.coef_, atol=1e-7)
 
