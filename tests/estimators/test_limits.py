@@ -18,9 +18,9 @@ from atomlearn import (
     FeatureGenerator,
 )
 from atomlearn.core.paths.settings import Settings
+from atomlearn.core.solvers.stopping import Passes
 from atomlearn.interfaces import Deadline
 from atomlearn.result import Status
-from atomlearn.solvers.stopping import Passes
 
 #: Too many entries to be solved before the first pass.
 X, Y = make_classification(1200, 30, n_informative=8, n_classes=3, random_state=0)

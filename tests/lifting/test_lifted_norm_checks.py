@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -16,12 +18,14 @@ from atomlearn.norms import (
     KSupport,
     LatentGroups,
     LInf,
+    Nonnegative,
     Operators,
     Scaled,
     Trees,
     Union,
 )
 from atomlearn.testing.norms import NormChecks
+from tests.core.norms.test_what_solvers_ask import N
 
 Array = NDArray[np.float64]
 
@@ -98,3 +102,12 @@ class TestBlocks(NormChecks):
 class TestBlocksOfOrdered(NormChecks):
     norm: Norm = Blocks([LInf(), OWL(np.array([2.0, 1.0, 0.5]))], [[0, 3, 4], [1, 2, 5]])
     n_features = 6
+
+
+def test_factors_reach_every_bound() -> None:
+    overlapping = LatentGroups([[0, 1, 2], [2, 3], [4, 5, 6]])
+    for wrapped, expected in ((Scaled(overlapping, 2.0), 2.0), (Nonnegative(overlapping), 1.0)):
+        lift, plain = wrapped.lift(N), overlapping.lift(N)
+        u = np.abs(np.arange(lift.expansion.shape[1])) + 1.0
+        assert lift.norm.value(u) == expected * plain.norm.value(u)
+        assert (lift.norm.value(-u) == math.inf) == isinstance(wrapped, Nonnegative)

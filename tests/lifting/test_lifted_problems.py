@@ -9,7 +9,7 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy import sparse
 
-from atomlearn import solve
+from atomlearn import norms, solve
 from atomlearn.core.solvers.stopping import Iterations, RelativeGap
 from atomlearn.designs import as_design
 from atomlearn.losses import as_loss
@@ -31,6 +31,16 @@ from atomlearn.norms import (
 from atomlearn.paths import path
 from atomlearn.problem import Problem, Regularizer
 from atomlearn.solvers import FISTA, ColumnGeneration, run
+from tests.core.data.test_moments import assert_moments_have_the_solution_of_the_rows
+from tests.core.problem.test_offset_and_free import assert_leaves_free_columns_alone
+from tests.core.problem.test_verification import X as VERIFIED
+from tests.core.problem.test_verification import Y, assert_verified
+from tests.core.solvers.test_checkpoint import assert_resumes, digest
+from tests.core.solvers.test_contracts_of_run import assert_predicts_what_it_fitted
+from tests.core.solvers.test_contracts_of_run import data as plain_data
+from tests.core.solvers.test_interrupts import assert_interrupts_return_certified_points
+from tests.core.solvers.test_small_levels import assert_ends_after_a_number_of_steps
+from tests.core.solvers.test_units import assert_scales
 
 P = 12
 NORMS = {
@@ -169,10 +179,12 @@ def test_fista_works_on_the_lifted_problem():
     assert_allclose(other.objective, mine.objective, rtol=2e-6)
 
 
-def test_a_ridge_beside_latent_parts_is_refused():
+def test_column_generation_refuses_squares_next_to_latent_parts():
     X, y, _ = data(5, "squared")
-    with pytest.raises(ValueError, match="tau=0"):
-        solve(X, y, norm=Chains(3), level=1.0, tau=0.1)
+    kind = {"norm": Chains(3), "level": 1.0, "tau": 0.1}
+    with pytest.raises(ValueError, match=r"tau > 0 mixes the overlapping parts.*tau=0"):
+        solve(X, y, solver=ColumnGeneration(), **kind)
+    assert solve(X, y, **kind).converged
 
 
 def test_limits_and_interrupts_return_features():
@@ -189,3 +201,77 @@ def test_limits_and_interrupts_return_features():
     assert r.status.name == "INTERRUPTED"
     assert r.n_features == P
     assert r.columns.max() < P
+
+
+def test_progress_says_where_another_solve_can_begin_also_in_lifted_coordinates() -> None:
+    X, y = plain_data()
+    norm = norms.LatentGroups([[0, 1, 2], [2, 3, 4], [4, 5]])
+    starts = []
+    result = solve(
+        X, y, norm=norm, level=1.0, observers=[lambda at: starts.append(at.warm_start())]
+    )
+    last = starts[-1]
+    np.testing.assert_array_equal(np.sort(last.columns), result.columns)
+    again = solve(X, y, norm=norm, level=1.0, warm_start=last)
+    assert again.iterations == 0
+    assert again.converged
+
+
+@pytest.mark.parametrize(
+    "norm",
+    [
+        LatentGroups([[0, 1, 2, 3], [3, 4, 5], list(range(5, 15))]),
+        Union([norms.L1(), norms.Groups([list(range(5)), list(range(5, 15))])]),
+    ],
+)
+def test_free_columns_are_partialled_out(norm):
+    assert_leaves_free_columns_alone(norm)
+
+
+def test_moments_have_the_solution_of_the_rows():
+    overlapping = LatentGroups([[0, 1, 2], [2, 3, 4], [5, 6]])
+    assert_moments_have_the_solution_of_the_rows(overlapping, "penalized")
+
+
+def test_a_result_predicts_what_it_fitted():
+    assert_predicts_what_it_fitted(LatentGroups([[0, 1], [1, 2]]))
+
+
+def test_both_bounds_are_those_of_the_run():
+    sets = LatentGroups([[j, j + 1, j + 2] for j in range(0, 28, 2)])
+    assert_verified(VERIFIED, Y, norm=sets, level=20.0, intercept=True)
+
+
+def test_an_interrupt_returns_a_point_with_its_own_certificate():
+    sets = LatentGroups([list(range(j, j + 4)) for j in range(0, 397, 2)])
+    assert_interrupts_return_certified_points("squared", sets, "penalized", 1.0, None)
+
+
+@pytest.mark.parametrize("kill_after", [0, 1, 3])
+def test_killed_and_resumed_is_the_same_answer(kill_after, tmp_path):
+    sets = LatentGroups([list(range(j, j + 4)) for j in range(0, 87, 2)])
+    solver = ColumnGeneration(batch=3)
+    assert_resumes(solver, sets, "penalized", {"level": 6.0}, kill_after, tmp_path)
+
+
+def test_equal_groups_have_equal_fingerprints_in_any_order():
+    groups = {"b": [3, 4], "a": [0, 1, 2]}
+    same = {"a": [0, 1, 2], "b": [3, 4]}
+    assert digest(LatentGroups(groups)) == digest(LatentGroups(same))
+    assert digest(LatentGroups(groups)) != digest(LatentGroups({**same, "b": [3, 5]}))
+
+
+@pytest.mark.parametrize("loss", ["squared", "huber"])
+@pytest.mark.parametrize("form", ["penalized", "squared"])
+def test_tiny_problems_end_after_a_number_of_steps(loss, form, monkeypatch):
+    norm = Union([norms.KSupport(7), norms.KSupport(2)])
+    assert_ends_after_a_number_of_steps(norm, loss, form, monkeypatch)
+
+
+@pytest.mark.parametrize(
+    "norm",
+    [LatentGroups([[0, 1], [1, 2, 3], [3, 4]]), Union([norms.L1(), norms.L2()]), Chains(2)],
+    ids=lambda norm: type(norm).__name__,
+)
+def test_gauges_and_polars_scale_with_what_they_are_of(norm):
+    assert_scales(norm)

@@ -7,11 +7,23 @@ import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose
 
+from atomlearn import solve
+from atomlearn.core.interfaces import TimeIsUp
 from atomlearn.core.interfaces.forwarding import unwrapped
-from atomlearn.designs import Counted, DenseDesign, Entries, Identity, Tasks, as_matrix_design
-from atomlearn.interfaces import Design
+from atomlearn.designs import (
+    Counted,
+    DenseDesign,
+    Entries,
+    Identity,
+    Tasks,
+    as_matrix_design,
+    from_moments,
+)
+from atomlearn.interfaces import Deadline, Design
 from atomlearn.matrices.scores import score_matrix
+from atomlearn.norms import TraceNorm
 from atomlearn.testing.designs import DesignChecks
+from tests.core.data.test_moments import data
 
 P, Q = 7, 6
 
@@ -168,3 +180,23 @@ def test_memory_of_entries_is_that_of_the_observed() -> None:
 def test_refusals_name_the_remedy(build, message: str) -> None:
     with pytest.raises((ValueError, TypeError), match=message):
         build()
+
+
+def test_the_matrix_norms_take_it_as_columns() -> None:
+    """Columns that are entries of a matrix go on being so: R as a design of matrices."""
+    from atomlearn.designs import as_matrix_design
+
+    X, y = data(4, p=12)
+    R, t = from_moments(X.T @ X, X.T @ y)
+    settings = {"norm": TraceNorm(), "level": 6.0, "gap": 1e-8}
+    rows = solve(as_matrix_design(DenseDesign(X), (3, 4)), y, **settings)
+    moments = solve(as_matrix_design(R, (3, 4)), t, **settings)
+    assert_allclose(moments.coef, rows.coef, atol=1e-4)
+
+
+def test_a_long_product_ends_when_time_is_up() -> None:
+    rays = Identity((2, 2)).rays(np.eye(2), np.eye(2))
+    with Deadline.after(1e4).kept():
+        rays.dense()
+    with Deadline.after(-1.0).kept(), pytest.raises(TimeIsUp):
+        rays.dense()

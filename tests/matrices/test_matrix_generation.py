@@ -5,21 +5,29 @@ from __future__ import annotations
 import math
 import tracemalloc
 from dataclasses import replace
+from typing import Any
 
 import cvxpy as cp
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from atomlearn import designs, losses, norms, solve
+from atomlearn import designs, losses, norms, paths, solve
 from atomlearn.interfaces import Design, Factored
 from atomlearn.matrices.norms import sparse_search, spectral
 from atomlearn.matrices.settings import SETTINGS
 from atomlearn.matrices.solver import spans as span_module
 from atomlearn.paths import path
 from atomlearn.result import Result, Status
-from atomlearn.solvers import FISTA, AtomGeneration, MatrixGeneration
+from atomlearn.solvers import (
+    FISTA,
+    AtomGeneration,
+    MatrixGeneration,
+)
 from atomlearn.testing import tolerances
+from tests.core.problem.test_verification import X as VERIFIED
+from tests.core.problem.test_verification import Y, assert_verified
+from tests.core.solvers.test_contracts_of_run import data as vectors
 
 P, Q = 8, 6
 FORMS = [
@@ -480,3 +488,32 @@ def test_a_path_goes_on_where_it_was() -> None:
     assert along.converged
     assert_allclose(along.objectives, [fit.objective for fit in cold], rtol=2e-6)
     assert along.passes <= 2 / 3 * sum(fit.passes for fit in cold)
+
+
+@pytest.mark.parametrize("rows", [(8, 6)])
+def test_paths_over_matrix_norms_start_where_the_level_before_ended(rows: tuple[int, int]) -> None:
+    rng = np.random.default_rng(3)
+    p, q = rows
+    W = rng.standard_normal((p, 2)) @ rng.standard_normal((2, q))
+    X = rng.standard_normal((120, p * q))
+    y = X @ W.ravel() + 0.1 * rng.standard_normal(120)
+    norm = norms.TraceNorm((p, q))
+    found = paths.path(X, y, norm=norm, levels=[20.0, 19.999], gap=1e-6)
+    cold = solve(X, y, norm=norm, level=19.999, gap=1e-6)
+    assert found.converged
+    # A level next to the one before begins next to its solution.
+    assert found.results[1].history[0].relative_gap < 1e-3 * cold.history[0].relative_gap
+    assert found.results[1].iterations < cold.iterations
+
+
+def test_a_result_of_several_targets_predicts_what_it_fitted() -> None:
+    X, y = vectors()
+    result = solve(X, np.column_stack([y, -y]), norm=norms.TraceNorm(), level=5.0)
+    assert_allclose(result.predict(X), X @ result.coef, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("norm", "rest"), [("rows", {}), ("trace", {}), ("trace", {"unpenalized": [3]})]
+)
+def test_both_bounds_are_those_of_the_run(norm: str, rest: dict[str, Any]) -> None:
+    assert_verified(VERIFIED, np.column_stack([Y, -Y]), norm=norm, level=40.0, **rest)

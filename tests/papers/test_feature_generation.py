@@ -24,6 +24,7 @@ from atomlearn.solvers import ColumnGeneration, FeatureGeneration, run
 from atomlearn.testing import tolerances
 from atomlearn.testing.cases import each
 from atomlearn.testing.problems import cvxpy_optimum
+from tests.core.solvers.test_units import WIDE, assert_units_change_nothing
 from tests.oracles.covering import in_turn
 
 Array = NDArray[np.float64]
@@ -308,3 +309,17 @@ def test_blocks_that_trade_places_end_with_what_was_asked_for(n, p, true, asked)
     assert len(model.selected_) == model.get_support().sum() == asked
     assert model.n_passes_ < 60
     assert "requested number" in str(model.status_)
+
+
+@pytest.mark.parametrize(
+    ("solver", "loss", "passes", "seed"),
+    [
+        (FeatureGeneration(), "squared", 22, 12),
+        (FeatureGeneration(inner_tolerance=1e-6), "squared_hinge", 29, 13),
+    ],
+)
+def test_other_units_take_the_same_passes_to_the_same_point(
+    solver: FeatureGeneration, loss: str, passes: int, seed: int
+) -> None:
+    kind = (solver, KSupport(4), "squared", loss, WIDE, passes, 0)
+    assert_units_change_nothing(kind, seed)

@@ -21,6 +21,9 @@ from atomlearn.result import Status
 from atomlearn.solvers import FISTA, KFCFW, AtomGeneration, run
 from atomlearn.testing import tolerances
 from atomlearn.testing.problems import FORMS, LOSSES, Case, optimum
+from tests.core.losses.test_fits import assert_proves_the_optimum
+from tests.core.problem.test_offset_and_free import assert_solves_with_offset_and_free_columns
+from tests.core.solvers.test_contracts_of_run import assert_starts_with_the_best_intercept
 
 Array = NDArray[np.float64]
 
@@ -212,3 +215,16 @@ def test_atoms_without_weight_leave() -> None:
     assert pruned.state.atoms.size < plain.state.atoms.size
     assert (pruned.state.alpha[1:] > 0).all()
     assert_allclose(pruned.objective, plain.objective, rtol=2e-5)
+
+
+@pytest.mark.parametrize("loss", ["poisson", "quantile"])
+def test_fista_proves_fits_of_losses_of_numbers(loss: str) -> None:
+    assert_proves_the_optimum(loss, FISTA())
+
+
+def test_offsets_and_free_columns() -> None:
+    assert_solves_with_offset_and_free_columns(FISTA())
+
+
+def test_the_first_point_has_the_best_intercept() -> None:
+    assert_starts_with_the_best_intercept(FISTA())

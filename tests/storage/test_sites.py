@@ -190,3 +190,16 @@ def test_rows_without_weight_are_no_rows(loss: str) -> None:
     kept = WEIGHT > 0
     some = solve(X[kept], y[kept], sample_weight=WEIGHT[kept], loss=the_loss, level=25.0)
     assert here.objective == pytest.approx(some.objective, rel=2e-6)
+
+
+def test_steps_where_the_loss_has_no_curvature() -> None:
+    """More columns than rows where Huber's loss bends: its Hessian alone says nothing of them."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, 50))
+    y = 3.0 * rng.standard_normal(60)
+    of: dict[str, Any] = {"loss": "huber", "norm": norms.KSupport(3), "level": 2.0, "gap": 1e-10}
+    expected = solve(X, y, **of)
+    found = solve(Sites([Site(X, y, least_rows=1)]), None, **of)
+    assert found.converged
+    assert found.objective == pytest.approx(expected.objective, rel=1e-9)
+    assert found.sent[0] < 100

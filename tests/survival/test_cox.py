@@ -13,11 +13,15 @@ from numpy.testing import assert_allclose
 from numpy.typing import NDArray
 from scipy.optimize import linprog, minimize
 
-from atomlearn import norms, solve
+from atomlearn import norms, paths, solve
 from atomlearn.losses import Cox, FreeColumns, as_loss, survival_target
 from atomlearn.survival.cox import concordance
 from atomlearn.survival.target import RECORD, checked_survival
 from atomlearn.testing.cases import each
+from tests.core.losses.test_programs import assert_bounds_are_those_of_scipy, table
+from tests.core.paths.test_shared_readings import GAP, data
+from tests.core.problem.test_verification import X as VERIFIED
+from tests.core.problem.test_verification import assert_verified
 
 Array = NDArray[np.float64]
 Ties = Literal["efron", "breslow"]
@@ -406,3 +410,42 @@ def test_late_entries_and_weights_of_all_sizes_lose_no_more_than_the_certificate
         off = [float(abs(a - mp.mpf(float(b)))) for a, b in zip(slope, dual, strict=True)]
     expected = dual + np.where(y["event"], s, 0.0)
     assert np.all(np.array(off) <= 1e-14 * (expected + s) * (1.0 + np.abs(z).max()))
+
+
+def test_survival_shares_them_too() -> None:
+    X, _ = data("squared")
+    rng = np.random.default_rng(2)
+    y = np.array(
+        list(zip(rng.random(60) < 0.7, rng.exponential(np.exp(-X[:, 0])), strict=True)),
+        dtype=[("event", bool), ("time", float)],
+    )
+    found = paths.path(X, y, loss="cox", n_levels=8, ratio=0.2, gap=GAP)
+    assert found.converged
+    assert found.passes <= 5
+    alone = solve(X, y, loss="cox", level=found.levels[5], gap=GAP)
+    assert found.results[5].objective == pytest.approx(alone.objective, rel=3 * GAP)
+
+
+def test_cox_starts_from_more_columns_than_their_rank() -> None:
+    """First-order steps used to take over, thousands of them."""
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(100, 300))
+    y = survival_target(rng.random(100) < 0.5, rng.exponential(size=100))
+    found = solve(X, y, loss=Cox(), level=0.1)
+    assert found.converged
+    assert found.state.master_steps <= 200
+    path = paths.path(X, y, loss=Cox(), levels=np.geomspace(30.0, 0.1, 10)).results[-1]
+    assert found.objective == pytest.approx(path.objective, rel=2e-6)
+
+
+def test_bounds_are_those_of_scipy() -> None:
+    X, z = table(2)
+    rng = np.random.default_rng(3)
+    y = survival_target(rng.random(50) < 0.7, rng.exponential(np.exp(-z)))
+    assert_bounds_are_those_of_scipy(X, y, Cox())
+
+
+def test_both_bounds_are_those_of_the_run() -> None:
+    rng = np.random.default_rng(1)
+    y = survival_target(rng.random(60) < 0.7, rng.exponential(np.exp(-VERIFIED[:, 3])))
+    assert_verified(VERIFIED, y, loss="cox", level=3.0)

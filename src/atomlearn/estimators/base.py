@@ -9,13 +9,28 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from atomlearn.core.data.coefficients import coefficient_rows, nonzero_coefficients, single_row
-from atomlearn.core.interfaces import Array, Design, Form, Loss, Norm, Task, WarmStart
-from atomlearn.core.interfaces.loss import has_link
-from atomlearn.core.interfaces.numbers import check_weight, normalized
-from atomlearn.core.losses.probabilities import log_probabilities
-from atomlearn.core.paths.relax import checked_shares, relaxed
-from atomlearn.designs import FeatureMap, map_of
+from atomlearn.core import (
+    Array,
+    Design,
+    Form,
+    Loss,
+    Norm,
+    Problem,
+    Result,
+    Task,
+    WarmStart,
+    as_loss,
+    check_weight,
+    checked_shares,
+    coefficient_rows,
+    has_link,
+    log_probabilities,
+    nonzero_coefficients,
+    normalized,
+    relaxed,
+    single_row,
+)
+from atomlearn.estimators import matrices
 from atomlearn.estimators.checks import (
     amount_of,
     available_if,
@@ -30,7 +45,6 @@ from atomlearn.estimators.checks import (
     penalty_of,
     unpenalized_columns,
 )
-from atomlearn.estimators.matrices.tasks import fit_tasks
 from atomlearn.estimators.parameters import FitParameters, entries_of, keeps_blas_single
 from atomlearn.estimators.targets import (
     Checked,
@@ -42,9 +56,7 @@ from atomlearn.estimators.targets import (
     target_of,
 )
 from atomlearn.estimators.units import units_of
-from atomlearn.losses import as_loss
-from atomlearn.problem import Problem
-from atomlearn.result import Result
+from atomlearn.maps.feature_map import FeatureMap, map_of
 
 
 def _has_decisions(estimator: Any) -> bool:
@@ -106,7 +118,7 @@ class AtomicModel(FitParameters):
             data = self._checked(X, y, sample_weight, offset)
         joint = joint_loss(self.multi_class, data)
         if joint is not None:
-            fit_tasks(self, data, joint, settings)
+            matrices.fit_tasks(self, data, joint, settings)
             return self
         problems = self._problems(data, *self._regularized_by())
         starts = self._starts(len(problems), data.design.shape[1], data.classes)

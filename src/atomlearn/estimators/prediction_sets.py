@@ -10,19 +10,29 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import rankdata
 
-from atomlearn.core.data.limits import LIMITS
-from atomlearn.core.interfaces import TINY, Array, Columns, Design, Loss, Mask, Rows
-from atomlearn.core.interfaces.loss import has_link
-from atomlearn.core.losses.probabilities import log_probabilities
-from atomlearn.core.paths.folds import Fold, decisions_at, training_part
-from atomlearn.core.paths.path import PathResult
-from atomlearn.core.paths.relax import relaxed
-from atomlearn.core.problem.result import together
+from atomlearn.core import (
+    LIMITS,
+    TINY,
+    Array,
+    Columns,
+    Design,
+    Fold,
+    Loss,
+    Mask,
+    PathResult,
+    Problem,
+    Rows,
+    decisions_at,
+    has_link,
+    log_probabilities,
+    relaxed,
+    together,
+    training_part,
+)
 from atomlearn.core.solve import solve
 from atomlearn.estimators.dependent_rows import unit_numbers
 from atomlearn.estimators.survival import Baseline
 from atomlearn.estimators.units import Units
-from atomlearn.problem import Problem
 
 #: Errors that a file keeps.
 MOST_KEPT = 1000

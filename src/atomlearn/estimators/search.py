@@ -22,27 +22,44 @@ from sklearn.utils.metadata_routing import (
 )
 from sklearn.utils.validation import _check_method_params
 
-from atomlearn.core.data.parts import check_rows
-from atomlearn.core.interfaces import Array, Form, Norm, Rows, WarmStart, check_share
-from atomlearn.core.paths.cross_validation import Rule
-from atomlearn.core.paths.folds import Fold, Score, training_part
-from atomlearn.core.paths.lattice import search_lattices
-from atomlearn.core.paths.levels import check_levels, level_grids
-from atomlearn.core.paths.pool import Pool
-from atomlearn.core.paths.relax import checked_shares, relaxed
-from atomlearn.designs import is_opened
+from atomlearn.core import (
+    Array,
+    CrossValidation,
+    End,
+    Fold,
+    Form,
+    Groups,
+    Norm,
+    Pool,
+    Problem,
+    Result,
+    Rows,
+    Rule,
+    Score,
+    Settings,
+    Status,
+    WarmStart,
+    as_loss,
+    as_norm,
+    check_levels,
+    check_rows,
+    check_share,
+    checked_shares,
+    cross_validate,
+    held_out_loss,
+    is_opened,
+    level_grids,
+    relaxed,
+    search_lattice,
+    training_part,
+)
 from atomlearn.estimators.base import AtomicModel
 from atomlearn.estimators.checks import checked_design, checked_l1_ratio, norm_for, norm_on
 from atomlearn.estimators.dependent_rows import splits
 from atomlearn.estimators.parameters import keeps_blas_single
 from atomlearn.estimators.prediction_sets import OutOfFold
 from atomlearn.estimators.targets import Checked, offset_of
-from atomlearn.losses import as_loss
 from atomlearn.maps.features import features_named
-from atomlearn.norms import Groups, as_norm
-from atomlearn.paths import CrossValidation, End, Settings, cross_validate, held_out_loss
-from atomlearn.problem import Problem
-from atomlearn.result import Result, Status
 
 
 @dataclass(eq=False, repr=False)
@@ -325,14 +342,13 @@ class CrossValidatedModel(AtomicModel):
             levels = alphas * each
         pools: dict[int, Pool] = {}
 
-        def scored(norms: Sequence[Norm], levels: Array, l1_ratio: Any) -> CrossValidation:
+        def scored(norms: Sequence[Norm], levels: Array, l1_ratios: Array) -> CrossValidation:
             more = folds, score, half, self.n_jobs, shares, self.until, pools
-            l1_ratios = np.broadcast_to(l1_ratio, len(norms)).tolist()
-            return cross_validate(problems, norms, levels, *more, l1_ratios=l1_ratios)
+            return cross_validate(problems, norms, levels, *more, l1_ratios=l1_ratios.tolist())
 
         # Shares of a refit are compared over the whole grid.
         if is_open and len(shares) == 1:
-            scores = search_lattices(scored, norms, levels, ratios)
+            scores = search_lattice(scored, norms, levels, ratios)
         else:
             scores = scored([*norms] * len(ratios), levels, each.ravel())
         self._record_search(scores, alphas.reshape(len(ratios), len(norms), -1))

@@ -12,10 +12,17 @@ import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin, clone
 from sklearn.exceptions import ConvergenceWarning
 
-from atomlearn.core.interfaces import Deadline, Form, Loss
-from atomlearn.core.solvers.solver import MAX_ITER, Solver
-from atomlearn.core.solvers.stopping import StoppingRule
-from atomlearn.designs import map_of
+from atomlearn.core import (
+    MAX_ITER,
+    Deadline,
+    Form,
+    KSupport,
+    Loss,
+    Problem,
+    Settings,
+    Solver,
+    StoppingRule,
+)
 from atomlearn.estimators.base import AtomicModel
 from atomlearn.estimators.checks import checked_design, input_names, whole
 from atomlearn.estimators.generation import problem_of, take
@@ -24,9 +31,7 @@ from atomlearn.estimators.parameters import keeps_blas_single
 from atomlearn.estimators.selects_columns import SelectsColumns
 from atomlearn.estimators.targets import Checked
 from atomlearn.estimators.units import units_of
-from atomlearn.norms import KSupport
-from atomlearn.paths import Settings
-from atomlearn.problem import Problem
+from atomlearn.maps.feature_map import map_of
 from atomlearn.subsets import SubsetRecord, SubsetResult
 from atomlearn.subsets.hunt import GAP
 from atomlearn.subsets.solve import MOST_SETS, best_subset, checked_ridge, usual_ridge, wanted_of

@@ -11,13 +11,22 @@ from sklearn.utils import check_array
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.validation import _num_samples, column_or_1d
 
-from atomlearn.core.data.wrappers import Counted
-from atomlearn.core.interfaces import TINY, Array, Design, Loss
-from atomlearn.core.interfaces.numbers import all_text, check_offset, normalized, unmasked
-from atomlearn.core.interfaces.targets import finite
-from atomlearn.core.losses.probabilities import for_classes
-from atomlearn.core.norms.registry import as_norm
-from atomlearn.designs import as_design, is_opened
+from atomlearn.core import (
+    TINY,
+    Array,
+    Counted,
+    Design,
+    Loss,
+    all_text,
+    as_design,
+    as_norm,
+    check_offset,
+    finite,
+    for_classes,
+    is_opened,
+    normalized,
+    unmasked,
+)
 from atomlearn.estimators.units import Units
 
 

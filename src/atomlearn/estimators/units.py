@@ -8,9 +8,9 @@ from typing import Any, cast
 
 import numpy as np
 
-from atomlearn.core.data.standardized import scales_of_inputs
-from atomlearn.core.interfaces import Array, Columns, Design
-from atomlearn.designs import Polynomial, Standardized, map_of
+from atomlearn.core import Array, Columns, Design, Standardized, scales_of_inputs
+from atomlearn.maps.feature_map import map_of
+from atomlearn.maps.pairs.polynomial import Polynomial
 
 #: So many products of two columns are scaled one by one (their moments take 32 MB each); beyond
 #: it their factors are.

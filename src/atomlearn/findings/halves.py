@@ -15,16 +15,22 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import lasso_path
 
-from atomlearn.core.interfaces import Array, Mask, Rows
-from atomlearn.core.norms.groups import l1_weights
-from atomlearn.core.paths.folds import training_part
-from atomlearn.core.paths.pool import Pool
-from atomlearn.core.solvers.schedule import drive
+from atomlearn.core import (
+    Array,
+    Mask,
+    NumberOfFeatures,
+    Pool,
+    Problem,
+    Result,
+    Rows,
+    Settings,
+    drive,
+    l1_weights,
+    largest_useful_level,
+    training_part,
+)
 from atomlearn.estimators.classifier import AtomicClassifier
 from atomlearn.estimators.regressor import AtomicRegressor
-from atomlearn.paths import NumberOfFeatures, Settings, largest_useful_level
-from atomlearn.problem import Problem
-from atomlearn.result import Result
 
 #: Columns up to which coordinate descent on a half is faster than paths that share readings: 2 to 6
 #: times at 1,000 and 3,000 columns; at 20,000 it takes four times as long.

@@ -22,14 +22,21 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from atomlearn.core.data.parts import dense_part
-from atomlearn.core.interfaces import TINY, Array, Columns, Design, Rows, WarmStart
-from atomlearn.core.interfaces.scores import ArrayScores
-from atomlearn.core.losses import pieces
-from atomlearn.designs import as_design
+from atomlearn.core import (
+    TINY,
+    Array,
+    ArrayScores,
+    Columns,
+    Design,
+    Problem,
+    Rows,
+    Settings,
+    WarmStart,
+    as_design,
+    dense_part,
+    pieces,
+)
 from atomlearn.findings.nodewise import GAP
-from atomlearn.paths import Settings
-from atomlearn.problem import Problem
 
 #: Columns, weights and intercept of a model.
 Point = tuple[Columns, Array, float]

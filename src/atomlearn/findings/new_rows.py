@@ -9,10 +9,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import clone, is_classifier
 
-from atomlearn.core.data.convert import as_compressed, readable
-from atomlearn.core.interfaces import Array, Rows
-from atomlearn.core.interfaces.scores import ArrayScores
-from atomlearn.designs import as_design, part_of
+from atomlearn.core import (
+    Array,
+    ArrayScores,
+    Problem,
+    Rows,
+    as_compressed,
+    as_design,
+    part_of,
+    readable,
+)
 from atomlearn.estimators.base import AtomicModel
 from atomlearn.estimators.checks import checked_design, input_names
 from atomlearn.estimators.classifier import AtomicClassifier
@@ -22,7 +28,6 @@ from atomlearn.estimators.search import CrossValidatedModel
 from atomlearn.findings.given import of_single_rows
 from atomlearn.findings.kept import Kept, Point, gap_of, linear_at, rows_that_stand
 from atomlearn.findings.trials import LOOSE_GAP
-from atomlearn.problem import Problem
 from atomlearn.storage.formats.format import stacked
 
 #: Folds whose rows are left out, and the most rows that are compared.

@@ -5,9 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from atomlearn.core.interfaces import Array
-from atomlearn.core.masters.tuning import TUNING
-from atomlearn.core.problem.problem import Problem
+from atomlearn.core import TUNING, Array, Problem
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from atomlearn.core.interfaces import Array
+from atomlearn.core import Array
 from atomlearn.estimators.subsets import SubsetModel
 from atomlearn.findings.twins import Twins
 from atomlearn.reports.drawing import Display, percent

@@ -14,10 +14,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import is_classifier
 
-from atomlearn.core.data.coefficients import nonzero_coefficients
-from atomlearn.core.data.standardized import Standardized, moments_of
-from atomlearn.core.interfaces import EPS, Array
-from atomlearn.core.problem.result import Record
+from atomlearn.core import EPS, Array, Record, Standardized, moments_of, nonzero_coefficients
 from atomlearn.estimators.search import CrossValidatedModel
 from atomlearn.reports.drawing import (
     MOST_BESIDE,
@@ -86,7 +83,7 @@ class PathDisplay(Display):
         None where there is none, as of several outputs. y : codes of classes, or what the loss
         takes; options : what ``path`` takes more.
         """
-        from atomlearn.paths import path
+        from atomlearn.core import path
 
         model = view.model
         alpha = level_of(view.model)

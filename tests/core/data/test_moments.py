@@ -9,17 +9,17 @@ import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 from numpy.typing import NDArray
 
-from atomlearn import AtomicRegressor, norms, solve
+from atomlearn import norms, solve
 from atomlearn.core.data import moments
 from atomlearn.designs import DenseDesign, SparseDesign, from_moments
-from atomlearn.norms import TraceNorm
+from atomlearn.interfaces import Norm
 from atomlearn.testing.cases import each
 
 Array = NDArray[np.float64]
 
 NORMS = [
     norms.KSupport(3),
-    norms.LatentGroups([[0, 1, 2], [2, 3, 4], [5, 6]]),
+    norms.Groups([[0, 1, 2], [3, 4], [5, 6]]),
     norms.Nonnegative(norms.L1()),
 ]
 
@@ -35,7 +35,11 @@ def data(seed: int = 0, n: int = 60, p: int = 10) -> tuple[Array, Array]:
     list(zip(NORMS, ["squared", "penalized", "constrained"], strict=True)),
     ids=repr,
 )
-def test_every_norm_and_form_has_the_solution_of_the_rows(norm: norms.Norm, form: str) -> None:
+def test_every_norm_and_form_has_the_solution_of_the_rows(norm: Norm, form: str) -> None:
+    assert_moments_have_the_solution_of_the_rows(norm, form)
+
+
+def assert_moments_have_the_solution_of_the_rows(norm: Norm, form: str) -> None:
     X, y = data()
     R, t = from_moments(X.T @ X, X.T @ y)
     amount = {"radius": 1.0} if form == "constrained" else {"level": 4.0}
@@ -94,13 +98,6 @@ def test_blocks_are_the_whole_of_them() -> None:
     assert_allclose(again.coef, found[0].coef[order], atol=1e-5)
 
 
-def test_estimators_take_it() -> None:
-    X, y = data(3)
-    R, t = from_moments(X.T @ X, X.T @ y)
-    fitted = AtomicRegressor(alpha=2.0 / t.size, fit_intercept=False, tol=1e-9).fit(R, t)
-    assert_allclose(fitted.coef_, solve(X, y, level=2.0, gap=1e-9).coef, atol=1e-5)
-
-
 def test_zeros_are_a_quadratic_too() -> None:
     R, t = from_moments(np.zeros((3, 3)), np.zeros(3))
     assert_array_equal(solve(R, t, level=1.0).coef, np.zeros(3))
@@ -122,18 +119,6 @@ BAD = [
 def test_what_is_no_quadratic_is_refused(gram: object, correlation: Array, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         from_moments(gram, correlation)
-
-
-def test_the_matrix_norms_take_it_as_columns() -> None:
-    """Columns that are entries of a matrix go on being so: R as a design of matrices."""
-    from atomlearn.designs import as_matrix_design
-
-    X, y = data(4, p=12)
-    R, t = from_moments(X.T @ X, X.T @ y)
-    settings = {"norm": TraceNorm(), "level": 6.0, "gap": 1e-8}
-    rows = solve(as_matrix_design(DenseDesign(X), (3, 4)), y, **settings)
-    moments = solve(as_matrix_design(R, (3, 4)), t, **settings)
-    assert_allclose(moments.coef, rows.coef, atol=1e-4)
 
 
 def test_rounding_of_symmetry_is_relative_to_the_largest_entry() -> None:

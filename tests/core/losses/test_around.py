@@ -10,44 +10,35 @@ from numpy.testing import assert_allclose
 
 from atomlearn.core.interfaces import Array, Loss
 from atomlearn.losses import (
-    Cox,
     Multinomial,
     Offset,
     Quantile,
     as_loss,
     loss_names,
-    survival_target,
 )
 from atomlearn.testing.loss_oracles import targets_of
 
 N, Q = 24, 3
-OTHERS: list[Loss] = [
-    Cox(),
-    Multinomial(Q),
-    Quantile(0.3).smoothed(0.2),
-]
+OTHERS: list[Loss] = [Multinomial(Q), Quantile(0.3).smoothed(0.2)]
 NAMED = [as_loss(name) for name in (*loss_names("regression"), *loss_names("classification"))]
-LOSSES = pytest.mark.parametrize("loss", [*NAMED, *OTHERS], ids=lambda loss: type(loss).__name__)
+Case = tuple[Loss, Any, Array, Array, Array]
 
 
-def sample(loss: Loss) -> tuple[Any, Array, Array, Array]:
-    """Return targets, predictions, weights (some of them zero) and offsets."""
-    rng = np.random.default_rng(0)
+@pytest.fixture(params=[*NAMED, *OTHERS], ids=lambda loss: type(loss).__name__)
+def case(request: pytest.FixtureRequest) -> Case:
+    """Return a loss, targets, predictions, weights (some of them zero) and offsets."""
+    loss, rng = request.param, np.random.default_rng(0)
     z, o = rng.normal(size=(2, N))
     rows = rng.uniform(0.5, 2.0, size=N // Q) * (np.arange(N // Q) != 1)
-    if loss.task == "survival":
-        time = rng.integers(1, 9, N).astype(float)
-        y: Any = survival_target(rng.random(N) < 0.7, time, time - rng.integers(1, 6, N))
-    elif loss.name == "multinomial":
+    if loss.name == "multinomial":
         y = np.eye(Q)[np.arange(N // Q) % Q].ravel()
     else:
         y = targets_of(loss, rng.normal(size=N))
-    return y, z, np.repeat(rows, Q), o
+    return loss, y, z, np.repeat(rows, Q), o
 
 
-@LOSSES
-def test_an_offset_moves_the_predictions(loss: Loss) -> None:
-    y, z, s, o = sample(loss)
+def test_an_offset_moves_the_predictions(case: Case) -> None:
+    loss, y, z, s, o = case
     whole, other = z + o, Offset(loss, o)
     assert other.value(y, z, s) == loss.value(y, whole, s)
     u = loss.gradient(y, whole, s)
@@ -60,9 +51,8 @@ def test_an_offset_moves_the_predictions(loss: Loss) -> None:
     assert_allclose(np.asarray(K @ np.asarray(K.T @ z)), of_inner @ (of_inner.T @ z), atol=1e-14)
 
 
-@LOSSES
-def test_an_offset_is_a_linear_term_of_the_conjugate(loss: Loss) -> None:
-    y, z, s, o = sample(loss)
+def test_an_offset_is_a_linear_term_of_the_conjugate(case: Case) -> None:
+    loss, y, z, s, o = case
     whole, other = z + o, Offset(loss, o)
     u = loss.gradient(y, whole, s)
     assert_allclose(other.conjugate(y, u, s), loss.conjugate(y, u, s) - u @ o)
@@ -73,9 +63,8 @@ def test_an_offset_is_a_linear_term_of_the_conjugate(loss: Loss) -> None:
     assert lost <= other.slack(y, z, u, s) - of_inner <= 30.0 * lost
 
 
-@LOSSES
-def test_an_offset_is_taken_off_what_is_told_of_predictions(loss: Loss) -> None:
-    y, z, s, o = sample(loss)
+def test_an_offset_is_taken_off_what_is_told_of_predictions(case: Case) -> None:
+    loss, y, z, s, o = case
     whole, other = z + o, Offset(loss, o)
     assert other.best_shift(y, z, s, 0.3) == loss.best_shift(y, whole, s, 0.3)
     Q_, _ = np.linalg.qr(o[:, None])
@@ -85,9 +74,8 @@ def test_an_offset_is_taken_off_what_is_told_of_predictions(loss: Loss) -> None:
         assert_allclose(known[0], of_inner[0])
 
 
-@LOSSES
-def test_an_offset_goes_with_its_samples(loss: Loss) -> None:
-    y, z, s, o = sample(loss)
+def test_an_offset_goes_with_its_samples(case: Case) -> None:
+    loss, y, z, s, o = case
     other, whole = Offset(loss, o), z + o
     rows = np.arange(9, 18)
     part = other.part(rows)
@@ -98,10 +86,9 @@ def test_an_offset_goes_with_its_samples(loss: Loss) -> None:
         assert smooth.value(y, z, s) == of_inner.value(y, whole, s)
 
 
-@LOSSES
-def test_scores_are_of_whole_predictions(loss: Loss) -> None:
+def test_scores_are_of_whole_predictions(case: Case) -> None:
     """What predictions mean, with all that is added to them, the loss inside says."""
-    y, z, s, o = sample(loss)
+    loss, y, z, s, o = case
     other = Offset(loss, o)
     assert other.bare is loss.bare
     assert (other.name, other.task) == (loss.name, loss.task)

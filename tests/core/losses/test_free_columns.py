@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,7 +14,6 @@ from scipy.optimize import minimize
 from atomlearn import losses
 from atomlearn.core.interfaces import Array, Loss
 from atomlearn.losses import (
-    Cox,
     FreeColumns,
     Huber,
     Logistic,
@@ -20,7 +21,6 @@ from atomlearn.losses import (
     Offset,
     Poisson,
     Squared,
-    survival_target,
 )
 from atomlearn.testing.loss_oracles import targets_of
 from atomlearn.testing.tolerances import SAME_FLOAT64
@@ -33,30 +33,32 @@ INNER: dict[str, Loss] = {
     "poisson": Poisson(),
     "huber": Huber(1.0),
     "offset": Offset(Poisson(), np.linspace(-1.0, 1.0, N)),
-    "cox": Cox(),
     "multinomial": Multinomial(Q),
 }
-LOSSES = pytest.mark.parametrize("name", INNER)
+#: Makes the loss with two free columns, targets, predictions and weights for a seed.
+Made = Callable[..., tuple[FreeColumns, Any, Array, Array]]
 
 
-def made(name: str, seed: int = 0) -> tuple[FreeColumns, Any, Array, Array]:
+@pytest.fixture(params=INNER)
+def made(request: pytest.FixtureRequest) -> Made:
+    return partial(drawn, request.param)
+
+
+def drawn(name: str, seed: int = 0) -> tuple[FreeColumns, Any, Array, Array]:
     """Return the loss with two free columns, targets, predictions and weights."""
     rng = np.random.default_rng(seed)
     inner = INNER[name]
     Z, z = rng.normal(size=(N, 2)), rng.normal(size=N)
     s = np.repeat(rng.uniform(0.5, 2.0, size=N // Q), Q)
-    if name == "cox":
-        y: Any = survival_target(rng.random(N) < 0.7, rng.integers(1, 9, N).astype(float))
-    elif name == "multinomial":
+    if name == "multinomial":
         y = np.eye(Q)[np.arange(N // Q) % Q].ravel()
     else:
         y = targets_of(inner.bare, rng.normal(size=N))
-    return FreeColumns(inner, Z, inner.task != "survival" and inner.coupled == 1), y, z, s
+    return FreeColumns(inner, Z, inner.coupled == 1), y, z, s
 
 
-@LOSSES
-def test_the_value_is_the_least_and_the_coefficients_reach_it(name: str) -> None:
-    loss, y, z, s = made(name)
+def test_the_value_is_the_least_and_the_coefficients_reach_it(made: Made) -> None:
+    loss, y, z, s = made()
     columns = np.column_stack([loss.columns, np.full(N, float(loss.intercept))])
     best = minimize(lambda g: loss.inner.value(y, z + columns @ g, s), np.zeros(3)).fun
     assert_allclose(loss.value(y, z, s), best, rtol=1e-8)
@@ -71,9 +73,8 @@ def test_the_value_is_the_least_and_the_coefficients_reach_it(name: str) -> None
     assert loss.coupled == 0
 
 
-@LOSSES
-def test_dual_points_are_balanced_and_prove_the_value(name: str) -> None:
-    loss, y, z, s = made(name)
+def test_dual_points_are_balanced_and_prove_the_value(made: Made) -> None:
+    loss, y, z, s = made()
     u = loss.gradient(y, z, s)
     basis = loss.basis
     assert np.abs(basis.T @ u).max() <= 1e-14 * np.linalg.norm(u)
@@ -91,9 +92,8 @@ def test_dual_points_are_balanced_and_prove_the_value(name: str) -> None:
         assert loss.conjugate_along(y, z, u + 1e-6 * along, s, 0.6) == np.inf
 
 
-@LOSSES
-def test_what_rounding_leaves_of_the_balance_is_told(name: str) -> None:
-    loss, y, z, s = made(name)
+def test_what_rounding_leaves_of_the_balance_is_told(made: Made) -> None:
+    loss, y, z, s = made()
     u = loss.gradient(y, z, s) + 1e-3 * loss.basis[:, -1]
     c = loss.basis.T @ (loss.whole(y, z, s) - z)
     for dual in (u, 1e13 * (u - loss.basis @ (loss.basis.T @ u))):
@@ -104,14 +104,13 @@ def test_what_rounding_leaves_of_the_balance_is_told(name: str) -> None:
         assert_allclose(loss.slack(y, z, dual, s), bound, rtol=0.05)
 
 
-@LOSSES
-def test_nothing_that_was_asked_before_changes_an_answer(name: str) -> None:
-    used, y, z, s = made(name)
+def test_nothing_that_was_asked_before_changes_an_answer(made: Made) -> None:
+    used, y, z, s = made()
     others: list[tuple[Any, Array, Array]] = [(y, z, s), (y, z, 2.0 * s[::-1].copy()), (y, -z, s)]
     others.append((y.copy(), z, s))
-    others.append((made(name, 1)[1], z, s))
+    others.append((made(1)[1], z, s))
     for case in (*others, *reversed(others)):
-        fresh = made(name)[0]
+        fresh = made()[0]
         assert_allclose(used.value(*case), fresh.value(*case), rtol=1e-11)
         atol = 1e-7 * float(np.abs(fresh.gradient(*case)).max())
         assert_allclose(used.gradient(*case), fresh.gradient(*case), atol=atol)
@@ -119,7 +118,7 @@ def test_nothing_that_was_asked_before_changes_an_answer(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["squared", "logistic", "offset", "multinomial"])
 def test_some_of_the_samples_have_coefficients_of_their_own(name: str) -> None:
-    loss, y, z, s = made(name)
+    loss, y, z, s = drawn(name)
     for rows in (slice(6, 18), slice(0, N, 2), np.arange(3, 15)):
         if name == "multinomial" and isinstance(rows, slice) and rows.step:
             continue
@@ -164,7 +163,7 @@ def test_intercepts_of_tasks_are_the_columns_of_ones_that_they_stand_for() -> No
 
 
 def test_columns_that_depend_on_each_other_or_on_the_intercept_are_left_out() -> None:
-    _, y, z, s = made("squared")
+    _, y, z, s = drawn("squared")
     Z = np.random.default_rng(4).normal(size=(N, 2))
     more = np.column_stack([Z, Z.sum(axis=1), np.ones(N), np.zeros(N)])
     one = FreeColumns(Squared(), Z, True)
@@ -178,10 +177,9 @@ def test_columns_that_depend_on_each_other_or_on_the_intercept_are_left_out() ->
     )
 
 
-@pytest.mark.parametrize("name", [name for name in INNER if INNER[name].coupled])
-def test_what_newton_leaves_is_taken_off_by_factors(name: str) -> None:
+def test_what_newton_leaves_is_taken_off_by_factors(made: Made) -> None:
     """Entries of a dual point only shrink or grow alike: it stays in the domain."""
-    loss, y, z, s = made(name)
+    loss, y, z, s = made()
     u = loss.inner.gradient(y, loss.whole(y, z, s) + 1e-4 * np.sin(np.arange(N)), s)
     assert np.abs(loss.basis.T @ u).max() > 1e-9 * np.linalg.norm(u)
     balanced = loss._balanced(u)

@@ -11,7 +11,8 @@ from numpy.testing import assert_allclose
 from scipy.optimize import minimize
 
 from atomlearn import norms, solve
-from atomlearn.losses import Cox, Huber, Quantile, as_loss, survival_target
+from atomlearn.interfaces import Loss, Norm
+from atomlearn.losses import Huber, Quantile, as_loss
 from atomlearn.testing.gauges import gauge_model
 from atomlearn.testing.loss_oracles import targets_of
 from tests.oracles.covering import in_turn
@@ -24,7 +25,6 @@ ALL_NORMS = {
     "groups": norms.Groups(GROUPS),
     "ksupport": norms.KSupport(3),
     "ksupport of groups": norms.KSupport(2, GROUPS),
-    "latent": norms.LatentGroups([[0, 1, 2], [2, 3, 4], [5, 6, 7]]),
 }
 
 
@@ -54,16 +54,16 @@ def test_huber_is_its_quadratic_program(delta: float, intercept: bool) -> None:
     assert_allclose(fit.coef, c.value - d.value, atol=1e-4)
 
 
-@pytest.mark.parametrize("name", [*NAMES, "cox"])
+@pytest.mark.parametrize("name", NAMES)
 def test_bounds_are_those_of_scipy(name: str) -> None:
-    """Of every smooth loss, both sides of l1 with bounds by L-BFGS-B over w+ and w-."""
     X, z = table(2)
-    rng = np.random.default_rng(3)
-    loss: Any = Cox() if name == "cox" else as_loss(name)
-    if name == "cox":
-        y: Any = survival_target(rng.random(50) < 0.7, rng.exponential(np.exp(-z)))
-    else:
-        y = loss.check_target(targets_of(loss, z + 0.5 * rng.standard_normal(50)))
+    loss = as_loss(name)
+    y = targets_of(loss, z + 0.5 * np.random.default_rng(3).standard_normal(50))
+    assert_bounds_are_those_of_scipy(X, loss.check_target(y), loss)
+
+
+def assert_bounds_are_those_of_scipy(X: Any, y: Any, loss: Loss) -> None:
+    """Compare l1 with bounds on both sides with L-BFGS-B over w+ and w-."""
     lower = np.array([-1.0, -0.1, 0.0, -0.2, -1.0, -0.05, 0.0, -1.0])
     upper = np.array([0.2, 0.1, 1.0, 1.0, 0.0, 0.5, 0.3, 1.0])
     weights, level, s = np.array([1.0, 2.0, 1.0, 0.5, 1.0, 1.0, 3.0, 1.0]), 1.0, np.ones(50)
@@ -92,12 +92,16 @@ def test_bounds_are_those_of_scipy(name: str) -> None:
     in_turn(ALL_NORMS, ["penalized", "squared", "constrained"], ["squared", "poisson"]),
 )
 def test_signs_of_every_norm_are_those_of_cvxpy(loss: str, norm: str, form: Any) -> None:
+    assert_signs_are_those_of_cvxpy(loss, ALL_NORMS[norm], form)
+
+
+def assert_signs_are_those_of_cvxpy(loss: str, norm: Norm, form: Any) -> None:
     cp = importlib.import_module("cvxpy")
     X, z = table(4)
     rng = np.random.default_rng(5)
     counts = rng.poisson(np.exp(z)).astype(float)
     y = counts if loss == "poisson" else z + 0.5 * rng.standard_normal(50)
-    positive = norms.Nonnegative(ALL_NORMS[norm])
+    positive = norms.Nonnegative(norm)
     amount: Any = {"radius": 0.7} if form == "constrained" else {"level": 3.0}
     fit = solve(X, y, loss=loss, norm=positive, form=form, gap=1e-8, max_iter=5000, **amount)
     w = cp.Variable(8)
@@ -118,19 +122,22 @@ def test_signs_of_every_norm_are_those_of_cvxpy(loss: str, norm: str, form: Any)
     assert fit.objective - fit.gap <= best * (1 + 2e-6)
 
 
-@pytest.mark.parametrize("norm", ["groups", "ksupport", "latent"])
-def test_quantiles_beside_free_columns_under_other_norms(norm: str) -> None:
+@pytest.mark.parametrize(("norm", "form"), [("groups", "penalized"), ("ksupport", "squared")])
+def test_quantiles_beside_free_columns_under_other_norms(norm: str, form: Any) -> None:
+    assert_quantiles_are_those_of_cvxpy(ALL_NORMS[norm], form)
+
+
+def assert_quantiles_are_those_of_cvxpy(norm: Norm, form: Any) -> None:
     cp = importlib.import_module("cvxpy")
     X, z = table(6)
     y = 2.0 + z + np.random.default_rng(7).standard_t(2, 50)
     q, level, free = 0.7, 2.0, [0, 4]
     rest = [j for j in range(8) if j not in free]
     settings: Any = {"loss": Quantile(q), "level": level, "intercept": True, "gap": 1e-6}
-    form: Any = "squared" if norm == "ksupport" else "penalized"
-    fit = solve(X, y, norm=ALL_NORMS[norm], form=form, unpenalized=free, **settings)
+    fit = solve(X, y, norm=norm, form=form, unpenalized=free, **settings)
     w, u, b = cp.Variable(8), cp.Variable(8), cp.Variable()
     residual = y - X @ w - b
-    gauge, sides = gauge_model(cp, ALL_NORMS[norm], u)
+    gauge, sides = gauge_model(cp, norm, u)
     penalty = level * gauge if form == "penalized" else 0.5 * level * cp.square(gauge)
     cost = cp.sum(cp.maximum(q * residual, (q - 1) * residual)) + penalty
     # The penalty is that of w with zeros at the free columns.
@@ -139,24 +146,6 @@ def test_quantiles_beside_free_columns_under_other_norms(norm: str) -> None:
     assert fit.converged
     assert fit.objective == pytest.approx(best, rel=1e-5)
     assert fit.objective - fit.gap <= best * (1 + 1e-6)
-
-
-def test_few_programs_are_solved_for_free_columns(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Steps begin at the last coefficients of the free columns; a program a step took minutes."""
-    module = importlib.import_module("atomlearn.core.losses.quantile")
-    asked, ask = [], module.quantile_along
-
-    def counted(*arguments: Any) -> Any:
-        asked.append(1)
-        return ask(*arguments)
-
-    monkeypatch.setattr(module, "quantile_along", counted)
-    X, z = table(6)
-    y = 2.0 + z + np.random.default_rng(7).standard_t(2, 50)
-    settings: Any = {"loss": Quantile(0.7), "level": 2.0, "intercept": True, "gap": 1e-6}
-    fit = solve(X, y, norm=ALL_NORMS["latent"], unpenalized=[0, 4], **settings)
-    assert fit.converged
-    assert len(asked) <= 200
 
 
 def test_gaps_of_losses_with_kinks_hold_with_a_ridge():

@@ -7,9 +7,9 @@ import pytest
 
 from atomlearn import designs, norms
 from atomlearn.core.data.cached_block import CachedBlock
-from atomlearn.core.masters.choose import candidates_for_free, choose_master
-from atomlearn.interfaces import Block, Master, Norm
-from atomlearn.losses import Multinomial, as_loss
+from atomlearn.core.masters.choose import choose_master
+from atomlearn.interfaces import Block, Loss, Master, Norm
+from atomlearn.losses import as_loss
 from atomlearn.problem import Problem, Regularizer
 
 
@@ -24,16 +24,10 @@ def dense(n_samples: int, size: int) -> Block:
     return CachedBlock(designs.DenseBlock(np.zeros((n_samples, size), order="F")))
 
 
-def tasks(rows: int, features: int, count: int) -> Block:
-    X = np.random.default_rng(0).normal(size=(rows, features))
-    return designs.Tasks(X, count).gather(np.arange(features * count))
-
-
 def pairs(size: int) -> Norm:
     return norms.Groups(np.arange(size) // 2)
 
 
-COUPLED = "ModelNewton WorkingSets"
 KINDS = [
     # norm, loss, block, what else differs, the master
     (norms.L1(), "squared", dense(50, 20), {}, "SequentialQP"),
@@ -48,18 +42,6 @@ KINDS = [
     (pairs(502), "logistic", dense(3000, 502), {}, "WorkingSets ScalingNewton"),
     # The kernel for groups takes so small a block whole.
     (pairs(600), "squared", dense(50, 600), {}, "ScalingNewton"),
-    (norms.L1(), "squared", tasks(30, 12, 60), {}, "SequentialQP"),
-    (norms.L1(), "squared", tasks(30, 12, 60), {"intercept": True}, "SequentialQP"),
-    (norms.L1(), "multinomial", tasks(30, 4, 3), {}, f"{COUPLED} SequentialQP"),
-    (norms.KSupport(3), "multinomial", tasks(30, 4, 3), {}, f"{COUPLED} PatternNewton"),
-    (pairs(12), "multinomial", tasks(30, 4, 3), {"tau": 1.0}, f"{COUPLED} SemismoothNewton"),
-    (
-        norms.KSupport(3),
-        "multinomial",
-        tasks(30, 201, 3),
-        {},
-        f"WorkingSets {COUPLED} PatternNewton",
-    ),
 ]
 
 
@@ -69,13 +51,16 @@ def test_each_kind_of_problem_gets_its_master(
 ) -> None:
     n_samples = block.shape[0]
     y = np.tile([1.0, 0.0 if loss == "poisson" else -1.0], n_samples)[:n_samples]
-    chosen = as_loss(loss) if loss != "multinomial" else None
-    if chosen is None:
-        chosen, y = Multinomial(3), np.tile(np.eye(3)[0], n_samples // 3)
+    assert_gets_its_master(norm, as_loss(loss), y, block, rest, expected)
+
+
+def assert_gets_its_master(
+    norm: Norm, loss: Loss, y: object, block: Block, rest: dict[str, object], expected: str
+) -> None:
     problem = Problem.build(
         block,
         y,
-        chosen,
+        loss,
         Regularizer(norm, str(rest.get("form", "penalized")), 1.0),  # type: ignore[arg-type]
         tau=float(rest.get("tau", 0.0)),  # type: ignore[arg-type]
         fit_intercept=bool(rest.get("intercept", False)),
@@ -94,14 +79,3 @@ def test_the_chosen_master_solves_the_problem(norm: Norm, loss: str) -> None:
     problem = Problem.build(block, y, as_loss(loss), Regularizer(norm, "penalized", 2.0))
     refit = choose_master(problem).solve(problem, np.zeros(20), 0.0, 1e-8)
     assert refit.gap <= 1e-8
-
-
-def test_a_factor_on_l1_lists_no_columns() -> None:
-    """2^28 columns may be listed, but nobody has to: a factor made groups of them, one each."""
-    design = designs.Polynomial(np.zeros((3, 20_000)))
-    assert design.listable
-    for norm in (norms.L1(), norms.Scaled(norms.L1(), 2.0)):
-        problem = Problem.build(
-            design, np.ones(3), as_loss("squared"), Regularizer(norm, "penalized", 1.0)
-        )
-        assert candidates_for_free(problem) == 0

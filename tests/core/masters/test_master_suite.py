@@ -5,8 +5,17 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import pytest
 
-from atomlearn.masters import AcceleratedGradient, ScalingNewton, SemismoothNewton, WorkingSets
+from atomlearn.core.masters import sequential_qp
+from atomlearn.core.masters.tuning import TUNING
+from atomlearn.masters import (
+    AcceleratedGradient,
+    ModelNewton,
+    ScalingNewton,
+    SemismoothNewton,
+    WorkingSets,
+)
 from atomlearn.norms import L1, Groups
 from atomlearn.testing.masters import MasterChecks
 from atomlearn.testing.problems import Case, as_block
@@ -45,3 +54,17 @@ def test_rounds_work_on_parts_of_the_block():
     assert max(sizes) < 300
     assert refit.gap <= 1e-9
     np.testing.assert_allclose(refit.weights, whole.weights, atol=1e-5)
+
+
+class TestModelNewton(MasterChecks):
+    master = ModelNewton()
+
+
+class TestLargeBlocks(MasterChecks):
+    """Blocks that count as large, as here all do, are re-fitted by their Gram matrix."""
+
+    master = ModelNewton()
+
+    @pytest.fixture(autouse=True)
+    def _all_are_large(self, monkeypatch):
+        monkeypatch.setattr(sequential_qp, "TUNING", replace(TUNING, column_entries=0))

@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from atomlearn import losses, norms, solve
+from atomlearn import losses, norms
 from atomlearn.core.data import cached_block
 from atomlearn.core.data.cached_block import CachedBlock, without
 from atomlearn.core.masters.master import finished
 from atomlearn.core.masters.model_newton import _factor
 from atomlearn.core.masters.sequential_qp import Prices, model_terms, prices_of
-from atomlearn.designs import DenseBlock, Site, Sites, SparseBlock
+from atomlearn.designs import DenseBlock, SparseBlock
 from atomlearn.interfaces import Deadline, Master, Norm, Refit
 from atomlearn.problem import Problem, Regularizer
 
@@ -90,19 +90,6 @@ def test_factors_are_damped_until_there_is_one() -> None:
     assert _factor(np.array([[1.0, 0.0], [0.0, -1.0 + 1e-3]]), way, 1.0) is None
     for nothing in (np.zeros((2, 2)), np.full((2, 2), np.nan), -np.eye(2)):
         assert _factor(nothing, way, 1.0) is None
-
-
-def test_steps_where_the_loss_has_no_curvature() -> None:
-    """More columns than rows where Huber's loss bends: its Hessian alone says nothing of them."""
-    rng = np.random.default_rng(0)
-    X = rng.standard_normal((60, 50))
-    y = 3.0 * rng.standard_normal(60)
-    of: dict[str, Any] = {"loss": "huber", "norm": norms.KSupport(3), "level": 2.0, "gap": 1e-10}
-    expected = solve(X, y, **of)
-    found = solve(Sites([Site(X, y, least_rows=1)]), None, **of)
-    assert found.converged
-    assert found.objective == pytest.approx(expected.objective, rel=1e-9)
-    assert found.sent[0] < 100
 
 
 def test_what_free_columns_explain_is_projected_out_to_the_last_digit() -> None:

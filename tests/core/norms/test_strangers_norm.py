@@ -6,11 +6,10 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from atomlearn import AtomicRegressor, solve
-from atomlearn.cli import main
+from atomlearn import solve
 from atomlearn.designs import ArrayScores
 from atomlearn.interfaces import Norm
-from atomlearn.norms import NAMES, OWL, ElasticNetNorm, Groups, KSupport, LInf
+from atomlearn.norms import OWL, ElasticNetNorm, Groups, KSupport, LInf
 
 P = 8
 LABELS = np.array([0, 0, 0, 1, 1, 2, 2, 2])
@@ -97,20 +96,6 @@ def test_the_default_solver_proves_the_optimum(name, form):
     assert mine.converged
     assert mine.relative_gap <= 1e-6
     assert abs(mine.objective - theirs.objective) <= 2e-6 * theirs.objective
-
-
-def test_by_name_from_the_estimators_and_the_command_line(monkeypatch, tmp_path):
-    monkeypatch.setitem(NAMES, "weightedl1", (WeightedL1, ()))
-    X, y = data()
-    model = AtomicRegressor("weighted_l1", alpha=0.1).fit(X, y)
-    known = AtomicRegressor(PAIRS["weighted l1"][1], alpha=0.1).fit(X, y)
-    assert_allclose(model.coef_, known.coef_, atol=1e-4)
-    header = ",".join([*(f"x{j}" for j in range(P)), "y"])
-    data_file, out = tmp_path / "data.csv", tmp_path / "out"
-    np.savetxt(data_file, np.column_stack([X, y]), delimiter=",", header=header, comments="")
-    command = ["select", data_file, "--target", "y", "--norm", "weightedl1", "--alpha", "0.1"]
-    assert main([str(word) for word in [*command, "--out", out, "--quiet"]]) == 0
-    assert (out / "model.json").exists()
 
 
 def test_a_polar_of_another_norm_is_refused():

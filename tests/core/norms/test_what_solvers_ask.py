@@ -16,7 +16,6 @@ from atomlearn.norms import (
     L2,
     Groups,
     KSupport,
-    LatentGroups,
     Nonnegative,
     Scaled,
     as_norm,
@@ -149,15 +148,6 @@ def test_ratings_by_hand() -> None:
     assert Groups(ones, [5.0, 1.0, 1.0]).rated(z, 1.0).tolist() == [3, 4, 5, 2, 6, 0, 1]
     told = [norm.asks_large for norm in (L1(), L1(PRICES), KSupport(2), KSupport(2, ones), L2())]
     assert told == [True, False, True, False, False]
-
-
-def test_factors_reach_every_bound() -> None:
-    overlapping = LatentGroups([[0, 1, 2], [2, 3], [4, 5, 6]])
-    for wrapped, expected in ((Scaled(overlapping, 2.0), 2.0), (Nonnegative(overlapping), 1.0)):
-        lift, plain = wrapped.lift(N), overlapping.lift(N)
-        u = np.abs(np.arange(lift.expansion.shape[1])) + 1.0
-        assert lift.norm.value(u) == expected * plain.norm.value(u)
-        assert (lift.norm.value(-u) == math.inf) == isinstance(wrapped, Nonnegative)
 
 
 @pytest.mark.parametrize(("given", "said"), [(3, "got int$"), (L1, r"write L1\(\.\.\.\)")])

@@ -356,5 +356,7 @@ def test_a_rule_is_asked_at_every_level() -> None:
     rng = np.random.default_rng(0)
     X = rng.standard_normal((40, 60))
     y = X[:, :5].sum(axis=1) + rng.standard_normal(40)
-    found = paths.path(X, y, n_levels=5, solver=solvers.FISTA(), stop=Iterations(2), gap=1e-12)
+    found = paths.path(
+        X, y, n_levels=5, solver=solvers.AtomGeneration(), stop=Iterations(2), gap=1e-12
+    )
     assert {len(each.history) for each in found.results[1:]} == {3}  # the start, and two steps

@@ -6,24 +6,12 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from atomlearn import AtomicRegressorCV, losses, norms
+from atomlearn import losses, norms
 from atomlearn.core.paths import pool as pools
 from atomlearn.core.paths.pool import Pool
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.regularizer import Regularizer
 from atomlearn.designs import as_design
-
-
-def test_folds_share_a_small_pool(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where early columns may take all of it, levels go alone: 59 readings, not 9."""
-    monkeypatch.setattr(Pool, "MOST_ENTRIES", 500 * 2000)
-    rng = np.random.default_rng(0)
-    X = np.asfortranarray(rng.standard_normal((500, 12_000)))
-    y = X[:, :60] @ rng.choice([-1.0, 1.0], 60)
-    y += 1.5 * y.std() * rng.standard_normal(500)
-    model = AtomicRegressorCV(n_alphas=50, alpha_ratio=0.3, cv=5).fit(X, y)
-    assert model.n_passes_ <= 12
-    assert model.cv_results_["max_relative_gap"].max() <= 1e-6
 
 
 def test_all_of_sparse_data_has_room(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,7 @@ from scipy import sparse
 from sklearn.model_selection import KFold
 from threadpoolctl import ThreadpoolController
 
-from atomlearn import AtomicClassifierCV, AtomicRegressorCV, norms, paths, solve
+from atomlearn import norms, paths, solve
 from atomlearn.core.interfaces.loss import mean_loss
 from atomlearn.designs import Counted, as_design
 from atomlearn.interfaces import Deadline
@@ -152,18 +152,6 @@ def test_candidates_of_k_share_them_too() -> None:
     assert found.relative_gaps.max() <= 1e-6
 
 
-def test_estimators_count_all_their_readings() -> None:
-    X, y = data("squared")
-    model = AtomicRegressorCV(n_alphas=20, cv=5).fit(X, y)
-    assert 3 <= model.n_passes_ <= 20
-    assert model.gap_ <= 1e-6 * model.objective_
-    X, y = data("logistic")
-    many = np.digitize(X[:, 0], [-0.5, 0.5])
-    classes = AtomicClassifierCV(n_alphas=10, cv=3).fit(X, many)
-    assert classes.n_passes_ <= 40
-    assert classes.coef_.shape == (3, 4000)
-
-
 def test_time_limits_give_what_there_is() -> None:
     X, y = data("squared")
     task = Problem.build(
@@ -231,20 +219,6 @@ def test_free_columns_share_them_too(loss: str, norm: Any) -> None:
         assert result.objective == pytest.approx(alone.objective, rel=3 * GAP)
         np.testing.assert_allclose(result.coef[[7, 3000]], alone.coef[[7, 3000]], atol=1e-4)
         assert result.intercept == pytest.approx(alone.intercept, abs=1e-3)
-
-
-def test_survival_shares_them_too() -> None:
-    X, _ = data("squared")
-    rng = np.random.default_rng(2)
-    y = np.array(
-        list(zip(rng.random(60) < 0.7, rng.exponential(np.exp(-X[:, 0])), strict=True)),
-        dtype=[("event", bool), ("time", float)],
-    )
-    found = paths.path(X, y, loss="cox", n_levels=8, ratio=0.2, gap=GAP)
-    assert found.converged
-    assert found.passes <= 5
-    alone = solve(X, y, loss="cox", level=found.levels[5], gap=GAP)
-    assert found.results[5].objective == pytest.approx(alone.objective, rel=3 * GAP)
 
 
 def test_side_by_side_is_the_same_as_one_after_the_other() -> None:

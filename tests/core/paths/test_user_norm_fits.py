@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose
 from numpy.typing import NDArray
 
-from atomlearn import AtomicClassifier, AtomicRegressor, AtomicRegressorCV, solve
+from atomlearn import solve
 from atomlearn.norms import L1, ElasticNetNorm, Groups, KSupport, UserNorm
 from atomlearn.paths import path
 from atomlearn.solvers import AtomGeneration, ColumnGeneration, default_solver
@@ -24,11 +24,15 @@ def largest(z: Array) -> tuple[Array, Array]:
     return np.array([j]), np.array([np.sign(z[j])])
 
 
-@pytest.fixture
-def data() -> tuple[Array, Array]:
+def drawn() -> tuple[Array, Array]:
     rng = np.random.default_rng(0)
     X = rng.standard_normal((50, 12))
     return X, X @ np.where(np.arange(12) < 6, 0.5, -0.5) + 0.3 * rng.standard_normal(50) + 1.0
+
+
+@pytest.fixture
+def data() -> tuple[Array, Array]:
+    return drawn()
 
 
 def test_the_default_solver_depends_on_what_the_norm_can_do() -> None:
@@ -69,33 +73,6 @@ def test_path(data: tuple[Array, Array], form: str) -> None:
         intercept=True,  # type: ignore[arg-type]
     )
     assert backwards.converged
-
-
-def test_estimators(data: tuple[Array, Array]) -> None:
-    X, y = data
-    mine = AtomicRegressor(norm=UserNorm(largest), alpha=0.1).fit(X, y)
-    known = AtomicRegressor(norm="l1", alpha=0.1).fit(X, y)
-    assert_allclose(mine.coef_, known.coef_, atol=1e-3)
-    again = AtomicRegressor(norm=UserNorm(largest), alpha=0.1, warm_start=True).fit(X, y).fit(X, y)
-    assert again.n_iter_ <= 2
-    labels = np.digitize(y, [0.5, 1.5])
-    classes = AtomicClassifier(norm=UserNorm(signs), alpha=0.05).fit(X, labels)
-    assert classes.coef_.shape == (3, 12)
-    for result in classes.results_:
-        assert result.converged
-    cv = AtomicRegressorCV(norms=[UserNorm(signs), "l1"], cv=3).fit(X, y)
-    # The coefficients have one magnitude, which is what the ball of l_infinity is for.
-    assert cv.norm_ == UserNorm(signs)
-    assert_allclose(np.abs(cv.coef_), np.abs(cv.coef_).max(), rtol=0.5)
-
-
-@pytest.mark.parametrize("solver", ["atom_generation", "frank_wolfe", "column_generation"])
-def test_solvers_by_name(data: tuple[Array, Array], solver: str) -> None:
-    X, y = data
-    tol = 1e-3 if solver == "frank_wolfe" else 1e-6
-    model = AtomicRegressor(norm="l1", alpha=0.1, solver=solver, tol=tol, max_iter=5000).fit(X, y)
-    assert model.status_.is_converged
-    assert_allclose(model.objective_, AtomicRegressor(alpha=0.1).fit(X, y).objective_, rtol=2 * tol)
 
 
 def test_column_generation_says_what_to_use(data: tuple[Array, Array]) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import warnings
 
 import numpy as np
 import pytest
@@ -11,8 +10,6 @@ from numpy.testing import assert_allclose
 from sklearn.linear_model import PoissonRegressor
 
 from atomlearn import (
-    AtomicClassifierCV,
-    FeatureGenerator,
     designs,
     losses,
     norms,
@@ -23,10 +20,9 @@ from atomlearn import (
 )
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.regularizer import Regularizer
+from atomlearn.core.solvers.stopping import Passes
 from atomlearn.designs import as_design
 from atomlearn.losses import FreeColumns, Huber, as_loss
-from atomlearn.result import Status
-from atomlearn.solvers.stopping import Passes
 from atomlearn.testing.gauges import gauge_model
 from atomlearn.testing.loss_oracles import oracle_of, targets_of
 
@@ -213,10 +209,7 @@ def test_other_losses_have_them_too(loss):
         assert -1e-5 * (1 + best) <= found - best <= result.gap + 1e-6 * (1 + best)
 
 
-MATRIX = {"trace": norms.TraceNorm(), "rows": norms.RowGroups()}
 ANY_NORM = {
-    "latent": norms.LatentGroups([[0, 1, 2, 3], [3, 4, 5], list(range(5, 15))]),
-    "union": norms.Union([norms.L1(), norms.Groups([list(range(5)), list(range(5, 15))])]),
     "nonnegative": norms.Nonnegative(norms.KSupport(3)),
     "owl": norms.OWL(np.linspace(2.0, 1.0, 15)),
     "elastic net": norms.ElasticNetNorm(2.5),
@@ -225,34 +218,29 @@ ANY_NORM = {
 
 @pytest.mark.parametrize("name", ANY_NORM)
 def test_every_norm_leaves_free_columns_alone(name):
+    assert_leaves_free_columns_alone(ANY_NORM[name])
+
+
+def assert_leaves_free_columns_alone(norm):
     """Free columns partialled out by hand give the same objective."""
     X, y, _, _ = data(5, "squared")
     off = np.eye(30) - X[:, :3] @ np.linalg.pinv(X[:, :3])
-    plain = solve(off @ X, off @ y, norm=ANY_NORM[name], level=1.0, gap=1e-9)
-    free = solve(X, y, norm=ANY_NORM[name], level=1.0, unpenalized=[0, 1, 2], gap=1e-9)
+    plain = solve(off @ X, off @ y, norm=norm, level=1.0, gap=1e-9)
+    free = solve(X, y, norm=norm, level=1.0, unpenalized=[0, 1, 2], gap=1e-9)
     assert free.converged
     assert_allclose(free.objective, plain.objective, rtol=1e-7)
     assert_allclose(free.coef[3:], plain.coef[3:], atol=1e-4)
 
 
-@pytest.mark.parametrize("name", MATRIX)
-def test_rows_of_a_matrix_are_free(name):
-    X, y, _, offset = data(6, "squared")
-    Y = np.column_stack([y, offset])
-    off = np.eye(30) - X[:, :3] @ np.linalg.pinv(X[:, :3])
-    plain = solve(off @ X, off @ Y, norm=MATRIX[name], level=3.0, gap=1e-8)
-    free = solve(X, Y, norm=MATRIX[name], level=3.0, unpenalized=[0, 1, 2], gap=1e-7)
-    assert free.converged
-    assert free.coef.shape == (15, 2)
-    assert_allclose(free.objective, plain.objective, rtol=1e-6)
+def test_other_solvers_too():
+    assert_solves_with_offset_and_free_columns(solvers.AtomGeneration())
 
 
-@pytest.mark.parametrize("kind", [solvers.FISTA, solvers.AtomGeneration])
-def test_other_solvers_too(kind):
+def assert_solves_with_offset_and_free_columns(solver):
     X, y, _, offset = data(7, "logistic")
     settings = {"loss": "logistic", "level": 1.0, "offset": offset, "unpenalized": [1, 4]}
     usual = solve(X, y, intercept=True, gap=1e-8, **settings)
-    other = solve(X, y, intercept=True, gap=1e-5, solver=kind(), max_iter=5000, **settings)
+    other = solve(X, y, intercept=True, gap=1e-5, solver=solver, max_iter=5000, **settings)
     assert other.converged
     assert_allclose(other.objective, usual.objective, rtol=2e-5)
 
@@ -285,29 +273,6 @@ def test_free_columns_far_from_zero_of_huber_converge():
     assert result.converged
 
 
-@pytest.mark.parametrize("classes", [2, 3])
-def test_a_free_column_that_tells_a_class_leaves_those_samples_out(classes: int) -> None:
-    """Its best coefficients are infinite; the least loss is that of the others, and is proved."""
-    rng = np.random.default_rng(3)
-    X, labels = rng.normal(size=(60, 8)), rng.integers(0, classes, 60)
-    told = (labels == 0) & (rng.random(60) < 0.5)
-    Y = np.eye(classes)[labels]
-    loss, norm = losses.Multinomial(classes), norms.RowGroups()
-    whole = solve(
-        designs.Tasks(np.column_stack([X, told]), classes), Y.ravel(), loss=loss, norm=norm,
-        level=2.0, unpenalized=np.arange(8 * classes, 9 * classes), gap=1e-8, time_limit=20,
-    )  # fmt: skip
-    rest = solve(
-        designs.Tasks(X[~told], classes), Y[~told].ravel(), loss=loss, norm=norm, level=2.0,
-        gap=1e-10,
-    )  # fmt: skip
-    assert whole.status.name == "CONVERGED"
-    np.testing.assert_allclose(whole.objective, rest.objective, rtol=1e-8)
-    found = np.asarray(whole.coef)[:8]
-    np.testing.assert_allclose(found, np.asarray(rest.coef), atol=1e-4)
-    assert np.abs(np.asarray(whole.coef)).max() < 100.0  # nothing drifts where nothing changes
-
-
 @pytest.mark.parametrize("loss", ["squared", "logistic"])
 def test_paths_beside_free_columns_are_those_of_single_fits(loss: str) -> None:
     """What is projected out of the working set is kept from level to level, and extended."""
@@ -322,20 +287,6 @@ def test_paths_beside_free_columns_are_those_of_single_fits(loss: str) -> None:
         alone = solve(X, y, level=level, gap=1e-10, **given)
         assert result.relative_gap <= 1e-9
         np.testing.assert_allclose(result.objective, alone.objective, rtol=2e-9)
-
-
-def test_a_free_column_that_separates_the_classes_ends_a_search_of_levels() -> None:
-    """No curvature is left there, and no step divides by it."""
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(80, 6))
-    y = X[:, 0] + 0.3 * rng.normal(size=80)
-    table = np.column_stack([5.0 * y, X])
-    model = AtomicClassifierCV(norms.L1(), unpenalized=[0], n_alphas=10)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", RuntimeWarning)
-        model.fit(table, y > 0)
-    assert model.score(table, y > 0) == 1.0
-    assert not model.coef_[0, 1:].any()
 
 
 def test_samples_without_weight_have_no_say_in_the_scale_of_free_columns() -> None:
@@ -385,22 +336,6 @@ def test_free_columns_come_back_from_where_the_loss_is_flat() -> None:
         None,
     )
     assert_allclose(loss.value(y, prediction + 1.0, weight), wanted, rtol=1e-9)
-
-
-@pytest.mark.parametrize("labels", [False, True])
-def test_generation_ends_beside_a_covariate_that_is_the_target(labels: bool) -> None:
-    """It re-fitted rounding, 10 to 60 seconds a step of 120 samples."""
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(90, 7))
-    y = np.sign(X[:, 0]) if labels else X[:, 0]
-    model = FeatureGenerator(
-        n_features=5, unpenalized=[0], loss="logistic" if labels else "squared", standardize=True
-    )
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)
-        model.set_params(time_limit=20.0).fit(X, y)
-    assert model.score(X, y) == 1.0
-    assert model.status_ is not Status.TIME_LIMIT
 
 
 def test_free_columns_of_losses_with_kinks_are_minimized_over_seldom(monkeypatch):

@@ -64,8 +64,6 @@ REFUSED: list[tuple[Any, type[Exception], str]] = [
      ValueError, "4 rows and y has 3 targets"),
     (lambda: problem_of(norms.UserNorm(lambda z: None)).restricted_to(as_design(X), np.arange(2)),
      TypeError, "UserNorm cannot be restricted"),
-    (lambda: problem_of(norms.LatentGroups([[0, 1], [1, 2]]), tau=1.0).entered(True),
-     ValueError, "tau > 0 mixes the overlapping parts"),
     (lambda: checked_warm_start(7, problem_of()), TypeError, "got int"),
     (lambda: checked_warm_start(WarmStart(np.array([0.5]), np.ones(1)), problem_of()),
      TypeError, "columns must be whole numbers, got float64"),
@@ -80,12 +78,14 @@ REFUSED: list[tuple[Any, type[Exception], str]] = [
     (lambda: checked_warm_start(WarmStart(np.array([0]), np.ones(1), np.inf), problem_of()),
      ValueError, "must be finite"),
     (lambda: solvers.run(problem_of(), "fista", stopping.Iterations(1)), TypeError, "got str"),  # type: ignore[arg-type]
-    (lambda: solvers.run(problem_of(), solvers.FISTA(), 3), TypeError, "got int"),  # type: ignore[arg-type]
+    (lambda: solvers.run(problem_of(), solvers.ColumnGeneration(), 3), TypeError, "got int"),  # type: ignore[arg-type]
     (lambda: stopping.Iterations(1) | 3, TypeError, "got int"),  # type: ignore[operator]
     (lambda: solvers.Checkpoint("folder", every_s=-1.0), ValueError, "every_s must be"),
     (lambda: solvers.Checkpoint("folder", every_s=np.nan), ValueError, "every_s must be"),
     (
-        lambda: solvers.Checkpoint("folder").end(Progress(problem_of(), solvers.FISTA())),
+        lambda: solvers.Checkpoint("folder").end(
+            Progress(problem_of(), solvers.ColumnGeneration())
+        ),
         RuntimeError,
         "saved by `run`",
     ),

@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from atomlearn import norms, paths, solve
+from atomlearn import norms, solve
 from atomlearn.core.interfaces.deadline import Work
 from atomlearn.designs import as_design
 from atomlearn.interfaces import Deadline, Norm, Solver, WarmStart
@@ -16,7 +16,6 @@ from atomlearn.losses import as_loss
 from atomlearn.problem import Problem, Regularizer
 from atomlearn.result import Status
 from atomlearn.solvers import (
-    FISTA,
     AtomGeneration,
     ColumnGeneration,
     Progress,
@@ -124,20 +123,6 @@ def test_a_result_starts_another_solve_where_it_ended(solver: Solver | None) -> 
     assert again.converged
 
 
-def test_progress_says_where_another_solve_can_begin_also_in_lifted_coordinates() -> None:
-    X, y = data()
-    norm = norms.LatentGroups([[0, 1, 2], [2, 3, 4], [4, 5]])
-    starts = []
-    result = solve(
-        X, y, norm=norm, level=1.0, observers=[lambda at: starts.append(at.warm_start())]
-    )
-    last = starts[-1]
-    np.testing.assert_array_equal(np.sort(last.columns), result.columns)
-    again = solve(X, y, norm=norm, level=1.0, warm_start=last)
-    assert again.iterations == 0
-    assert again.converged
-
-
 def test_atoms_of_another_norm_are_not_taken_for_atoms_of_this_one() -> None:
     # Under the l1 norm an atom of the 3-support norm has a gauge up to sqrt(3): taking sum c for
     # the gauge would prove an objective that no point has.
@@ -148,24 +133,12 @@ def test_atoms_of_another_norm_are_not_taken_for_atoms_of_this_one() -> None:
     np.testing.assert_allclose(at.objective, true, rtol=1e-12)
 
 
-@pytest.mark.parametrize("rows", [(8, 6)])
-def test_paths_over_matrix_norms_start_where_the_level_before_ended(rows: tuple[int, int]) -> None:
-    rng = np.random.default_rng(3)
-    p, q = rows
-    W = rng.standard_normal((p, 2)) @ rng.standard_normal((2, q))
-    X = rng.standard_normal((120, p * q))
-    y = X @ W.ravel() + 0.1 * rng.standard_normal(120)
-    norm = norms.TraceNorm((p, q))
-    found = paths.path(X, y, norm=norm, levels=[20.0, 19.999], gap=1e-6)
-    cold = solve(X, y, norm=norm, level=19.999, gap=1e-6)
-    assert found.converged
-    # A level next to the one before begins next to its solution.
-    assert found.results[1].history[0].relative_gap < 1e-3 * cold.history[0].relative_gap
-    assert found.results[1].iterations < cold.iterations
-
-
-@pytest.mark.parametrize("solver", [ColumnGeneration(batch=10), AtomGeneration(), FISTA()])
+@pytest.mark.parametrize("solver", [ColumnGeneration(batch=10), AtomGeneration()])
 def test_the_first_point_has_the_best_intercept_wherever_it_starts(solver: Solver) -> None:
+    assert_starts_with_the_best_intercept(solver)
+
+
+def assert_starts_with_the_best_intercept(solver: Solver) -> None:
     X, y = data()
     far = WarmStart(np.zeros(0, dtype=np.int64), np.zeros(0), 1e3)
     first = solve(X, y, level=1.0, intercept=True, max_iter=0, warm_start=far, solver=solver)
@@ -225,15 +198,12 @@ def test_a_summary_never_prints_whole_arrays() -> None:
     assert len(repr(result)) < 300
 
 
-@pytest.mark.parametrize("kind", ["vector", "tasks", "latent"])
-def test_a_result_predicts_what_it_fitted(kind: str) -> None:
+def test_a_result_predicts_what_it_fitted() -> None:
+    assert_predicts_what_it_fitted(norms.L1())
+
+
+def assert_predicts_what_it_fitted(norm: Norm) -> None:
     X, y = data()
-    if kind == "tasks":
-        y = np.column_stack([y, -y])
-        result = solve(X, y, norm=norms.TraceNorm(), level=5.0)
-        np.testing.assert_allclose(result.predict(X), X @ result.coef, atol=1e-12)
-        return
-    norm: Norm = norms.LatentGroups([[0, 1], [1, 2]]) if kind == "latent" else norms.L1()
     result = solve(X, y, norm=norm, level=1.0, intercept=True)
     np.testing.assert_allclose(result.predict(X), X @ result.coef + result.intercept, atol=1e-12)
     with pytest.raises(ValueError, match="60 columns"):

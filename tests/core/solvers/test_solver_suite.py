@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
-from atomlearn.core.interfaces.norm import Form
-from atomlearn.masters import AcceleratedGradient, SemismoothNewton
-from atomlearn.solvers import FISTA, KFCFW, ColumnGeneration, FeatureGeneration
+from atomlearn.masters import AcceleratedGradient
+from atomlearn.solvers import (
+    AtomGeneration,
+    ColumnGeneration,
+)
 from atomlearn.testing.solvers import SolverChecks
 
 
@@ -19,23 +19,7 @@ class TestColumnGenerationWithGradientMaster(SolverChecks):
     solver = ColumnGeneration(master=AcceleratedGradient(), batch=4, tolerance=1e-7)
 
 
-class TestFISTA(SolverChecks):
-    solver = FISTA()
-
-
-class TestKFCFW(SolverChecks):
-    solver = KFCFW()
-    max_iter = 400
-    forms: ClassVar[tuple[Form, ...]] = ("squared", "constrained")
-    gap = 1e-4
-
-
-class TestFeatureGeneration(SolverChecks):
-    solver = FeatureGeneration()
-    forms: ClassVar[tuple[Form, ...]] = ("squared",)
-    takes_tau = False
-    gap = 1e-6
-
-
-class TestFeatureGenerationExact(TestFeatureGeneration):
-    solver = FeatureGeneration(master=SemismoothNewton(), inner_tolerance=1e-8)
+class TestAtomGeneration(SolverChecks):
+    solver = AtomGeneration(tolerance=1e-7)
+    bounds_gauge = True
+    monotone = True

@@ -15,13 +15,10 @@ from atomlearn.core.interfaces import Array, Columns, Deadline, Design, Lift, Lo
 from atomlearn.core.interfaces.certificate import Certificate
 from atomlearn.core.interfaces.forwarding import Derived, Forwarding, unwrapped
 from atomlearn.core.interfaces.numbers import check_offset, check_weight
-from atomlearn.core.losses import FreeColumns, Offset
+from atomlearn.core.losses.around import Offset
+from atomlearn.core.losses.free_columns import FreeColumns
 from atomlearn.core.losses.shift import optimal_shift
-from atomlearn.core.problem.checks import (
-    check_free,
-    check_loss,
-    check_tau,
-)
+from atomlearn.core.problem.checks import check_free, check_loss, check_tau
 from atomlearn.core.problem.objective import Objective
 from atomlearn.core.problem.regularizer import Regularizer
 from atomlearn.core.problem.rounding import growth, less

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from atomlearn.core.interfaces import Loss
+from atomlearn.core import Loss, Settings
 from atomlearn.estimators.checks import norm_for, penalty_of, unpenalized_columns
 from atomlearn.estimators.targets import Checked
+from atomlearn.maps.feature_map import map_of
 from atomlearn.matrices.norms.rows import over_tasks
 from atomlearn.matrices.tasks import task_problem
-from atomlearn.paths import Settings
 
 
 def fit_tasks(estimator: Any, data: Checked, loss: Loss, settings: Settings) -> None:
@@ -25,6 +25,11 @@ def fit_tasks(estimator: Any, data: Checked, loss: Loss, settings: Settings) -> 
             "relax is for one target at a time; fit several by themselves, or use multi_class='ovr'"
         )
     design = data.design
+    if map_of(design).implicit:
+        raise ValueError(
+            "several targets (and multi_class='multinomial') need columns that can be listed, not "
+            "implicit products; use features='linear', or fit one target at a time"
+        )
     Y = data.y
     offset = data.offset
     if data.classes is not None:

@@ -1,4 +1,4 @@
-"""Files and folders as designs: column stores, PLINK .bed, AnnData .h5ad."""
+"""Files, folders and AnnData objects as designs: column stores, PLINK .bed, AnnData .h5ad."""
 
 from __future__ import annotations
 
@@ -6,31 +6,20 @@ import os
 from pathlib import Path
 from typing import Any
 
-from atomlearn.core.data.frames import library_of
 from atomlearn.storage.formats.format import Format
 from atomlearn.storage.formats.hdf import read_h5ad_matrix
 from atomlearn.storage.intake.registry import format_of
 
 
-def is_path(X: object) -> bool:
-    """Return whether X names a file or folder."""
-    return isinstance(X, (str, os.PathLike))
-
-
-def is_anndata(X: object) -> bool:
-    """Return whether X is an AnnData object."""
-    return library_of(X) == "anndata" and hasattr(X, "var_names")
-
-
 def open_path(path: str | os.PathLike[str]) -> Any:
-    """Return the design of a store or .bed, or the array that an .h5ad holds (read into memory)."""
+    """Return the design of a store or .bed, or the array in an .h5ad (read into memory)."""
     opener = _format(path).open
     assert opener is not None
     return opener(Path(path))
 
 
 def names_of_path(path: str | os.PathLike[str]) -> list[str] | None:
-    """Return the names of the columns of what ``open_path`` opens, None where it has none."""
+    """Return the names of the columns of ``open_path(path)``, or None."""
     names = _format(path).names
     return None if names is None else names(Path(path))
 
@@ -41,7 +30,7 @@ def names_of_anndata(X: Any) -> list[str]:
 
 
 def array_of_anndata(X: Any) -> Any:
-    """Return X of an AnnData object: what it holds, or what its file does."""
+    """Return X of an AnnData object, from memory or from its file."""
     if X.isbacked:
         return read_h5ad_matrix(Path(X.filename))
     if X.X is None:
@@ -50,7 +39,7 @@ def array_of_anndata(X: Any) -> Any:
 
 
 def _format(path: str | os.PathLike[str]) -> Format:
-    """Return a format that is opened in place of data, or say what else could be done."""
+    """Return the format of a file that estimators can open, or raise an error with a remedy."""
     file = Path(path)
     if not file.exists():
         raise FileNotFoundError(

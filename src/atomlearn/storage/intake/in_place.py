@@ -1,4 +1,4 @@
-"""Files that are used where they lie: column stores and PLINK .bed."""
+"""Files that are read in place: column stores and PLINK .bed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.core.data.whole_files import whole_file, write_text
+from atomlearn.core import whole_file, write_text
 from atomlearn.storage.formats.compressed import imported
 from atomlearn.storage.formats.format import About, ColumnSource
 from atomlearn.storage.formats.held import LIMITS
@@ -41,9 +41,10 @@ def write_plink(
     samples: Sequence[str] | None = None,
     phenotype: NDArray[np.float64] | None = None,
 ) -> None:
-    """Write ``path`` (.bed) with .bim and .fam of copies 0, 1, 2 and NaN, (n_samples, n_features).
+    """Write ``path`` (.bed) with .bim and .fam, from copies 0, 1, 2 and NaN.
 
-    Alleles are written as 1 (the one counted) and 2; unknown phenotypes (NaN, or none given) as -9.
+    X has the shape (n_samples, n_features). Alleles are written as 1 (the one counted) and 2,
+    unknown phenotypes (NaN, or no phenotype) as -9.
     """
     file = Path(path)
     (n_samples, n_features) = X.shape
@@ -72,9 +73,9 @@ def write_plink(
 
 @lru_cache(maxsize=8)
 def bed_of(path: Path) -> Path:
-    """Return a .bed (.bim, .fam) of the same genotypes, which lasts as long as the process.
+    """Return a .bed (.bim, .fam) with the genotypes of a .pgen; it exists until the process ends.
 
-    Copies of the alternate allele are counted; of variants with several, those of the first.
+    Copies of the alternate allele are counted; if there are several, of the first one.
     """
     pgenlib = imported("pgenlib", "genotypes", path)
     try:
@@ -109,7 +110,7 @@ def bed_of(path: Path) -> Path:
 
 
 def _beside(path: Path, ending: str, names: Sequence[str], delimiter: str = "") -> Frame:
-    """Return the frame of the .pvar or .psam of a .pgen, which has columns of these names."""
+    """Return the frame of the .pvar or .psam of a .pgen, which must have these columns."""
     file = path.with_suffix(ending)
     if not file.is_file():
         raise FileNotFoundError(f"there is no file {file}, which belongs to the .pgen beside it")
@@ -140,7 +141,7 @@ def _samples(path: Path) -> list[list[str]]:
 
 
 def read_store(path: Path, request: Request) -> DataTable:
-    """Return the table of a column store, whose X reads the store as it goes."""
+    """Return the table of a column store; its X reads the store in every pass."""
     design = OnDisk(path)
     y, name = _target(design, path, request)
     plans = tuple(plan_of(item, f"a column in the schema of {path}") for item in design.plans)
@@ -150,7 +151,7 @@ def read_store(path: Path, request: Request) -> DataTable:
 
 
 def read_bed(path: Path, request: Request) -> DataTable:
-    """Return the table of a PLINK .bed, whose X reads the file as it goes."""
+    """Return the table of a PLINK .bed; its X reads the file in every pass."""
     design = PlinkBed(path)
     y, name = _target(design, path, request)
     phenotype = design.samples.phenotype
@@ -165,7 +166,7 @@ def read_bed(path: Path, request: Request) -> DataTable:
 def _target(
     design: OnDisk | PlinkBed, path: Path, request: Request
 ) -> tuple[NDArray[Any] | None, str]:
-    """Return the target and its name: the file's own by default, else a .npy file."""
+    """Return the target and its name: that of the file by default, else a .npy file."""
     if request.target is None:
         return design.target, "target"
     return target_from_file(request.target, path), request.target
@@ -182,7 +183,7 @@ def names_of_bed(path: Path) -> list[str]:
 
 
 class BedColumns(ColumnSource):
-    """The genotypes of a PLINK .bed, packed as they are."""
+    """The packed genotypes of a PLINK .bed."""
 
     packed = True
 

@@ -1,7 +1,7 @@
 """The table of file formats.
 
-A new format is its reader in a file of its own and one line in ``FORMATS``. It is then read by
-``datasets.read``, ``convert``, ``atomlearn select`` and ``atomlearn predict``.
+To add a format, write its reader in a new file and add one line to ``FORMATS``. Then
+``datasets.read``, ``convert``, ``atomlearn select`` and ``atomlearn predict`` read it.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ FORMATS = (
         in_place.names_of_bed,
         in_place=True,
     ),
-    # Unpacked once into a .bed, and read as one.
+    # Converted once into a .bed, which is then read.
     Format(
         "pgen",
         (".pgen",),
@@ -96,7 +96,7 @@ def format_of(path: str | PathLike[str]) -> Format:
     Raises
     ------
     FileNotFoundError, ValueError
-        Where there is no such file, it is empty, or its format is not known.
+        If there is no such file, it is empty, or its format is not known.
 
     Examples
     --------

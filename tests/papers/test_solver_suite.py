@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
+from atomlearn.core.interfaces.norm import Form
 from atomlearn.interfaces import Norm
+from atomlearn.masters import SemismoothNewton
 from atomlearn.norms import KSupport
-from atomlearn.solvers import AtomGeneration, FrankWolfe
+from atomlearn.solvers import (
+    FISTA,
+    KFCFW,
+    FeatureGeneration,
+    FrankWolfe,
+)
 from atomlearn.testing.problems import Case
 from atomlearn.testing.solvers import SolverChecks
-
-
-class TestAtomGeneration(SolverChecks):
-    solver = AtomGeneration(tolerance=1e-7)
-    bounds_gauge = True
-    monotone = True
 
 
 class OnPolytopes(SolverChecks):
@@ -46,3 +49,25 @@ class TestPairwiseSteps(OnPolytopes):
 
 class TestBlendedSteps(OnPolytopes):
     solver = FrankWolfe(direction="blended")
+
+
+class TestFISTA(SolverChecks):
+    solver = FISTA()
+
+
+class TestKFCFW(SolverChecks):
+    solver = KFCFW()
+    max_iter = 400
+    forms: ClassVar[tuple[Form, ...]] = ("squared", "constrained")
+    gap = 1e-4
+
+
+class TestFeatureGeneration(SolverChecks):
+    solver = FeatureGeneration()
+    forms: ClassVar[tuple[Form, ...]] = ("squared",)
+    takes_tau = False
+    gap = 1e-6
+
+
+class TestFeatureGenerationExact(TestFeatureGeneration):
+    solver = FeatureGeneration(master=SemismoothNewton(), inner_tolerance=1e-8)

@@ -11,32 +11,15 @@ from scipy.optimize import minimize
 
 from atomlearn import designs, norms
 from atomlearn.core.data.blocks import DenseBlock
-from atomlearn.core.masters import sequential_qp
 from atomlearn.core.masters.model_newton import hessian, is_coupled, levelled
-from atomlearn.core.masters.tuning import TUNING
 from atomlearn.interfaces import Block, Loss, Norm
 from atomlearn.losses import FreeColumns, Logistic, Multinomial
 from atomlearn.masters import AcceleratedGradient, ModelNewton, SemismoothNewton
 from atomlearn.matrices.designs.tasks import TaskBlock
 from atomlearn.problem import Problem, Regularizer
-from atomlearn.testing.masters import MasterChecks
 
 N, P, Q = 40, 6, 3
 SIZE = P * Q
-
-
-class TestModelNewton(MasterChecks):
-    master = ModelNewton()
-
-
-class TestLargeBlocks(MasterChecks):
-    """Blocks that count as large, as here all do, are re-fitted by their Gram matrix."""
-
-    master = ModelNewton()
-
-    @pytest.fixture(autouse=True)
-    def _all_are_large(self, monkeypatch):
-        monkeypatch.setattr(sequential_qp, "TUNING", replace(TUNING, column_entries=0))
 
 
 def block_problem(
