@@ -184,7 +184,6 @@ from atomlearn.core.paths.folds import decisions_at as decisions_at
 from atomlearn.core.paths.folds import held_out_loss as held_out_loss
 from atomlearn.core.paths.folds import training_part as training_part
 from atomlearn.core.paths.lattice import search_lattice as search_lattice
-from atomlearn.core.paths.lattice import search_lattices as search_lattices
 from atomlearn.core.paths.levels import check_levels as check_levels
 from atomlearn.core.paths.levels import largest_useful_level as largest_useful_level
 from atomlearn.core.paths.levels import level_grid as level_grid
