@@ -190,7 +190,7 @@ def test_generation_ends_beside_a_covariate_that_is_the_target(labels: bool) -> 
     X = rng.normal(size=(90, 7))
     y = np.sign(X[:, 0]) if labels else X[:, 0]
     model = FeatureGenerator(
-        n_features=5, unpenalized=[0], loss="logistic" if labels else "squared"
+        n_features=5, unpenalized=[0], loss="logistic" if labels else "squared", standardize=True
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
