@@ -29,7 +29,6 @@ from atomlearn.core import (
     positive,
     single_row,
 )
-from atomlearn.estimators.base import AtomicModel
 from atomlearn.estimators.checks import (
     checked_design,
     expanded,
@@ -38,10 +37,9 @@ from atomlearn.estimators.checks import (
     loss_task,
     whole,
 )
-from atomlearn.estimators.generation import Selected, debiased, problem_of, take, weighed
+from atomlearn.estimators.generation import ScaledModel, Selected, debiased, problem_of, weighed
 from atomlearn.estimators.generation_trials import RISING, STRENGTHS, Choice, Trials, sizes_of
 from atomlearn.estimators.parameters import keeps_blas_single
-from atomlearn.estimators.selects_columns import SelectsColumns
 from atomlearn.estimators.targets import checked_targets, offset_of
 from atomlearn.estimators.units import units_of
 from atomlearn.maps.feature_map import map_of
@@ -50,7 +48,7 @@ from atomlearn.papers.feature_generation import FeatureGeneration
 from atomlearn.papers.generated import generated
 
 
-class FeatureGenerator(SelectsColumns, AtomicModel):
+class FeatureGenerator(ScaledModel):
     """min over d, w, b of  1/2 sum_j w_j^2 / d_j + C sum_i s_i loss(y_i, x_i'w + b).
 
     d lies in [0, 1] with sum d <= batch: a scaling of the features, sparse at the optimum. Each
@@ -353,7 +351,7 @@ class FeatureGenerator(SelectsColumns, AtomicModel):
             if self.debias is not None:
                 factor = positive("debias", self.debias, "C of the re-fit") / C
                 self.debiased_ = debiased(problem, last, factor, settings.gap)
-            take(self, problem, self.debiased_ or last, units, data.classes)
+            self._take_scaled(problem, self.debiased_ or last, units, data.classes)
             self._record_selection(selected)
             self._report_selection(last, found, wanted)
             yield

@@ -25,10 +25,9 @@ from atomlearn.core import (
 )
 from atomlearn.estimators.base import AtomicModel
 from atomlearn.estimators.checks import checked_design, input_names, whole
-from atomlearn.estimators.generation import problem_of, take
+from atomlearn.estimators.generation import ScaledModel, problem_of
 from atomlearn.estimators.generation_trials import Trials
 from atomlearn.estimators.parameters import keeps_blas_single
-from atomlearn.estimators.selects_columns import SelectsColumns
 from atomlearn.estimators.targets import Checked
 from atomlearn.estimators.units import units_of
 from atomlearn.maps.feature_map import map_of
@@ -43,7 +42,7 @@ SECONDS = 60.0
 
 
 @dataclass(eq=False, repr=False)
-class SubsetModel(SelectsColumns, AtomicModel):
+class SubsetModel(ScaledModel):
     """The shared part of both; not for direct use."""
 
     n_features: Any = 10
@@ -197,7 +196,7 @@ class SubsetModel(SelectsColumns, AtomicModel):
 
     def _record(self, data: Checked, problem: Problem, result: SubsetResult, units: Any) -> None:
         """Set what was fitted, in the units of the data."""
-        take(self, problem, result.fitted, units, data.classes)
+        self._take_scaled(problem, result.fitted, units, data.classes)
         self.selected_ = np.unique(result.columns // len(data.targets))
         self.selected_names_ = self.feature_map_.names(self.selected_, input_names(self))
         self.result_ = result
