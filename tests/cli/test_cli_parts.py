@@ -13,8 +13,8 @@ from sklearn.preprocessing import PolynomialFeatures
 
 from atomlearn.cli import main
 from atomlearn.cli.features import features_of
-from atomlearn.cli.select import split
-from atomlearn.cli.source import Given
+from atomlearn.cli.scoring import split_rows
+from atomlearn.cli.source import DataRoles
 from atomlearn.cli.targets import prepare_target
 from atomlearn.reports import read_model
 from atomlearn.reports.held_out import told_of_rows
@@ -54,7 +54,7 @@ def test_split_keeps_shares_and_every_class(counts: list[int], fraction: float, 
     target = prepare_target(y, "y", "classification", None)
     if all(round(fraction * count) == 0 or count == 1 for count in counts):
         return
-    train, test = split(target, fraction, seed, Given())
+    train, test = split_rows(target, fraction, seed, DataRoles())
     assert sorted([*train, *test]) == list(range(y.size))
     assert np.all(np.diff(train) > 0)
     of_train, of_test = (
@@ -63,7 +63,7 @@ def test_split_keeps_shares_and_every_class(counts: list[int], fraction: float, 
     assert (of_train >= 1).all()
     for count, held_out in zip(counts, of_test, strict=True):
         assert held_out == min(round(fraction * count), count - 1)
-    assert np.array_equal(test, split(target, fraction, seed, Given())[1])
+    assert np.array_equal(test, split_rows(target, fraction, seed, DataRoles())[1])
 
 
 def test_scores_stand_beside_an_honest_guess() -> None:

@@ -16,9 +16,9 @@ from sklearn.utils.class_weight import compute_sample_weight
 from atomlearn.cli.arguments import reading_of
 from atomlearn.cli.features import features_of, overlap, read_groups
 from atomlearn.cli.options import CommandError
-from atomlearn.cli.plan import Plan
+from atomlearn.cli.progress import ProgressPrinter
+from atomlearn.cli.settings import SelectionSettings
 from atomlearn.cli.targets import Target, numbers_in, prepare_target, survival_of
-from atomlearn.cli.watching import Watch
 from atomlearn.core.data.compressed import is_sparse
 from atomlearn.core.interfaces import Array, Design, Rows
 from atomlearn.findings.copies import joined, repeated_rows
@@ -91,7 +91,7 @@ def _places(cells: NDArray[Any], name: str) -> Rows:
 
 
 @dataclass(frozen=True)
-class Given:
+class DataRoles:
     """What rows and columns have beside X and y.
 
     weight, offset : (n_samples,) or None; groups : of columns, as ``FeatureGenerator`` takes them,
@@ -130,7 +130,7 @@ class Given:
             own[np.isin(columns, members)] = number
         return np.unique(own)
 
-    def rows(self, rows: NDArray[np.int64]) -> Given:
+    def rows(self, rows: NDArray[np.int64]) -> DataRoles:
         """Return the same for these rows."""
         of_rows = ("weight", "offset", "row_groups", "order", "repeated")
         found = {name: vars(self)[name] for name in of_rows}
@@ -157,7 +157,7 @@ class Dataset:
     schema: Schema
     target: Target
     command: str
-    given: Given = field(default_factory=Given)
+    roles: DataRoles = field(default_factory=DataRoles)
     notes: tuple[str, ...] = ()
     variants: Any = None
 
@@ -170,7 +170,9 @@ class Dataset:
         return self.map.term_names([index], self.names)[0]
 
 
-def read_source(options: argparse.Namespace, plan: Plan, watch: Watch) -> Dataset:
+def read_source(
+    options: argparse.Namespace, settings: SelectionSettings, progress: ProgressPrinter
+) -> Dataset:
     """Return the data of the file that the options name, and the target as they ask for it."""
     path = Path(options.data)
     form = format_of(path)
@@ -179,33 +181,33 @@ def read_source(options: argparse.Namespace, plan: Plan, watch: Watch) -> Datase
             f"--interactions need a table in memory, and {path} is opened as it is; leave that out"
         )
     table = read_as(path, reading_of(options))
-    if table.y is None and not plan.is_survival:
+    if table.y is None and not settings.is_survival:
         if form.cells is not None:
             raise CommandError(f"which column of {path} is to be predicted? Give --target NAME")
         raise CommandError(
             f"{path} has no target (for every sample); give --target NAME, --target FILE.npy, or "
             "--pheno FILE"
         )
-    target = _target(table, options, plan)
+    target = _target(table, options, settings)
     n_samples, n_features = table.X.shape
     on_disk = isinstance(table.X, Design)
     sparse = is_sparse(table.X)
     kind = "on disk" if on_disk else "sparse" if sparse else "dense"
-    say = watch.say
+    say = progress.say
     say(f"read {path.name}: {n_samples:,} rows, {n_features:,} columns, {kind}")
     task = f"{target.task}, as {target.guessed} (--task says otherwise)" if target.guessed else ""
     say(task)
     certain = target.guessed.endswith(("labels", "numbers", " 2 different values"))
     doubts = [task] if task and not certain else []
-    plan.loss_for(target.task)
+    settings.loss_for(target.task)
     names = [table.schema.name(column) for column in range(n_features)]
     features = features_of(table.X, options.interactions)
     if options.interactions:
         say(f"interactions: {features.n_columns:,} features")
     command = shlex.join(["atomlearn", *options.given])
-    given = _given(table, options, target, names)
+    roles = _roles(table, options, target, names)
     told = list[str]()
-    given = _with_rows(table, options, given, told)
+    roles = _with_rows(table, options, roles, told)
     return Dataset(
         path.name,
         table.X,
@@ -214,17 +216,17 @@ def read_source(options: argparse.Namespace, plan: Plan, watch: Watch) -> Datase
         table.schema,
         target,
         command,
-        replace(given, on_disk=on_disk, center=not sparse),
-        (*doubts, *told, *given.notes, *_time_varying(options, told), *table.notes),
+        replace(roles, on_disk=on_disk, center=not sparse),
+        (*doubts, *told, *roles.notes, *_time_varying(options, told), *table.notes),
         table.variants,
     )
 
 
 def _with_rows(
-    table: DataTable, options: argparse.Namespace, given: Given, told: list[str]
-) -> Given:
+    table: DataTable, options: argparse.Namespace, roles: DataRoles, told: list[str]
+) -> DataRoles:
     """Return with it which rows belong together, as they are said to or repeat each other."""
-    groups, order, said = belonging(table, options, given.test_rows)
+    groups, order, said = belonging(table, options, roles.test_rows)
     told += said
     repeated = repeated_rows(table.X)
     if repeated is not None:
@@ -232,7 +234,7 @@ def _with_rows(
         several = together is not None and np.unique(together).size > 1
         groups = together if order is None and several else groups
         told.append(repeating(repeated, order is None))
-    return replace(given, row_groups=groups, order=order, repeated=repeated)
+    return replace(roles, row_groups=groups, order=order, repeated=repeated)
 
 
 def _time_varying(options: argparse.Namespace, told: Sequence[str]) -> list[str]:
@@ -243,9 +245,9 @@ def _time_varying(options: argparse.Namespace, told: Sequence[str]) -> list[str]
     return [said + ("" if told else "; where one person has several rows, say --rows-of NAME")]
 
 
-def _target(table: DataTable, options: argparse.Namespace, plan: Plan) -> Target:
+def _target(table: DataTable, options: argparse.Namespace, settings: SelectionSettings) -> Target:
     """Return the target as the task takes it."""
-    if plan.is_survival:
+    if settings.is_survival:
         if not {"time", "event"} <= set(table.extras):
             raise CommandError(
                 "--time and --event name columns of a table such as CSV or Parquet, and "
@@ -257,18 +259,23 @@ def _target(table: DataTable, options: argparse.Namespace, plan: Plan) -> Target
     y = table.y
     assert y is not None
     task = options.task
-    if task == "auto" and plan.loss is not None and not options.positive and y.dtype.kind in "iuf":
+    if (
+        task == "auto"
+        and settings.loss is not None
+        and not options.positive
+        and y.dtype.kind in "iuf"
+    ):
         # Few whole numbers are taken for classes, and counts, say, are no classes.
-        task = "regression" if as_loss(plan.loss).task == "regression" else task
+        task = "regression" if as_loss(settings.loss).task == "regression" else task
     return prepare_target(y, table.target_name or "y", task, options.positive)
 
 
-def _given(
+def _roles(
     table: DataTable,
     options: argparse.Namespace,
     target: Target,
     names: list[str],
-) -> Given:
+) -> DataRoles:
     """Return weights, offset, groups and covariates."""
     extras = table.extras
     weight = None
@@ -287,7 +294,7 @@ def _given(
         groups, listed, notes = read_groups(options.groups, names, table.variants)
         labels = tuple(listed)
     overlapping = isinstance(groups, list) and overlap(groups)
-    return Given(
+    return DataRoles(
         weight,
         given_offset(extras),
         groups,

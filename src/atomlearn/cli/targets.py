@@ -42,8 +42,8 @@ class Target:
         return self.values.dtype.names is not None
 
     @property
-    def events_told(self) -> str:
-        """How many events there are, in words; nothing where the target is no survival."""
+    def event_counts(self) -> str:
+        """The number of events in words, "" for other targets."""
         if not self.is_survival:
             return ""
         return (

@@ -1,9 +1,9 @@
 """Reports: tables, figures, the model file and report.html, as functions of what a fit found."""
 
-from atomlearn.reports.best_subset import BoundsDisplay
 from atomlearn.reports.content import Content
 from atomlearn.reports.data_displays import CalibrationDisplay, CoverageDisplay
 from atomlearn.reports.displays import (
+    BoundsDisplay,
     CoefficientDisplay,
     ConvergenceDisplay,
     PathDisplay,

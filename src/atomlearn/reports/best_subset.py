@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 
-from atomlearn.core.interfaces import Array
 from atomlearn.estimators.subsets import SubsetModel
 from atomlearn.findings.twins import Twins
-from atomlearn.reports.drawing import Display, percent
+from atomlearn.reports.displays import BoundsDisplay
+from atomlearn.reports.drawing import FittedEstimator, percent
+from atomlearn.reports.registry import bounds_of
 from atomlearn.reports.view import View
 from atomlearn.subsets import SubsetResult, SubsetStatus
 
@@ -21,62 +22,6 @@ NOT_THE_WORLD = (
     "about the world: other rows may have another best subset, features that were not measured are "
     "in none, and how well the model predicts is known from held-out rows alone."
 )
-
-
-@dataclass
-class BoundsDisplay(Display):
-    """The best objective found, and the bound on that of all subsets, over the seconds of a search.
-
-    References
-    ----------
-    H. Hazimeh, R. Mazumder, A. Saab. Sparse regression at scale: branch-and-bound rooted in
-    first-order optimization. Mathematical Programming 196 (2022) 347-388.
-
-    Examples
-    --------
-    >>> import matplotlib
-    >>> matplotlib.use("agg")
-    >>> from sklearn.datasets import load_diabetes
-    >>> from atomlearn import SubsetRegressor, reports
-    >>> model = SubsetRegressor(n_features=4).fit(*load_diabetes(return_X_y=True))
-    >>> reports.BoundsDisplay.from_estimator(model).ax_.get_xlabel()
-    'seconds'
-    """
-
-    seconds: Array
-    objective: Array
-    lower_bound: Array
-    title = "How the proof came about"
-    part = "proof"
-    about = (
-        "The objective of the best subset found so far, and the bound below which no subset lies. "
-        "Where the lines meet, the subset is proved to be the best."
-    )
-    needs = "has no bounds on subsets; fit SubsetRegressor or SubsetClassifier"
-
-    @classmethod
-    def of_estimator(
-        cls, estimator: Any, X: Any = None, y: Any = None, names: Any = None
-    ) -> Self | None:
-        """Return both bounds of a model of the best subset."""
-        try:
-            history = estimator.result_.history
-            lines = [(at.seconds, at.objective, at.lower_bound) for at in history]
-        except AttributeError:
-            return None
-        return cls(*np.transpose(lines))
-
-    def _draw(self, ax: Any, options: dict[str, Any]) -> None:
-        kind = {"drawstyle": "steps-post", "marker": "o", "markevery": [-1], **options}
-        self.lines_ = [
-            ax.plot(self.seconds, values, label=label, **kind)[0]
-            for values, label in (
-                (self.objective, "best subset found"),
-                (self.lower_bound, "bound on all subsets"),
-            )
-        ]
-        ax.set(xlabel="seconds", ylabel="objective")
-        ax.legend(loc="center left")
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +73,7 @@ class SubsetProof:
                 "The subset that held-out rows were scored with was found in the same way among "
                 "the other rows, without a proof."
             )
-        drawn = BoundsDisplay.of_estimator(model)
+        drawn = bounds_of(FittedEstimator(model))
         said.append(NOT_THE_WORLD)
         return cls(f"all subsets of {k}", tuple(said), near, found, [drawn] if drawn else [])
 

@@ -97,21 +97,6 @@ class CalibrationDisplay(SharesDisplay):
     up = "share that is true"
     marker = "o"
 
-    needs = "tells no probabilities; fit a classifier whose loss has some: AtomicClassifier()"
-
-    @classmethod
-    def of_estimator(cls, estimator: Any, X: Any, y: Any, names: Any) -> Self | None:
-        """Return the calibration on these rows: not those that the estimator was fitted to."""
-        try:
-            told = np.asarray(estimator.predict_proba(X))
-        except AttributeError:
-            return None
-        classes = np.asarray(estimator.classes_)
-        truth = np.asarray(y)
-        wanted = [1] if classes.size == 2 else list(range(classes.size))
-        points = [calibration_points(truth == classes[at], told[:, at]) for at in wanted]
-        return cls(points, [str(classes[at]) for at in wanted])
-
 
 def calibration_points(truth: NDArray[np.bool_], probability: Array) -> tuple[Array, Array]:
     """Return mean probability and share that is true, of bins with equally many rows."""
@@ -284,17 +269,6 @@ class CoverageDisplay(Display):
         "is below the dashed line, intervals of such rows say too much."
     )
     part = "prediction"
-    needs = "gives no intervals; fit a search of numbers: AtomicRegressorCV()"
-
-    @classmethod
-    def of_estimator(cls, estimator: Any, X: Any, y: Any, names: Any) -> Self | None:
-        """Return the shares on these rows: not those that the estimator was fitted to."""
-        try:
-            predicted, low, high = estimator.predict(X, interval=0.9)
-        except (TypeError, ValueError):
-            return None
-        truth = np.asarray(y)
-        return cls(predicted, (low <= truth) & (truth <= high))
 
     @classmethod
     def of_errors(cls, truth: Array, predicted: Array) -> Self:

@@ -31,10 +31,10 @@ from atomlearn.reports.content import (
     without_covariates,
 )
 from atomlearn.reports.data_displays import BoxesDisplay, CurveDisplay
-from atomlearn.reports.displays import ValidationDisplay
-from atomlearn.reports.drawing import MOST_NAMED, Display
+from atomlearn.reports.drawing import MOST_NAMED, Display, FittedEstimator
 from atomlearn.reports.halves import Half, band_of, curve_of, fitted_halves, shares
 from atomlearn.reports.profile import Profile, facts_of, profiles
+from atomlearn.reports.registry import validation_of
 from atomlearn.reports.structure_displays import GroupsDisplay, name_of_part, selected_groups
 from atomlearn.reports.suspects import suspects
 from atomlearn.reports.view import View, view_of
@@ -244,7 +244,7 @@ def content_of(
     warned, asks, boxes = _seen(view, y, selected, target, missing) if looks else ([], [], [])
     places = along_chromosomes(view, y, selected, positions)
     groups = None if "groups" in more else groups_of(view.model, selected)
-    pictures = [places, groups, *boxes, ValidationDisplay.of_estimator(view.model), path]
+    pictures = [places, groups, *boxes, validation_of(FittedEstimator(view.model)), path]
     return Content(
         target=target,
         task="survival" if y.dtype.names else "classification" if view.labels else "regression",

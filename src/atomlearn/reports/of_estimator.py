@@ -25,10 +25,10 @@ from atomlearn.findings.copies import joined, repeated_rows
 from atomlearn.findings.intervals import Estimates
 from atomlearn.findings.stability import StabilitySelector
 from atomlearn.reports.content import Content, FitSummary
-from atomlearn.reports.displays import PathDisplay
 from atomlearn.reports.gathered import Fits, content_of, forbidden, half_fits
 from atomlearn.reports.held_out import covariate_terms, held_out_of
 from atomlearn.reports.html import report_html
+from atomlearn.reports.registry import path_of_view
 from atomlearn.reports.structure_displays import MatrixDisplay
 from atomlearn.reports.suspects import repeating
 from atomlearn.reports.tables import files_of_run, summary_text
@@ -176,7 +176,7 @@ def _content_of_model(
         gaps=[view.model.selected_gap_ if generated else None for _ in view.results],
         free=covariate_terms(estimator, fits.X, view),
         positions=positions,
-        path=None if view.is_mapped else PathDisplay.of_view(view, codes),
+        path=None if view.is_mapped else path_of_view(view, codes),
         asked=partial(forbidden, view, fits.X, fits.y),
         stability=stable,
         data="",

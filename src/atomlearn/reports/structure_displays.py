@@ -23,7 +23,7 @@ from atomlearn.reports.drawing import (
     signed_colors,
     span_of,
 )
-from atomlearn.reports.view import names_of_columns, objective_of, results_of
+from atomlearn.reports.view import objective_of, results_of
 
 
 @dataclass
@@ -46,7 +46,6 @@ class GroupsDisplay(Display):
     names: Sequence[str]
     title = "Selected groups"
     about = "How much each group adds: the length of its coefficients."
-    needs = "has selected no groups; fit a norm with groups at a level that selects some"
 
     @property
     def size(self) -> tuple[float, float]:
@@ -59,12 +58,6 @@ class GroupsDisplay(Display):
         sizes = np.array([np.linalg.norm(part.weights) for part in parts])
         order = np.argsort(-sizes, kind="stable")[:MOST_NAMED]
         return cls(sizes[order], [name_of_part(parts[at]) for at in order])
-
-    @classmethod
-    def of_estimator(cls, estimator: Any, X: Any, y: Any, names: Any) -> Self | None:
-        """Return latent parts of a fitted model, or groups of its norm."""
-        parts = selected_groups(estimator)
-        return cls.of(parts) if parts else None
 
     def _draw(self, ax: Any, options: dict[str, Any]) -> None:
         self.bars_ = ax.barh(names_on(ax, self.names), self.sizes, **options)
@@ -141,28 +134,6 @@ class InteractionsDisplay(Display):
         np.add.at(matrix, tuple(np.sort(pairs).T), sizes)
         matrix += np.triu(matrix, 1).T
         return cls(matrix[np.ix_(kept, kept)], names[kept].tolist())
-
-    needs = (
-        'has no products of columns; fit one with features="interactions" whose alpha (the level) '
-        "is low enough to select some"
-    )
-
-    @classmethod
-    def of_estimator(cls, estimator: Any, X: Any, y: Any, names: Any) -> Self | None:
-        """Return the products that a model with ``features="interactions"`` and its likes has."""
-        map = estimator.feature_map_
-        columns, weights = nonzero_coefficients(estimator.coef_)
-        if not map.has_pairs:
-            return None
-        pairs = map.inputs_of(map.term_of(columns))
-        two = pairs[:, 1] >= 0
-        if not two.any():
-            return None
-        # Of several classes the strongest: their sum may be nothing.
-        strongest = np.abs(weights[:, two]).argmax(axis=0)
-        sizes = weights[:, two][strongest, np.arange(strongest.size)]
-        known = np.array(names_of_columns(estimator, range(map.n_inputs), names), dtype=object)
-        return cls.of(known[pairs[two]], sizes)
 
     def _draw(self, ax: Any, options: dict[str, Any]) -> None:
         self.image_ = ax.imshow(self.matrix, **{**signed_colors(self.matrix), **options})

@@ -1,4 +1,4 @@
-"""Plan: what is fitted, read from the options and checked before any data is."""
+"""SelectionSettings: what is fitted, read from the options and checked before any data is."""
 
 from __future__ import annotations
 
@@ -46,11 +46,11 @@ EXCLUSIVE = (
 )
 #: What --task says where it is not given.
 _NO_TASK = ("task", "auto")
-USUAL = FeatureGenerator()
+DEFAULTS = FeatureGenerator()
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class SelectionSettings:
     """How features are selected; the defaults are those of the command line.
 
     n_features, C, batch : feature generation, where norms is empty; norms : candidates, one
@@ -67,8 +67,8 @@ class Plan:
 
     Examples
     --------
-    >>> from atomlearn.cli.plan import Plan
-    >>> plan = Plan(n_features=20)
+    >>> from atomlearn.cli.settings import SelectionSettings
+    >>> plan = SelectionSettings(n_features=20)
     >>> plan.generates, plan.loss_for("regression"), plan.loss_for("classification")
     (True, 'squared', 'logistic')
     """
@@ -80,8 +80,8 @@ class Plan:
     alpha: float | None = None
     form: Form = "penalized"
     loss: str | None = None
-    gap: float = USUAL.tol
-    standardize: bool = USUAL.standardize
+    gap: float = DEFAULTS.tol
+    standardize: bool = DEFAULTS.standardize
     seed: int = 0
     additive: str | None = None
     chosen_by: str = ""
@@ -95,7 +95,7 @@ class Plan:
     best_subset: bool = False
     proves: bool = True
 
-    def for_refits(self, gap: float = 0.0) -> Plan:
+    def for_refits(self, gap: float = 0.0) -> SelectionSettings:
         """Return the plan of fits of which only the selection counts, to this gap at the least."""
         return replace(self, gap=max(self.gap, gap), power=False, p_values=False, proves=False)
 
@@ -104,7 +104,7 @@ class Plan:
         """Whether times until an event are modelled."""
         return self.time is not None
 
-    def with_groups(self, groups: Any, overlap: bool = False) -> Plan:
+    def with_groups(self, groups: Any, overlap: bool = False) -> SelectionSettings:
         """Return the plan with norms over these groups; refuse one that needs some and has none.
 
         overlap : whether a column is in two of them, which is for latent norms alone.
@@ -147,7 +147,7 @@ class Plan:
         return name
 
 
-def read_plan(options: argparse.Namespace) -> Plan:
+def read_settings(options: argparse.Namespace) -> SelectionSettings:
     """Return the plan; options that contradict each other are refused."""
     given = vars(options)
     _check_pairs([name for name, value in given.items() if value and (name, value) != _NO_TASK])
@@ -171,8 +171,10 @@ def read_plan(options: argparse.Namespace) -> Plan:
                 "cross-validation; leave --alpha out, or give one k"
             )
         chosen = {"norms": norms, "n_features": None, "form": norms[0].usual_form}
-    values = {each.name: given.get(each.name) for each in fields(Plan)}
-    return Plan(**chosen | {name: value for name, value in values.items() if value is not None})
+    values = {each.name: given.get(each.name) for each in fields(SelectionSettings)}
+    return SelectionSettings(
+        **chosen | {name: value for name, value in values.items() if value is not None}
+    )
 
 
 def _check_pairs(given: Sequence[str]) -> None:

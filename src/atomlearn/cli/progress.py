@@ -1,4 +1,4 @@
-"""Watch: what a run says while it goes on, and its time limit."""
+"""ProgressPrinter: what a run says while it goes on, and its time limit."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from atomlearn.core.solvers.progress import Progress, RunObserver
 
 
 @dataclass(slots=True)
-class Watch(RunObserver):
+class ProgressPrinter(RunObserver):
     """What is seen of the fits that go on one after the other; an observer of each of them.
 
     deadline : when the fits are to end; quiet : print nothing; verbose : print a line a pass, with
@@ -32,10 +32,10 @@ class Watch(RunObserver):
     >>> import sys
     >>> import numpy as np
     >>> from atomlearn import solve
-    >>> from atomlearn.cli.watching import Watch
-    >>> watch = Watch(quiet=True)
-    >>> fitted = solve(np.eye(3), [3.0, 0.0, 0.0], level=1.0, observers=watch.observers)
-    >>> watch.options["time_limit"] is None
+    >>> from atomlearn.cli.progress import ProgressPrinter
+    >>> progress = ProgressPrinter(quiet=True)
+    >>> fitted = solve(np.eye(3), [3.0, 0.0, 0.0], level=1.0, observers=progress.observers)
+    >>> progress.options["time_limit"] is None
     True
     """
 
@@ -58,12 +58,12 @@ class Watch(RunObserver):
 
     @property
     def observers(self) -> tuple[Callable[[Progress], None], ...]:
-        """This watch, and a checkpoint where a folder was given."""
+        """This progress, and a checkpoint where a folder was given."""
         if self.checkpoint is None:
             return (self,)
         return self, Checkpoint(self.checkpoint, many=True)
 
-    def __enter__(self) -> Watch:
+    def __enter__(self) -> ProgressPrinter:
         return self
 
     def __exit__(self, *_: object) -> None:
