@@ -66,7 +66,11 @@ def methods(X: np.ndarray, y: np.ndarray):
         yield f"elastic net, {share:g}", model, levels / share
     labels = np.unique(y).size == 2
     loss = "logistic" if labels else "squared"
-    yield "feature generation", FeatureGenerator(n_features=SIZE, batch=2, loss=loss), None
+    yield (
+        "feature generation",
+        FeatureGenerator(n_features=SIZE, batch=2, loss=loss, standardize=True),
+        None,
+    )
 
 
 def main() -> None:
@@ -82,7 +86,7 @@ def main() -> None:
         for method, model, levels in methods(X, y):
             start = time.process_time()
             found = StabilitySelector(
-                model, 2 * options.pairs, 0.75, 0, alphas=levels, max_features=SIZE
+                model, 2 * options.pairs, 0.75, 0, alphas=levels, n_features=SIZE
             ).fit(X, y)
             q = found.n_selected_
             common = found.both_probabilities_.sum() / q

@@ -42,16 +42,18 @@ ESTIMATORS = [
     SparseLowRank(tol=0.01),
     SparsePCA(k=2, n_components=1),
     MatrixPursuit(norms.KSupport(5)),
-    FeatureGenerator(2, batch=1, C=10.0, features="splines", loss="squared", selected_tol=1e-10),
+    FeatureGenerator(
+        2, batch=1, C=10.0, features="splines", loss="squared", selected_tol=1e-10, standardize=True
+    ),
     # The default kernels, three on each column, are in the checks of the regressor.
     MultipleKernelClassifier(
         [KernelOn("linear"), KernelOn("rbf")], form="penalized", loss="squared_hinge", rank=3
     ),
     MultipleKernelRegressor(rank=3),
     SubsetRegressor(2),
-    SubsetClassifier(2, max_iter=20),
-    KnockoffSelector(n_alphas=3, cv=2, rng=0),
-    StabilitySelector(AtomicRegressor(alpha=0.1), n_resamples=4, rng=0),
+    SubsetClassifier(2, max_nodes=20),
+    KnockoffSelector(n_alphas=3, cv=2, random_state=0),
+    StabilitySelector(AtomicRegressor(alpha=0.1), n_resamples=4, random_state=0),
 ]
 ARRAY_API = "SCIPY_ARRAY_API"
 

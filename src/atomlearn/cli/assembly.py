@@ -15,10 +15,7 @@ from atomlearn.cli.genotypes import about, alleles_of
 from atomlearn.cli.scoring import ScoredSelection
 from atomlearn.cli.settings import LARGE, SelectionSettings
 from atomlearn.cli.source import DataRoles, Dataset
-from atomlearn.core.data.compressed import is_sparse
-from atomlearn.core.data.standardized import moments_of
-from atomlearn.core.interfaces.certificate import Status
-from atomlearn.designs import as_design
+from atomlearn.core import Status, as_design, is_sparse, moments_of
 from atomlearn.findings.conditional import FeatureTests
 from atomlearn.reports.content import Content, SelectedFeature, SelectedGroup
 from atomlearn.reports.gathered import content_of, forbidden

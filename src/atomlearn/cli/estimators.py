@@ -15,7 +15,7 @@ from atomlearn.cli.progress import ProgressPrinter
 from atomlearn.cli.settings import DEFAULTS, SelectionSettings
 from atomlearn.cli.source import DataRoles
 from atomlearn.cli.targets import Target
-from atomlearn.core.interfaces import Design
+from atomlearn.core import Design
 from atomlearn.estimators.classifier import AtomicClassifier
 from atomlearn.estimators.cross_validated import (
     AtomicClassifierCV,

@@ -15,16 +15,25 @@ from atomlearn.cli.screening import ScreenedColumns, screen_columns
 from atomlearn.cli.settings import SelectionSettings
 from atomlearn.cli.source import DataRoles
 from atomlearn.cli.targets import Target
-from atomlearn.core.data.parts import RowSubset, part_of
-from atomlearn.core.interfaces import Array, Columns, Design, Norm, Rows
-from atomlearn.core.interfaces.certificate import Status
-from atomlearn.core.problem.result import Result, together
+from atomlearn.core import (
+    L1,
+    L2,
+    Array,
+    Columns,
+    Design,
+    Norm,
+    Result,
+    Rows,
+    RowSubset,
+    Status,
+    part_of,
+    together,
+)
 from atomlearn.estimators.dependent_rows import fit_parameters
 from atomlearn.estimators.generation import norm_of
 from atomlearn.estimators.survival import Baseline
 from atomlearn.estimators.units import Units, as_they_are, standardized_design, too_many
 from atomlearn.maps.feature_map import FeatureMap, map_of
-from atomlearn.norms import L1, L2
 from atomlearn.reports.structure_displays import has_parts
 from atomlearn.reports.view import in_words
 
@@ -285,7 +294,7 @@ def _described(
         found |= {"alpha": alpha, "loss": loss}
         return found | ({"alpha_chosen_by": chosen_by} if chosen_by else {})
     if settings.best_subset:
-        found = {"method": "best subset", "n_features": model.n_selected_, "ridge": model.ridge_}
+        found = {"method": "best subset", "n_features": model.n_selected_, "l2": model.l2_}
         found |= {"loss": loss, "branches": model.result_.nodes}
     else:
         batch = norm_of(model, data.design)[0].k

@@ -14,8 +14,7 @@ from sklearn.base import clone
 from atomlearn.cli.estimators import ESTIMATORS, TrainingData
 from atomlearn.cli.options import CommandError
 from atomlearn.cli.settings import LARGE, SelectionSettings
-from atomlearn.core.data.parts import dense_part
-from atomlearn.core.interfaces import Array, Columns
+from atomlearn.core import Array, Columns, dense_part
 from atomlearn.findings.knockoffs import KnockoffSelector
 from atomlearn.findings.power import power
 from atomlearn.findings.stability import StabilitySelector
@@ -94,7 +93,7 @@ def _select_by_knockoffs(
     dependence = data.roles.dependence
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        selector = KnockoffSelector(fdr=settings.fdr, rng=settings.seed, loss=loss)
+        selector = KnockoffSelector(fdr=settings.fdr, random_state=settings.seed, loss=loss)
         selector.fit(X, y, **dependence)
     notes = [str(item.message) for item in caught if "correlated" in str(item.message)]
     columns = np.flatnonzero(selector.get_support())
@@ -127,7 +126,7 @@ def _select_stable(
     target = data.target
     kind = ESTIMATORS[target.task][0]
     base = kind(tol=1e-3, loss=settings.loss_for(target.task))
-    selector = StabilitySelector(base, rng=settings.seed, alphas="auto")
+    selector = StabilitySelector(base, random_state=settings.seed, alphas="auto")
     selector.fit(X, y, **data.roles.dependence)
     shares = selector.selection_probabilities_
     words = (

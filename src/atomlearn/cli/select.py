@@ -18,7 +18,7 @@ from atomlearn.cli.progress import ProgressPrinter
 from atomlearn.cli.scoring import ScoredSelection, fit_and_score, fit_halves
 from atomlearn.cli.settings import LARGE, SelectionSettings, read_settings
 from atomlearn.cli.source import Dataset, read_source
-from atomlearn.core.data.whole_files import write_together
+from atomlearn.core import write_together
 from atomlearn.findings.conditional import FeatureTests, p_values
 from atomlearn.reports.content import Content
 from atomlearn.reports.html import ReportUnavailable, report_html

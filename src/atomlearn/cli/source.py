@@ -19,17 +19,15 @@ from atomlearn.cli.options import CommandError
 from atomlearn.cli.progress import ProgressPrinter
 from atomlearn.cli.settings import SelectionSettings
 from atomlearn.cli.targets import Target, numbers_in, prepare_target, survival_of
-from atomlearn.core.data.compressed import is_sparse
-from atomlearn.core.interfaces import Array, Design, Rows
+from atomlearn.core import Array, Design, Rows, as_loss, is_sparse
 from atomlearn.findings.copies import joined, repeated_rows
-from atomlearn.losses import as_loss
 from atomlearn.maps.feature_map import FeatureMap
 from atomlearn.reports.suspects import repeating
-from atomlearn.storage.formats.registry import format_of
 from atomlearn.storage.formats.table import DataTable, Schema
 from atomlearn.storage.intake.columns import absent
 from atomlearn.storage.intake.kinds import days_of
 from atomlearn.storage.intake.read import read_as
+from atomlearn.storage.intake.registry import format_of
 
 
 def belonging(

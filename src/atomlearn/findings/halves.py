@@ -15,16 +15,22 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import lasso_path
 
-from atomlearn.core.interfaces import Array, Mask, Rows
-from atomlearn.core.norms.groups import l1_weights
-from atomlearn.core.paths.folds import training_part
-from atomlearn.core.paths.pool import Pool
-from atomlearn.core.solvers.schedule import drive
+from atomlearn.core import (
+    Array,
+    Mask,
+    NumberOfFeatures,
+    Pool,
+    Problem,
+    Result,
+    Rows,
+    Settings,
+    drive,
+    l1_weights,
+    largest_useful_level,
+    training_part,
+)
 from atomlearn.estimators.classifier import AtomicClassifier
 from atomlearn.estimators.regressor import AtomicRegressor
-from atomlearn.paths import NumberOfFeatures, Settings, largest_useful_level
-from atomlearn.problem import Problem
-from atomlearn.result import Result
 
 #: Columns up to which coordinate descent on a half is faster than paths that share readings: 2 to 6
 #: times at 1,000 and 3,000 columns; at 20,000 it takes four times as long.
@@ -32,13 +38,19 @@ FEW_COLUMNS = 4_000
 
 
 def own_problem(model: Any, X: Any, y: NDArray[Any]) -> Problem | None:
-    """Return what a model of ours minimizes for X and y, where that is one fit of plain columns."""
+    """Return the problem of a model at alpha = 1; None unless it is one fit of plain columns."""
     if type(model) not in (AtomicRegressor, AtomicClassifier) or np.ndim(y) != 1:
         return None
     if model.features != "linear" or model.relax or model.form == "constrained":
         return None
+    if model.standardize:  # by the deviations of the rows of each fit
+        return None
+    if not model.l1_ratio:  # squares select nothing
+        return None
     data = model._checked(X, y, None)
-    return model._problems(data, model.norm, 1.0)[0] if len(data.targets) == 1 else None
+    if len(data.targets) > 1:
+        return None
+    return model._problems(data, model.norm, 1.0, model.l1_ratio)[0]
 
 
 def automatic_alphas(model: Any, X: Any, y: Any, asked: Any) -> Array:
@@ -50,8 +62,9 @@ def automatic_alphas(model: Any, X: Any, y: Any, asked: Any) -> Array:
             f"penalty; got alphas={asked!r} for {type(model).__name__}"
         )
     model = clone(model)
-    problems = model._problems(model._checked(X, y, None), model.norm, 1.0)
-    return max(map(largest_useful_level, problems)) * np.geomspace(0.9, 0.1, 10)
+    problems = model._problems(model._checked(X, y, None), model.norm, 1.0, model.l1_ratio)
+    largest = max(map(largest_useful_level, problems)) / (model.l1_ratio or 1.0)
+    return largest * np.geomspace(0.9, 0.1, 10)
 
 
 def masks_of_parts(
@@ -59,13 +72,13 @@ def masks_of_parts(
 ) -> list[Mask] | None:
     """Return the columns that each part of the rows selects at any of the levels.
 
-    None where the model is not one that can be fitted to several parts at once.
+    None if the model cannot be fitted to several parts at once.
 
     Parameters
     ----------
     model : estimator, X, y : its data, parts : rows of each part.
     levels : weights of the penalty, falling.
-    most : the first so many columns of each path.
+    most : the maximum number of first columns of each path.
     """
     model = clone(model)
     problem = own_problem(model, X, y)
@@ -86,6 +99,7 @@ def masks_of_parts(
             for rows in parts
         )
     else:
+        levels = levels * model.l1_ratio
         together = _together(problem, parts, levels, most, model._settings())
         paths = ((np.abs(result.coef) for result in results) for results in together)
     return [first_columns(sizes, most) for sizes in paths]

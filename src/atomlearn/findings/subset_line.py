@@ -1,7 +1,7 @@
 """Where on a line of targets y + t a one subset stays the best one, proved over all subsets.
 
 The objective of each subset, at its ridge fit, is a quadratic in t. Those of subsets that a search
-lists as near are compared with it exactly. Of all others a search proves at one t that they are no
+lists as near are compared with it exactly. For all others a search proves at one t that they are no
 better than a bound; between two such t their objectives, which bend upward by a'a at the most, are
 at least the chord of both bounds less a'a (t - t_1) (t_2 - t) / 2. Where that does not do, the
 stretch is halved.
@@ -16,11 +16,9 @@ import numpy as np
 import scipy.linalg as la
 from sklearn.base import clone
 
-from atomlearn.core.data.parts import dense_part
-from atomlearn.core.interfaces import Array, Columns
+from atomlearn.core import Array, Columns, Problem, dense_part
 from atomlearn.estimators.subsets import SubsetRegressor
 from atomlearn.findings.given import Given
-from atomlearn.problem import Problem
 from atomlearn.subsets.solve import best_subset, wanted_of
 
 #: Searches on one line, sets that each may list, and its seconds.
@@ -58,12 +56,12 @@ class SubsetLine:
         return np.array([two / 2, both, one / 2])
 
     def kept(self, move: Array, reach: float) -> tuple[Array, Array]:
-        """Return where the subset is the best one, and where that is left open.
+        """Return the parts of the line on which the subset is the best, and the undecided parts.
 
         Both are intervals (m, 2) of t, of targets y + t move; beyond ``reach`` all is open.
         """
         # Of each subset that was listed: by how much its objective is above that of ours, as
-        # coefficients of t^2, t, 1. Of each t that was looked at: the least one of all others.
+        # coefficients of t^2, t, 1. For each t that was tried: the smallest one of all others.
         self._others: dict[bytes, Array] = {}
         self._bounds: dict[float, float] = {}
         self._move = move
@@ -153,6 +151,6 @@ def subset_line(
     if chosen or estimator.groups is not None or not estimator.fit_intercept:
         return None
     model = clone(estimator)
-    problem = model._problem(model._checked(X, y, data.weight))[0].at(estimator.ridge_)
+    problem = model._problem(model._checked(X, y, data.weight))[0].at(estimator.l2_)
     subset = np.setdiff1d(estimator.selected_, data.free)
     return SubsetLine(data, problem, np.union1d(subset, data.free), subset, spread)

@@ -1,4 +1,4 @@
-"""Twins: what could have stood for a selected feature, by correlation and by forbidding it."""
+"""Twins: the columns that could replace a selected feature, by correlation and by forbidding it."""
 
 from __future__ import annotations
 
@@ -8,23 +8,29 @@ from typing import Any
 
 import numpy as np
 
-from atomlearn.core.data.standardized import column_moments, moments_of
-from atomlearn.core.interfaces import TINY, Columns, Design, WarmStart
-from atomlearn.core.problem.result import together
-from atomlearn.designs import part_of
+from atomlearn.core import (
+    TINY,
+    Columns,
+    Design,
+    Problem,
+    Result,
+    WarmStart,
+    column_moments,
+    moments_of,
+    part_of,
+    together,
+)
 from atomlearn.estimators.checks import input_names
-from atomlearn.problem import Problem
-from atomlearn.result import Result
 
 
 @dataclass(frozen=True, slots=True)
 class Twins:
-    """What could have stood for one selected feature.
+    """The columns that could replace one selected feature.
 
     feature, name : the selected column; correlated : (name, correlation) of the columns nearest
-    to it, selected or not; rise : how much larger the objective is, relative to what it is, where
+    to it, selected or not; rise : the relative rise of the objective if
     the feature is forbidden and all others are fitted again (a bound below is 0: forbidding never
-    helps), None where that was not asked; rise_error : what the two gaps leave open of it;
+    helps), None if not computed; rise_error : the part of it that the two gaps leave open;
     replaced_by : names of the columns whose coefficients grew the most then.
     """
 
@@ -37,7 +43,7 @@ class Twins:
 
     @property
     def words(self) -> str:
-        """What forbidding it costs, and what comes instead."""
+        """The cost of forbidding it, and the columns that replace it."""
         if self.rise is None:
             return ""
         instead = f", instead: {self.replaced_by[0]}" if self.replaced_by else ""
@@ -47,7 +53,7 @@ class Twins:
 def correlated_columns(
     design: Design, columns: Sequence[int], most: int = 3, least: float = 0.5
 ) -> list[list[tuple[int, float]]]:
-    """Return for each of some columns the others most correlated with it, one pass a column."""
+    """Return the columns most correlated with each of some columns, one pass for each."""
     deviations = column_moments(design)[1]
     chosen = np.asarray(columns, dtype=np.int64)
     means, own = moments_of(design, chosen)
@@ -78,7 +84,7 @@ def twins(
     Parameters
     ----------
     estimator : fitted AtomicRegressor, AtomicClassifier or one of their CV variants
-    X, y : what it was fitted to
+    X, y : the data of the fit
     most : int
         Features to look at.
     forbid : bool

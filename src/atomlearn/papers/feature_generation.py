@@ -16,20 +16,29 @@ from typing import ClassVar
 
 import numpy as np
 
-from atomlearn.core.data.cached_block import CachedBlock
-from atomlearn.core.data.lifted import RepeatedBlock
-from atomlearn.core.interfaces import Array, Block, Columns, Scores
-from atomlearn.core.interfaces.certificate import Status
-from atomlearn.core.interfaces.warm_start import Arrays, WarmStart
-from atomlearn.core.masters.choose import choose_master
-from atomlearn.core.masters.master import Master
-from atomlearn.core.masters.model_newton import ModelNewton
-from atomlearn.core.norms.groups import Groups
-from atomlearn.core.norms.ksupport import KSupport, scaling_vector
-from atomlearn.core.norms.partition import Partition
-from atomlearn.core.problem.problem import Problem
-from atomlearn.core.problem.regularizer import Regularizer
-from atomlearn.core.solvers.solver import PATIENCE, Solver, State
+from atomlearn.core import (
+    PATIENCE,
+    Array,
+    Arrays,
+    Block,
+    CachedBlock,
+    Columns,
+    Groups,
+    KSupport,
+    Master,
+    ModelNewton,
+    Partition,
+    Problem,
+    Regularizer,
+    RepeatedBlock,
+    Scores,
+    Solver,
+    State,
+    Status,
+    WarmStart,
+    choose_master,
+    scaling_vector,
+)
 
 
 @dataclass(slots=True)
@@ -76,7 +85,7 @@ class GenerationState(State):
         return norms / total if total > 0 else norms
 
     def selected_gap(self) -> float | None:
-        """Return the proved relative gap over the active columns alone, None without any."""
+        """Return the proved relative gap over only the active columns, None without any."""
         if not self.columns.size:
             return None
         return self.restricted_gap / max(abs(self.restricted_objective), 1e-300)
@@ -102,7 +111,7 @@ class GenerationState(State):
 
 @dataclass(frozen=True, slots=True)
 class FeatureGeneration(Solver):
-    """min f(X w + b) + (level/2) (||w||_k^sp)^2, k = B, by [T] Algorithm 1; one pass a step.
+    """min f(X w + b) + (level/2) (||w||_k^sp)^2, k = B, by [T] Algorithm 1; one pass per step.
 
     The norm of the problem must be ``KSupport(k=B)``, or ``KSupport(k=B, groups=...)`` for blocks
     of the B best groups, in the squared form, without tau. The certificate is that of the whole
@@ -135,7 +144,7 @@ class FeatureGeneration(Solver):
         Stop with exactly this many distinct features (groups, where the norm has them); the last
         block is truncated. The optimum may have fewer: then the run ends by its gap.
     settled : bool
-        Whether the columns of the warm start, zeros included, are what is selected: only their
+        Whether the columns of the warm start, zeros included, are the selection: only their
         weights are found, to the final tolerance.
 
     References
@@ -243,9 +252,9 @@ class FeatureGeneration(Solver):
         last = self.final_tolerance
         self._drop_idle(following)
         if most and _count(problem, whole) >= most and _count(problem, following) == state.units:
-            following = whole  # blocks cut to what is left would trade places for ever
+            following = whole  # blocks cut to the remainder would trade places for ever
         if last is not None and most and _count(problem, following) >= most:
-            # What is selected is settled before: it is the same whatever is asked of the weights.
+            # The selection is settled before: it does not depend on the accuracy of the weights.
             self._refit(problem, following, min(last, self.inner_tolerance))
         return self._price(problem, following, state)
 
@@ -255,7 +264,7 @@ class FeatureGeneration(Solver):
         master = self.master or choose_master(restricted)
         if problem.loss.free is not None and problem.loss.free.separable:
             master = ModelNewton(master)
-        # Beside a covariate that is the target, what is left is rounding.
+        # Next to a covariate that is the target, the remainder is rounding.
         target = max(self._gap_target(following, accuracy), restricted.negligible)
         refit = master.solve(restricted, following.omega, following.intercept, target)
         # May be far below the last one, of the target.
@@ -296,12 +305,12 @@ class FeatureGeneration(Solver):
             return target
         target = min(target, 0.1 * state.certificate.gap)
         if not state.candidate.size:
-            # No new block: only a more exact subproblem can close what is left.
+            # No new block: only a more exact subproblem can close the rest of the gap.
             target = min(target, 0.1 * state.restricted_gap)
         return target
 
     def _drop_idle(self, state: GenerationState) -> None:
-        """Drop the blocks without weight: the point stays, and n_features counts what it uses."""
+        """Drop the blocks without weight: the point stays; n_features counts the columns in use."""
         used = np.bincount(state.labels, state.omega != 0, minlength=state.n_blocks) > 0
         if not used.all():
             assert state.block is not None
@@ -367,7 +376,7 @@ def _count(problem: Problem, state: GenerationState) -> int:
 
 
 def units_of(problem: Problem, columns: Columns) -> Columns:
-    """Return what is counted for each column: itself, or its group."""
+    """Return the unit that each column counts for: itself, or its group."""
     norm = _check(problem)
     if norm.groups is None:
         return columns

@@ -14,11 +14,16 @@ from typing import Literal, get_args
 import numpy as np
 
 from atomlearn._kernels import ksupport_prox
-from atomlearn.core.interfaces import Array, WarmStart
-from atomlearn.core.masters.accelerated_gradient import Acceleration, Iterate
-from atomlearn.core.masters.pattern_newton import pattern_of
-from atomlearn.core.problem.problem import Problem
-from atomlearn.core.solvers.solver import Solver, State
+from atomlearn.core import (
+    Acceleration,
+    Array,
+    Iterate,
+    Problem,
+    Solver,
+    State,
+    WarmStart,
+    pattern_of,
+)
 
 #: (v, step) -> argmin_x 1/2 ||x - v||^2 + step * (tau/2 ||x||^2 + R(x))
 Proximal = Callable[[Array, float], Array]
@@ -74,7 +79,7 @@ class FISTA(Solver):
     iterations: int = 10
 
     def start(self, problem: Problem, warm: WarmStart | None = None) -> FISTAState:
-        """Certify the warm start: one pass, and one more where it is not zero."""
+        """Certify the warm start: one pass, and one more if it is not zero."""
         proximal_of(problem, "FISTA", self.prox, problem.tau)
         weights, linear, intercept = dense_start(problem, warm)
         price = problem.price(None, weights, prediction := linear + intercept)

@@ -7,9 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from atomlearn.core.interfaces import EPS, Array
-from atomlearn.core.problem.problem import Problem
-from atomlearn.core.solvers.atoms import AtomSet
+from atomlearn.core import EPS, Array, AtomSet, Problem
 from atomlearn.matrices.solver.factored_atoms import FactoredAtoms
 from atomlearn.papers.line_search import Way, best_step
 
@@ -29,7 +27,7 @@ class Move:
 class Hull:
     """w = U c with c >= 0, sum c <= reach: shares c_h / reach of the vertices reach * a_h.
 
-    What the sum leaves of reach is the share of zero. ``intercept`` follows along.
+    Reach less the sum is the share of zero. ``intercept`` follows along.
     """
 
     atoms: AtomSet | FactoredAtoms
@@ -54,7 +52,7 @@ class Hull:
         return self.atoms.take(kept), self.shares[kept]
 
     def add(self, problem: Problem, atom: Any) -> int:
-        """Return the number of this atom (ZERO for None), appended where it is new."""
+        """Return the number of this atom (ZERO for None), appended if it is new."""
         if atom is None:
             return ZERO
         number = self.atoms.find(atom)

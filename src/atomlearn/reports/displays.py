@@ -12,8 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from atomlearn.core.interfaces import EPS, Array
-from atomlearn.core.problem.result import Record
+from atomlearn.core import EPS, Array, Record
 from atomlearn.reports.drawing import (
     MOST_BESIDE,
     OTHERS,
@@ -159,7 +158,7 @@ class StabilityDisplay(Display):
     >>> from sklearn.datasets import load_diabetes
     >>> from atomlearn import AtomicRegressor, StabilitySelector, reports
     >>> X, y = load_diabetes(return_X_y=True)
-    >>> selector = StabilitySelector(AtomicRegressor(alpha=0.5), 6, rng=0).fit(X, y)
+    >>> selector = StabilitySelector(AtomicRegressor(alpha=0.5), 6, random_state=0).fit(X, y)
     >>> reports.StabilityDisplay.from_estimator(selector).probabilities.shape
     (10,)
     """
@@ -238,7 +237,7 @@ class BoundsDisplay(Display):
     >>> matplotlib.use("agg")
     >>> from sklearn.datasets import load_diabetes
     >>> from atomlearn import SubsetRegressor, reports
-    >>> model = SubsetRegressor(n_features=4).fit(*load_diabetes(return_X_y=True))
+    >>> model = SubsetRegressor(n_features=4, standardize=True).fit(*load_diabetes(return_X_y=True))
     >>> reports.BoundsDisplay.from_estimator(model).ax_.get_xlabel()
     'seconds'
     """

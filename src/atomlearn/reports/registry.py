@@ -12,10 +12,8 @@ from typing import Any, TypeVar
 import numpy as np
 from sklearn.base import is_classifier
 
-from atomlearn.core.data.coefficients import nonzero_coefficients
-from atomlearn.core.data.standardized import moments_of
+from atomlearn.core import Standardized, moments_of, nonzero_coefficients, path
 from atomlearn.estimators.search import CrossValidatedModel
-from atomlearn.paths import path
 from atomlearn.reports.data_displays import (
     CalibrationDisplay,
     CoverageDisplay,
@@ -86,15 +84,20 @@ def path_of_view(
         return None
     total = len(y) if sample_weight is None else sample_weight.sum()
     options |= {"intercept": model.fit_intercept, "sample_weight": sample_weight}
-    options |= {"levels": alpha * total * PATH_LEVELS, "gap": 1e-4, "max_iter": 200}
+    level = alpha * options.get("l1_ratio", 1.0) * total
+    options |= {"levels": level * PATH_LEVELS, "gap": 1e-4, "max_iter": 200}
     target = y if view.classes is None else np.where(y > 0, 1.0, -1.0)
+    design = view.design
     try:
-        found = path(view.design, target, **options)
+        if options.pop("standardize", False):
+            center = model.fit_intercept and not design.is_sparse
+            design = Standardized(design, center=center, weight=sample_weight)
+        found = path(design, target, **options)
     except (TypeError, ValueError):  # this model is not one of a path
         return None
     if not found.columns.size:
         return None
-    coefs = found.coefs * moments_of(view.design, found.columns)[1]
+    coefs = found.coefs * moments_of(design, found.columns)[1]
     order = np.argsort(-np.abs(coefs).max(axis=0), kind="stable")[:MOST_NAMED]
     names = view.map.names(found.columns[order], view.names)
     return PathDisplay(found.levels / total, coefs[:, order], names, alpha)
@@ -110,7 +113,10 @@ def validation_of(fitted: FittedEstimator) -> ValidationDisplay | None:
     if not isinstance(model, CrossValidatedModel):
         return None
     table = model.cv_results_
-    own = [repr(norm) == repr(model.norm_) for norm in table["param_norm"]]
+    own = [
+        repr(norm) == repr(model.norm_) and ratio == model.l1_ratio_
+        for norm, ratio in zip(table["param_norm"], table["param_l1_ratio"], strict=True)
+    ]
     keys = ("param_alpha", "mean_test_score", "standard_error")
     levels, mean, error = (np.asarray(table[key], dtype=np.float64)[own] for key in keys)
     return ValidationDisplay(levels, mean, error, float(model.alpha_))

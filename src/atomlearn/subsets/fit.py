@@ -7,12 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from atomlearn.core.data.cached_block import without
-from atomlearn.core.interfaces import EPS, Array, Block
-from atomlearn.core.interfaces.certificate import Certificate
-from atomlearn.core.masters.master import block_of
-from atomlearn.core.masters.model_newton import hessian
-from atomlearn.core.problem.problem import Problem
+from atomlearn.core import EPS, Array, Block, Certificate, Problem, block_of, hessian, without
 
 #: Steps of one fit, and how often one step is halved: an exponential may overflow far ahead.
 STEPS = 200

@@ -13,13 +13,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from atomlearn.core.interfaces import Array, Norm
-from atomlearn.core.masters.master import Master, Refit
-from atomlearn.core.norms.groups import L2, Groups
-from atomlearn.core.norms.ksupport import KSupport
-from atomlearn.core.norms.l1 import L1
-from atomlearn.core.problem.problem import Problem
-from atomlearn.designs import as_design
+from atomlearn.core import L1, L2, Array, Groups, KSupport, Master, Norm, Problem, Refit, as_design
 from atomlearn.testing import tolerances
 from atomlearn.testing.cases import each
 from atomlearn.testing.problems import FORMS, LOSSES, Case, all_cases, as_block, optimum, problem_on
@@ -61,7 +55,7 @@ class MasterChecks:
         return replace(problem, design=as_block(problem))
 
     def solve(self, problem: Problem, weights: Array | None = None, gap: float = 0.0) -> Refit:
-        """Solve from ``weights`` (zero where None) and check what is returned, the gap included.
+        """Solve from ``weights`` (zero if None) and check the result, the gap included.
 
         The gap asked for is relative to the objective at zero.
         """
@@ -172,7 +166,7 @@ class MasterChecks:
                     self.solve(replace(problem, design=as_block(problem)))
 
     def test_no_columns(self) -> None:
-        """An empty block: the intercept alone."""
+        """An empty block: only the intercept."""
         case = Case(self.loss, "squared", True, seed=2)
         problem = case.problem(self.awkward)
         empty = problem.restricted_to(

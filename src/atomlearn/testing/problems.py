@@ -9,15 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from atomlearn.core.interfaces import Array, Block, Form, Norm
-from atomlearn.core.problem.problem import Problem
-from atomlearn.core.problem.regularizer import Regularizer
-from atomlearn.designs import as_design
-from atomlearn.losses import as_loss
+from atomlearn.core import Array, Block, Form, Norm, Problem, Regularizer, as_design, as_loss
 from atomlearn.testing.gauges import gauge_model
 from atomlearn.testing.loss_oracles import oracle_of, targets_of
 
-#: Those that every master and solver is tested with; the others have tests of their own.
+#: Those that every master and solver is tested with; the others have separate tests.
 LOSSES = ("squared", "logistic", "squared_hinge")
 FORMS: tuple[Form, ...] = ("penalized", "squared", "constrained")
 

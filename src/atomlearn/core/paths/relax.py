@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from atomlearn.core.interfaces import Array, Design
-from atomlearn.core.losses import FreeColumns
+from atomlearn.core.losses.free_columns import FreeColumns
 from atomlearn.core.paths.path import PathResult
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.result import Result

@@ -15,13 +15,10 @@ from atomlearn.core.interfaces import Array, Columns, Deadline, Design, Lift, Lo
 from atomlearn.core.interfaces.certificate import Certificate
 from atomlearn.core.interfaces.forwarding import Derived, Forwarding, unwrapped
 from atomlearn.core.interfaces.numbers import check_offset, check_weight
-from atomlearn.core.losses import FreeColumns, Offset
+from atomlearn.core.losses.around import Offset
+from atomlearn.core.losses.free_columns import FreeColumns
 from atomlearn.core.losses.shift import optimal_shift
-from atomlearn.core.problem.checks import (
-    check_free,
-    check_loss,
-    check_tau,
-)
+from atomlearn.core.problem.checks import check_free, check_loss, check_tau
 from atomlearn.core.problem.objective import Objective
 from atomlearn.core.problem.regularizer import Regularizer
 from atomlearn.core.problem.rounding import growth, less
@@ -162,11 +159,19 @@ class Problem(Objective):
         return self.changed(regularizer=replace(self.regularizer, norm=norm)).freed(None)
 
     def at(self, amount: float) -> Problem:
-        """Return the problem at a level, or of a radius; itself where that is its own."""
+        """Return the problem at a level, or of a radius; itself if that is its own.
+
+        The ridge term keeps its share of the penalty: ``tau`` scales with the level. A radius
+        leaves it as it is.
+        """
         penalty = self.regularizer
         if amount == penalty.amount:
             return self
-        return self.changed(regularizer=Regularizer(penalty.norm, penalty.form, amount))
+        tau = self.tau
+        if penalty.form != "constrained":
+            tau *= amount / penalty.amount
+        regularizer = Regularizer(penalty.norm, penalty.form, amount)
+        return self.changed(regularizer=regularizer, tau=tau)
 
     def until(self, deadline: Deadline) -> Problem:
         """Return the problem with this deadline, unless its own is sooner."""

@@ -1,4 +1,4 @@
-"""Data that may not leave its sites: each answers with sums over its rows, and nothing else."""
+"""Data that may not leave its sites: each site answers only with sums over its rows."""
 
 from __future__ import annotations
 
@@ -9,24 +9,34 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from atomlearn.core.data.convert import as_design
-from atomlearn.core.interfaces import Array, Block, Columns, Design, Scores, whole_number
-from atomlearn.core.interfaces.numbers import check_offset, check_weight
-from atomlearn.core.losses import Offset
-from atomlearn.core.losses.registry import BY_NAME
-from atomlearn.core.problem.problem import Problem, over_sums
+from atomlearn.core import (
+    LOSSES,
+    Array,
+    Block,
+    Columns,
+    Design,
+    Offset,
+    Problem,
+    Scores,
+    as_design,
+    check_offset,
+    check_weight,
+    loss_named,
+    over_sums,
+    whole_number,
+)
 from atomlearn.storage.spread.rows import HeldRows, Sums, summed
 from atomlearn.storage.spread.summed import problem_of_sums, splits
 
-#: A transport: takes a question to a site, and brings back its answer.
+#: A transport sends a question to a site and returns its answer.
 Transport = Callable[[dict[str, Any]], dict[str, Any]]
 
 
 class Site:
-    """The rows of one site: asked a question, it answers with sums over them.
+    """The rows of one site, which answers questions with sums over them.
 
-    Run it where the data is, behind any transport. A question is a dictionary of texts, numbers and
-    arrays of one or two dimensions; so is an answer.
+    Run it at the site of the data, behind any transport. A question is a dictionary of texts,
+    numbers and arrays of one or two dimensions, and so is an answer.
 
     Parameters
     ----------
@@ -35,13 +45,13 @@ class Site:
     sample_weight, offset : array (n_samples,), optional
         As in ``solve``.
     least_rows : int, default=10
-        Rows with a weight below which the site answers nothing. It also tells no products of
-        columns unless its rows are so many more than the columns.
+        Minimum number of rows with a weight; with fewer the site refuses every question. It also
+        refuses products of columns unless its rows exceed the columns by this number.
 
     Raises
     ------
     ValueError
-        For too few rows, in ``site(question)`` for too many columns, or a question that is none.
+        For too few rows; in ``site(question)`` for too many columns or an unknown question.
 
     Examples
     --------
@@ -91,9 +101,9 @@ class Site:
                 f"for {self.n_rows - self._least} at most: those of as many columns as rows tell "
                 "the rows; solve with ColumnGeneration(batch=...) of fewer columns"
             )
-        if question["loss"] not in BY_NAME:
-            raise ValueError(f"this site knows the losses {sorted(BY_NAME)}")
-        loss = BY_NAME[question["loss"]](**question["parameters"])
+        if question["loss"] not in LOSSES:
+            raise ValueError(f"this site knows the losses {sorted(LOSSES)}")
+        loss = loss_named(question["loss"])(**question["parameters"])
         y = loss.check_target(self._y)
         if y.size != n_rows:
             raise ValueError(f"X has {n_rows} rows and y {y.size} targets")
@@ -102,32 +112,32 @@ class Site:
 
 
 class Sites(Design):
-    """Rows that stay at their sites: each answers with sums, and the joint problem is solved.
+    """Rows that stay at their sites, which answer with sums, so that the joint problem is solved.
 
-    ``solve(Sites([...]), None, ...)`` and ``paths.path`` have the answer that the pooled rows have,
-    with the same proof. Targets, weights and offsets lie at the sites, so y is None.
+    ``solve(Sites([...]), None, ...)`` and ``paths.path`` return the same result as for the pooled
+    rows, with the same proof. The sites have the targets, weights and offsets, so y is None.
 
     Parameters
     ----------
     sites : sequence of callables
-        Transports: each takes a question, has the ``Site`` there answer it, and returns the answer.
-        A ``Site`` is one, for rows of this process.
+        Transports: each sends a question to a ``Site`` and returns its answer. A ``Site`` itself is
+        one, for rows of this process.
     add : callable, optional
-        Adds the answers up, list of dict -> dict: the place of secure summation, of which only the
-        total can be read. Every answer is a sum over rows.
+        Adds the answers up, list of dict -> dict. Put secure summation here, which reveals only the
+        total. Every answer is a sum over rows.
 
     Raises
     ------
     ValueError, TypeError
-        For sites of different columns, and what sums over rows do not tell: losses with kinks or
-        of several predictions, norms over other than columns.
+        For sites with different columns, and for problems that sums over rows do not determine:
+        losses with kinks or several predictions, norms that are not over columns.
 
     Notes
     -----
-    The sites see coefficients and intercept on the way. Who solves sees sums over the rows of each
-    site (with secure summation: of all): the value of f and of f*, X'v, and the Hessian of the
-    columns in use, which for squared loss is their Gram matrix. A site that is asked often about
-    many columns tells nearly all: see the page on data that is spread.
+    The sites see coefficients and intercept during the solve. The caller sees sums over the rows of
+    each site (with secure summation: of all sites): the values of f and f*, X'v, and the Hessian of
+    the columns in use, which for squared loss is their Gram matrix. Many questions about many
+    columns reveal nearly all of the data: see the page on data that is spread.
 
     References
     ----------
@@ -173,7 +183,7 @@ class Sites(Design):
         return list(self._about[0]["names"]) or None
 
     def asked(self, question: dict[str, Any]) -> list[Sums]:
-        """Return the answers of all sites, which are asked at the same time."""
+        """Return the answers of all sites, which work at the same time."""
         with ThreadPoolExecutor(len(self.sites)) as pool:
             return list(pool.map(lambda site: site(question), self.sites))
 
@@ -206,8 +216,8 @@ def _of_sites(design: Sites, problem: Problem) -> Problem:
             "prediction a row, and norms over columns such as l1, groups and k-support"
         )
     loss = problem.loss
-    if BY_NAME.get(loss.name) is not type(loss):
-        raise TypeError(f"sites know the losses {sorted(BY_NAME)}, not {type(loss).__name__}")
+    if loss.name not in LOSSES or loss_named(loss.name) is not type(loss):
+        raise TypeError(f"sites know the losses {sorted(LOSSES)}, not {type(loss).__name__}")
     known = {"loss": loss.name, "parameters": asdict(loss)}  # type: ignore[call-overload]
 
     def asked(question: Sums) -> Sums:
