@@ -27,7 +27,7 @@ from atomlearn.reports.model import (
     ModelInput,
     SavedModel,
 )
-from atomlearn.reports.of_estimator import versions
+from atomlearn.reports.page import versions
 from atomlearn.reports.registry import path_of_view
 from atomlearn.reports.structure_displays import has_parts
 from atomlearn.reports.view import View

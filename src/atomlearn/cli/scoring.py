@@ -41,7 +41,7 @@ from atomlearn.findings.verdict import LONG_TAILED
 from atomlearn.maps.additive import Additive
 from atomlearn.reports.content import HeldOut
 from atomlearn.reports.halves import Half, fitted_halves
-from atomlearn.reports.held_out import told_of_rows
+from atomlearn.reports.held_out import held_out_scores
 from atomlearn.reports.suspects import drifting
 
 
@@ -50,7 +50,7 @@ class ScoredSelection:
     """The model of all rows, and its scores on held-out rows.
 
     fitted : the model that is written; held_out : the scores of the same selection without the
-    held-out rows, None without such rows; notes : what the report adds; interrupted : whether
+    held-out rows, None without such rows; notes : for the report; interrupted : whether
     Ctrl-C ended a fit.
     """
 
@@ -263,7 +263,7 @@ def _scores(
     if "baseline_times" in fitted.described and len(rows) == 1:
         survival = partial(_survival, fitted.described, scores[:, 0])
     sizes = [part.size for part in rows]
-    return told_of_rows(
+    return held_out_scores(
         task, *values, predicted, target.outputs, None, probabilities, survival, sizes
     )
 

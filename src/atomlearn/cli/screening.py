@@ -25,8 +25,8 @@ from atomlearn.reports.view import in_words
 class ScreenedColumns:
     """The columns that a selector with error control selected.
 
-    selected : their numbers, increasing; words : what the selection guarantees; selector : its
-    Python code; notes : what the report adds; stability : the share of halves of each column;
+    selected : their numbers, increasing; words : the guarantee, in words; selector : its
+    Python code; notes : for the report; stability : the share of halves of each column;
     covariates : columns that stay in the model in any case.
     """
 
@@ -103,7 +103,7 @@ def _select_by_knockoffs(
         least = int(np.ceil(1 / settings.fdr))
         notes.append(
             f"knockoffs at --fdr {settings.fdr:g} select nothing, or at least {least} features: "
-            "fewer than that cannot be told from chance in this way"
+            "fewer than that cannot be distinguished from chance in this way"
         )
     if settings.power:
         anew = clone(selector).set_params(loss="auto")  # targets that are made up are numbers

@@ -1,4 +1,4 @@
-"""Source: the data that is selected from, read from the file that the command line names."""
+"""Read the data of a selection from the file that the command line names."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from atomlearn.storage.intake.registry import format_of
 def belonging(
     table: DataTable, options: argparse.Namespace, held: NDArray[np.bool_] | None
 ) -> tuple[Rows | None, Rows | None, list[str]]:
-    """Return the group of each row or its place in a series (or None), and what to say of it.
+    """Return the group of each row or its position in a series (or None), and notes.
 
     held : rows that a column of the data holds out.
     """
@@ -65,7 +65,7 @@ def belonging(
 
 
 def _groups(cells: NDArray[Any]) -> Rows:
-    """Return the number of the group of each row; where a cell is empty, one of its own."""
+    """Return the number of the group of each row; a row with an empty cell is a separate group."""
     gaps = absent(cells)
     codes = np.unique(cells.astype(str), return_inverse=True)[1].astype(np.int64)
     codes[gaps] = cells.size + np.arange(gaps.sum())
@@ -90,16 +90,15 @@ def _places(cells: NDArray[Any], name: str) -> Rows:
 
 @dataclass(frozen=True)
 class DataRoles:
-    """What rows and columns have beside X and y.
+    """Weights, offsets, groups and other data in addition to X and y.
 
     weight, offset : (n_samples,) or None; groups : of columns, as ``FeatureGenerator`` takes them,
-    or None; group_names : of them; overlap : whether columns are in several; covariates : columns
-    without penalty; test_rows : which rows a column of the data holds out, or None; on_disk :
-    whether X is read as it is used, so that readings are what counts; row_groups, order : whose
-    each row is, and its place in a series, or None; repeated : a number that rows share which
-    repeat each other, or None; center : whether features are centered. An
-    intercept that is not penalized makes that change nothing but the rounding, so sparse data is
-    only scaled, and stays sparse. notes : on groups.
+    or None; group_names : their names; overlap : whether a column is in several groups; covariates
+    : columns without penalty; test_rows : mask of rows that a column of the data holds out, or
+    None; on_disk : whether X is read from disk at each pass; row_groups, order : the group of each
+    row and its position in a series, or None; repeated : a number shared by rows that repeat each
+    other, or None; center : whether features are centered. With an intercept, centering changes
+    only the rounding, so sparse data is scaled and not centered; notes : on groups.
     """
 
     weight: Array | None = None
@@ -129,7 +128,7 @@ class DataRoles:
         return np.unique(own)
 
     def rows(self, rows: NDArray[np.int64]) -> DataRoles:
-        """Return the same for these rows."""
+        """Return the roles of these rows."""
         of_rows = ("weight", "offset", "row_groups", "order", "repeated")
         found = {name: vars(self)[name] for name in of_rows}
         kept = {name: values[rows] for name, values in found.items() if values is not None}
@@ -137,13 +136,13 @@ class DataRoles:
 
     @property
     def dependence(self) -> dict[str, Any]:
-        """Which rows belong together, as ``dependent_rows`` takes it; at most one of both."""
+        """The parameters ``groups`` and ``order`` of ``fit``; at most one of them is given."""
         return {"groups": self.row_groups, "order": self.order}
 
 
 @dataclass(frozen=True, slots=True)
 class Dataset:
-    """Data to select from: where it came from, what is in it, and its target.
+    """The data of a selection: its file, columns and target.
 
     X : (n_samples, n_inputs), as it was read; names : of its columns; map : makes the features.
     """
@@ -223,7 +222,7 @@ def read_source(
 def _with_rows(
     table: DataTable, options: argparse.Namespace, roles: DataRoles, told: list[str]
 ) -> DataRoles:
-    """Return with it which rows belong together, as they are said to or repeat each other."""
+    """Return the roles with the groups of rows, of the options and of repeated rows."""
     groups, order, said = belonging(table, options, roles.test_rows)
     told += said
     repeated = repeated_rows(table.X)
@@ -236,15 +235,15 @@ def _with_rows(
 
 
 def _time_varying(options: argparse.Namespace, told: Sequence[str]) -> list[str]:
-    """Return what is to be said of rows that are intervals."""
+    """Return a note on rows that are intervals of time."""
     if options.entry is None:
         return []
     said = f"time-varying: a row is at risk after {options.entry} until {options.time}"
-    return [said + ("" if told else "; where one person has several rows, say --rows-of NAME")]
+    return [said + ("" if told else "; if one person has several rows, give --rows-of NAME")]
 
 
 def _target(table: DataTable, options: argparse.Namespace, settings: SelectionSettings) -> Target:
-    """Return the target as the task takes it."""
+    """Return the target for the task."""
     if settings.is_survival:
         if not {"time", "event"} <= set(table.extras):
             raise CommandError(
@@ -305,7 +304,7 @@ def _roles(
 
 
 def given_offset(columns: Mapping[str, NDArray[Any]]) -> Array | None:
-    """Return what is added to the scores of each row: an offset, the logarithm of an exposure."""
+    """Return the offset of the scores of each row: an offset plus the logarithm of an exposure."""
     least = {"offset": -np.inf, "exposure": np.nextafter(0.0, 1.0)}
     given = [role for role in least if role in columns]
     found = {role: numbers_in(columns[role], f"--{role}", least[role]) for role in given}

@@ -1,4 +1,4 @@
-"""Reports: tables, figures, the model file and report.html, as functions of what a fit found."""
+"""Reports: tables, figures, the model file and report.html, as functions of a fitted model."""
 
 from atomlearn.reports.content import Content
 from atomlearn.reports.data_displays import CalibrationDisplay, CoverageDisplay
@@ -18,7 +18,7 @@ from atomlearn.reports.model import (
     SavedModel,
 )
 from atomlearn.reports.model_file import read_model, write_model
-from atomlearn.reports.of_estimator import report
+from atomlearn.reports.page import report
 from atomlearn.reports.structure_displays import (
     GroupsDisplay,
     InteractionsDisplay,

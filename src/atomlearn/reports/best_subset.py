@@ -1,4 +1,4 @@
-"""What a search for the best subset proved, for the page: sentences, near subsets, both bounds."""
+"""The proof of a search for the best subset, for the page: sentences, near subsets, bounds."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from atomlearn.reports.registry import bounds_of
 from atomlearn.reports.view import View
 from atomlearn.subsets import SubsetResult, SubsetStatus
 
-#: What the bound does not say.
+#: The limits of the bound.
 NOT_THE_WORLD = (
     "Best is meant by the objective on these rows, the loss with its ridge. It is no statement "
     "about the world: other rows may have another best subset, features that were not measured are "
@@ -26,11 +26,11 @@ NOT_THE_WORLD = (
 
 @dataclass(frozen=True, slots=True)
 class SubsetProof:
-    """What is proved of the best subset.
+    """The proof that a subset is the best.
 
-    over : what the bound is over; sentences : what is proved, and what is not; near : of the other
-    subsets nearly as good, what they lack of the best one, what they have instead, and by how much
-    their objective is larger; twins : the same where that is one column; bounds : over time.
+    over : the set of the bound, in words; sentences : the proof in words; near : for each subset
+    that is nearly as good, the columns it lacks, the columns it has instead, and the rise of the
+    objective; twins : the same for subsets that differ in one column; bounds : over time.
     """
 
     over: str
@@ -41,7 +41,7 @@ class SubsetProof:
 
     @classmethod
     def of(cls, view: View, refitted: bool) -> Self | None:
-        """Return what the search of a model of the best subset proved, None of other models.
+        """Return the proof of a model of the best subset, None for other models.
 
         refitted : whether another subset was scored on held-out rows.
         """
@@ -79,7 +79,7 @@ class SubsetProof:
 
 
 def _of_all(result: SubsetResult, k: str) -> str:
-    """Return what is proved of all other subsets."""
+    """Return the sentence on all other subsets."""
     bound = f"no subset of {k} has an objective more than {percent(result.gap)} lower"
     if result.status is SubsetStatus.OPTIMAL:
         return f"This is the best subset of {k}: {bound}."
@@ -88,7 +88,7 @@ def _of_all(result: SubsetResult, k: str) -> str:
 
 
 def _of_single(result: SubsetResult, k: str, unit: str, names: dict[int, str]) -> list[str]:
-    """Return what is proved of single features: which are in no best subset, and which in all."""
+    """Return sentences on single features: those in no best subset, and those in all."""
     if result.open_columns is None:
         return [f"Nothing is proved of single {unit}s: they are too many to be listed."]
     n_open = result.open_columns.size - result.proved_in.size

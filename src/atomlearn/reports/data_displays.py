@@ -1,4 +1,4 @@
-"""Displays of rows: how well held-out ones are told, features in each class, curves, targets."""
+"""Displays of rows: predictions of held-out rows, features in each class, curves, targets."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ ENOUGH_ROWS = 50
 
 @dataclass
 class SharesDisplay(Display):
-    """Curves in the unit square, one a class: what ROC, precision and calibration share."""
+    """Curves in the unit square, one for each class: the base of ROC, precision and calibration."""
 
     points: list[tuple[Array, Array]]
     labels: Sequence[str]
@@ -76,7 +76,7 @@ class PrecisionDisplay(SharesDisplay):
 
 @dataclass
 class CalibrationDisplay(SharesDisplay):
-    """Share of rows that are of a class, against the probability that was told.
+    """Share of rows that are of a class, against the predicted probability.
 
     Examples
     --------
@@ -192,7 +192,7 @@ class CurveDisplay(Display):
 
     @property
     def explained(self) -> str:
-        """What the page says of the drawing."""
+        """The explanation on the page."""
         if self.low is None or len(self.values) > 1:
             return self.about
         return (

@@ -1,7 +1,7 @@
-"""What all displays share: their base, colors, names, colors of images, and pictures of a page.
+"""The base of displays, their colors and names, and pictures of a page.
 
-On a page each color below stands for a variable of report.css, so that one picture serves light and
-dark.
+On a page, variables of report.css replace the colors below, so that one picture serves light and
+dark pages.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ SERIES = (
 )
 #: Rows of a table and points of a picture; more make a page slow.
 MOST_POINTS = 300
-#: Bars, names and lines of a picture that can be told apart.
+#: Bars, names and lines of a picture that can be distinguished.
 MOST_NAMED = 30
-#: Classes whose bars and lines can be told apart side by side.
+#: Classes whose bars and lines can be distinguished side by side.
 MOST_BESIDE = 4
 
 
@@ -50,7 +50,7 @@ class FittedEstimator:
 
 @dataclass
 class Display:
-    """What all displays share: after ``plot``, ``ax_`` and ``figure_`` hold the drawing.
+    """The base of displays: after ``plot``, ``ax_`` and ``figure_`` hold the drawing.
 
     On a page: title and about; size, of the drawing in inches; wide : whether it takes a whole row;
     part : of the page, "features", "proof", "prediction" or "solving".
@@ -70,7 +70,7 @@ class Display:
 
     @property
     def explained(self) -> str:
-        """What the page says of the drawing."""
+        """The explanation on the page."""
         return self.about
 
     @classmethod
@@ -99,7 +99,7 @@ class Display:
         return cast(Self, display.plot(ax=ax, **options))
 
     def plot(self, *, ax: Any = None, **options: Any) -> Self:
-        """Draw on ``ax``, or on axes of its own; ``options`` go to matplotlib."""
+        """Draw on ``ax``, or on new axes; ``options`` go to matplotlib."""
         if ax is None:
             try:
                 import matplotlib.pyplot as plt
@@ -176,7 +176,7 @@ def signed_colors(values: Array) -> dict[str, Any]:
 
 
 def span_of(values: Array) -> str:
-    """Return in words what the colors of an image stand for."""
+    """Return the meaning of the colors of an image, in words."""
     return f"{values.min():.3g} (red) to {values.max():.3g} (blue)"
 
 

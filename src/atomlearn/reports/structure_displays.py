@@ -24,7 +24,7 @@ from atomlearn.reports.view import objective_of, results_of
 
 @dataclass
 class GroupsDisplay(Display):
-    """Size of what each selected group adds: the l2 norm of its coefficients.
+    """Size of each selected group: the l2 norm of its coefficients.
 
     Examples
     --------
@@ -66,12 +66,12 @@ def name_of_part(part: Part) -> str:
 
 
 def has_parts(parts: Any) -> bool:
-    """Return whether these are latent parts of one output, and not None, none, or several lists."""
+    """Return whether these are latent parts of one output."""
     return bool(parts) and isinstance(parts[0], Part)
 
 
 def selected_groups(model: Any) -> list[Part]:
-    """Return what the selected groups of a model add: latent parts, or groups of its norm."""
+    """Return the selected groups of a model: latent parts, or groups of its norm."""
     if not results_of(model):
         return []
     if has_parts(model.parts_):
@@ -145,7 +145,7 @@ class InteractionsDisplay(Display):
 class MatrixDisplay(Display):
     """A matrix as an image: blue is positive, red negative, the stronger the larger.
 
-    matrix : (n, m); names : of its columns, or None; caption : what it is.
+    matrix : (n, m); names : of its columns, or None; caption : of the drawing.
 
     Examples
     --------
