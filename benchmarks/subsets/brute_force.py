@@ -27,7 +27,8 @@ import numpy as np
 from atomlearn import losses
 from atomlearn.core.interfaces import Deadline
 from atomlearn.core.interfaces.deadline import Work
-from atomlearn.subsets import SubsetStatus, solve_subset
+from atomlearn.subsets import solve_subset
+from atomlearn.subsets.result import SubsetStatus
 
 #: Relative: two objectives of Newton's method are the same up to this.
 SAME = 1e-8

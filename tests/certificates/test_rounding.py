@@ -13,10 +13,9 @@ import pytest
 from numpy.testing import assert_allclose
 
 from atomlearn import designs, losses, norms, solve
-from atomlearn.core.problem.problem import Problem
-from atomlearn.core.problem.regularizer import Regularizer
-from atomlearn.core.solvers.stopping import Seconds
+from atomlearn.core import DenseDesign, Problem, Regularizer
 from atomlearn.result import Status
+from atomlearn.solvers import stopping
 
 sys.path.insert(0, str(Path(__file__).parent))
 import math
@@ -25,9 +24,8 @@ from typing import Any
 
 from exact import objective, optimum
 
-from atomlearn.core.interfaces.certificate import Certificate
-from atomlearn.core.interfaces.scores import ArrayScores
-from atomlearn.core.problem.rounding import EPS, Lengths, Measured
+from atomlearn.core import EPS, ArrayScores, Certificate, Lengths
+from atomlearn.core.problem.rounding import Measured
 from atomlearn.core.solvers.column_generation import centered_columns
 
 #: Forms and the amount that keeps a part of the columns, in units of the scale of y.
@@ -55,7 +53,7 @@ def test_no_gap_is_smaller_than_the_excess_in_exact_rationals(seeds) -> None:
         size = {"radius" if form == "constrained" else "level": amount}
         result = solve(
             X, y, norm="l1", form=form, intercept=intercept, sample_weight=weight, gap=gap,
-            stop=Seconds(1.0), **size,
+            stop=stopping.Seconds(1.0), **size,
         )  # fmt: skip
         found = objective(X, y, weight, result.coef, result.intercept, form, amount)
         assert found is not None, (seed, "outside of the ball")
@@ -76,7 +74,7 @@ def test_standardized_columns_far_from_zero_hide_no_rounding() -> None:
         values, gaps = [], []
         for columns, gap in ((far, 1e-10), (exact.astype(np.float64), 1e-14)):
             found = solve(columns, y, loss="logistic", norm="l2", level=level, gap=gap,
-                          intercept=True, stop=Seconds(0.5))  # fmt: skip
+                          intercept=True, stop=stopping.Seconds(0.5))  # fmt: skip
             w = found.coef.astype(np.longdouble)
             losses = np.logaddexp(0, -y * (exact @ w + np.longdouble(found.intercept)))
             values.append(losses.sum() + level * np.sqrt(w @ w))
@@ -258,7 +256,7 @@ def test_lengths_are_measured_once_and_anew_for_other_data():
     )
     gathered: list[int] = []
 
-    class Noting(designs.DenseDesign):
+    class Noting(DenseDesign):
         def gather(self, columns: np.ndarray) -> designs.Block:
             gathered.extend(columns)
             return super().gather(columns)

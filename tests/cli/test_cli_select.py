@@ -16,7 +16,7 @@ from sklearn.preprocessing import PolynomialFeatures
 
 from atomlearn import norms, solve
 from atomlearn.cli.progress import ProgressPrinter
-from atomlearn.core.solvers.progress import Progress
+from atomlearn.core import Progress
 from atomlearn.reports import read_model
 from atomlearn.solvers import FeatureGeneration
 from tests.oracles.commands import rows, run, written

@@ -31,8 +31,7 @@ from atomlearn import (
     solve,
     solvers,
 )
-from atomlearn.core.data.coefficients import packed, unpacked
-from atomlearn.designs import DenseDesign
+from atomlearn.core import DenseDesign, packed, unpacked
 from atomlearn.losses import as_loss
 from atomlearn.result import Status
 

@@ -20,10 +20,11 @@ from atomlearn import (
     losses,
     solve,
 )
-from atomlearn.findings import Estimates, estimates
+from atomlearn.findings import estimates
 from atomlearn.findings.carving import _log_masses, truncated
 from atomlearn.findings.effects import exact_line
 from atomlearn.findings.given import Given
+from atomlearn.findings.intervals import Estimates
 
 
 def data(n: int = 40, p: int = 8, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:

@@ -15,9 +15,10 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.preprocessing import SplineTransformer
 
 from atomlearn import norms, solve
-from atomlearn.core.data.limits import LIMITS
-from atomlearn.designs import Additive, CodedBlock
+from atomlearn.core import LIMITS
+from atomlearn.designs import Additive
 from atomlearn.maps.levels import nearest
+from atomlearn.maps.terms import CodedBlock
 from atomlearn.testing.designs import DesignChecks
 from tests.oracles.covering import in_turn
 

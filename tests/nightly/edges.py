@@ -18,7 +18,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from atomlearn import AtomicClassifier, norms, solve
-from atomlearn.designs import SparseDesign
+from atomlearn.core import SparseDesign
 from tests.nightly.ledger import Row, command, quiet
 
 #: Bytes that the process of one size may take.

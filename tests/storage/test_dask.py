@@ -27,8 +27,7 @@ from atomlearn import (
     solve,
     solvers,
 )
-from atomlearn.core.data.blocks import SparseBlock
-from atomlearn.core.interfaces.design import Array, Design
+from atomlearn.core import Array, Design, SparseBlock
 from atomlearn.designs import Dask, LostDataError, Standardized, as_design, feature_names
 from atomlearn.testing.designs import DesignChecks
 from tests.oracles.arrays import N_FEATURES, N_SAMPLES, normal

@@ -12,11 +12,9 @@ import numpy as np
 import pytest
 
 from atomlearn import SubsetRegressor, losses, solve_subset
-from atomlearn.core.interfaces import Deadline
-from atomlearn.core.interfaces.certificate import Status
-from atomlearn.core.interfaces.deadline import Work
-from atomlearn.subsets import SubsetResult, SubsetStatus
+from atomlearn.core import Deadline, Status, Work
 from atomlearn.subsets.fit import ridge_fit
+from atomlearn.subsets.result import SubsetResult, SubsetStatus
 from benchmarks.subsets.brute_force import fault_of_status, faults
 
 

@@ -10,9 +10,8 @@ import numpy as np
 import pytest
 
 from atomlearn import solve_subset
-from atomlearn.core.interfaces import Deadline
-from atomlearn.core.interfaces.deadline import Work
-from atomlearn.subsets import SubsetStatus
+from atomlearn.core import Deadline, Work
+from atomlearn.subsets.result import SubsetStatus
 
 
 def correlated(seed: int, n: int = 60, p: int = 200) -> tuple[Any, Any]:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from atomlearn import losses, solve_subset
-from atomlearn.subsets import SubsetStatus
+from atomlearn.subsets.result import SubsetStatus
 from benchmarks.subsets.brute_force import Drawn, fitted
 
 

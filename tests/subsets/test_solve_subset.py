@@ -13,9 +13,12 @@ import pytest
 from scipy import sparse
 
 from atomlearn import datasets, designs, losses
-from atomlearn.designs import ArrayScores, Dask
-from atomlearn.subsets import BranchNorm, SubsetStatus, solve_subset, subset_path
+from atomlearn.core import ArrayScores
+from atomlearn.designs import Dask
+from atomlearn.subsets import solve_subset, subset_path
+from atomlearn.subsets.norm import BranchNorm
 from atomlearn.subsets.relaxation import Relaxation
+from atomlearn.subsets.result import SubsetStatus
 from atomlearn.subsets.search import Search
 from benchmarks.subsets.brute_force import faults
 from tests.oracles.genotypes import filled, genotypes, naive_write_plink

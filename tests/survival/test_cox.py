@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from scipy.optimize import linprog, minimize
 
 from atomlearn import norms, paths, solve
-from atomlearn.losses import Cox, FreeColumns, as_loss, survival_target
+from atomlearn.core import FreeColumns
+from atomlearn.losses import Cox, as_loss, survival_target
 from atomlearn.survival.cox import concordance
 from atomlearn.survival.target import RECORD, checked_survival
 from atomlearn.testing.cases import each

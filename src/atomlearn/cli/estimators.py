@@ -27,8 +27,8 @@ from atomlearn.estimators.generation_trials import SIZES
 from atomlearn.estimators.regressor import AtomicRegressor
 from atomlearn.estimators.subsets import SECONDS, SubsetClassifier, SubsetRegressor, told
 from atomlearn.estimators.survival import AtomicSurvival
-from atomlearn.subsets import SubsetRecord
 from atomlearn.subsets.hunt import GAP
+from atomlearn.subsets.result import SubsetRecord
 
 #: For each task the estimator at a given alpha, and the one that chooses norm and alpha.
 ESTIMATORS: dict[str, tuple[Any, Any]] = {

@@ -61,7 +61,7 @@ class AtomicRegressorCV(CrossValidatedModel, LinearRegressor):
         ``observer(progress)`` is called after each step, of the search too.
     time_limit : float, optional
         Seconds after which the whole fit ends with what it has. Half of it is for the search.
-    until : paths.End, optional
+    until : interfaces.End, optional
         Where the search has gone far enough, as in ``paths.path``; ``paths.NoImprovement()`` is of
         the mean held-out score. Scores of alphas beyond are NaN.
 

@@ -352,8 +352,8 @@ class CrossValidatedModel(AtomicModel):
             scores = search_lattice(scored, norms, levels, ratios)
         else:
             scores = scored([*norms] * len(ratios), levels, each.ravel())
-        self._record_search(scores, alphas.reshape(len(ratios), len(norms), -1))
         chosen, position = scores.choose(self.selection)
+        self._record_search(scores, alphas.reshape(len(ratios), len(norms), -1))
         self.alpha_ = float(alphas[chosen, position])
         self.l1_ratio_ = float(each[chosen, 0])
         self._out_of_fold = None

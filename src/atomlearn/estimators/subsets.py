@@ -32,8 +32,8 @@ from atomlearn.estimators.selects_columns import SelectsColumns
 from atomlearn.estimators.targets import Checked
 from atomlearn.estimators.units import units_of
 from atomlearn.maps.feature_map import map_of
-from atomlearn.subsets import SubsetRecord, SubsetResult
 from atomlearn.subsets.hunt import GAP
+from atomlearn.subsets.result import SubsetRecord, SubsetResult
 from atomlearn.subsets.solve import MOST_SETS, best_subset, checked_ridge, usual_ridge, wanted_of
 
 #: Values of l2 that ``l2="cv"`` tries, in units of the default one.
@@ -262,7 +262,7 @@ class SubsetRegressor(RegressorMixin, SubsetModel):
     verbose : int, default=0
         Above 0, print both bounds as they come.
     observers : sequence of callables, optional
-        Called with a ``subsets.SubsetRecord`` after every few branches.
+        Called with a ``SubsetRecord`` after every few branches.
 
     Attributes
     ----------

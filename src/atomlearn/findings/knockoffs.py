@@ -49,7 +49,7 @@ def knockoff_threshold(statistics: ArrayLike, fdr: float, offset: int = 1) -> fl
 
     Examples
     --------
-    >>> from atomlearn.findings import knockoff_threshold
+    >>> from atomlearn.findings.knockoffs import knockoff_threshold
     >>> knockoff_threshold([5.0, 4.0, 3.0, 2.0, -1.0], 0.25)
     2.0
     """

@@ -14,7 +14,7 @@ from atomlearn.reports.displays import BoundsDisplay
 from atomlearn.reports.drawing import FittedEstimator, percent
 from atomlearn.reports.registry import bounds_of
 from atomlearn.reports.view import View
-from atomlearn.subsets import SubsetResult, SubsetStatus
+from atomlearn.subsets.result import SubsetResult, SubsetStatus
 
 #: The limits of the bound.
 NOT_THE_WORLD = (

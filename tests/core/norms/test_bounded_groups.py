@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from atomlearn import solve
-from atomlearn.designs import ArrayScores
+from atomlearn.core import ArrayScores
 from atomlearn.norms import L1, Blocks, Groups, Nonnegative
 
 GROUPS = [[0, 3], [1, 2], [4, 6], [5, 7]]

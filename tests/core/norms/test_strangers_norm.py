@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from atomlearn import solve
-from atomlearn.designs import ArrayScores
+from atomlearn.core import ArrayScores
 from atomlearn.interfaces import Norm
 from atomlearn.norms import OWL, ElasticNetNorm, Groups, KSupport, LInf
 

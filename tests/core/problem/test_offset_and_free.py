@@ -18,11 +18,10 @@ from atomlearn import (
     solve,
     solvers,
 )
-from atomlearn.core.problem.problem import Problem
-from atomlearn.core.problem.regularizer import Regularizer
-from atomlearn.core.solvers.stopping import Passes
+from atomlearn.core import FreeColumns, Problem, Regularizer
 from atomlearn.designs import as_design
-from atomlearn.losses import FreeColumns, Huber, as_loss
+from atomlearn.losses import Huber, as_loss
+from atomlearn.solvers import stopping
 from atomlearn.testing.gauges import gauge_model
 from atomlearn.testing.loss_oracles import oracle_of, targets_of
 
@@ -269,7 +268,7 @@ def test_free_columns_far_from_zero_of_huber_converge():
     rng = np.random.default_rng(0)
     X, y = 1000.0 + rng.standard_normal((23, 94)), 2.0 * rng.standard_normal(23)
     result = solve(X, y, loss="huber", norm="l1", form="squared", level=0.01, unpenalized=[0, 3],
-                   gap=1e-5, stop=Passes(50))  # fmt: skip
+                   gap=1e-5, stop=stopping.Passes(50))  # fmt: skip
     assert result.converged
 
 
