@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from atomlearn.designs import ArrayScores
+from atomlearn.core.interfaces.scores import ArrayScores
 from benchmarks.harness import Options, Table
 from tests.oracles.lifted_cases import KINDS, LiftedCase, random_scores
 from tests.oracles.sums import solve_sum

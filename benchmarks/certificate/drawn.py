@@ -10,6 +10,7 @@ import numpy as np
 from scipy import sparse
 
 from atomlearn import designs, losses, norms
+from atomlearn.core.interfaces.scores import ArrayScores
 from benchmarks.certificate import bounds
 from benchmarks.certificate.bounds import Long, lengths, ordered
 from tests.oracles.sums import solve_sum
@@ -256,7 +257,7 @@ def _weights(rng: Any, n: int) -> np.ndarray:
 def amount(rng: Any, form: str, name: str, norm: Any, X: np.ndarray, y: np.ndarray) -> float:
     """Return a level or radius in natural units, weak to strong."""
     at_zero = y / 2 if name in ("logistic", "squared_hinge") else y - y.mean()
-    polar = norm.on(X.shape[1]).polar(designs.ArrayScores(X.T @ at_zero)) or 1.0
+    polar = norm.on(X.shape[1]).polar(ArrayScores(X.T @ at_zero)) or 1.0
     value = float(at_zero @ at_zero) / 2 or 1.0
     strength = float(np.exp(rng.uniform(np.log(0.01), np.log(1.2))))
     return strength * {

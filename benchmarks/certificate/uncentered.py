@@ -13,7 +13,8 @@ from pathlib import Path
 
 import numpy as np
 
-from atomlearn import designs, losses, norms
+from atomlearn import losses, norms
+from atomlearn.core.interfaces.scores import ArrayScores
 from tests.oracles.sums import solve_sum
 
 OFFSETS = (0.0, 1e3, 1e4, 1e6, 1e8)
@@ -51,7 +52,7 @@ def main() -> None:
         for loss, y in targets.items():
             for name, norm in gauges.items():
                 v = y - y.mean()
-                polar, value = norm.on(COLUMNS).polar(designs.ArrayScores(base.T @ v)), v @ v / 2
+                polar, value = norm.on(COLUMNS).polar(ArrayScores(base.T @ v)), v @ v / 2
                 for form, amount in {
                     "penalized": {"level": 0.1 * polar},
                     "squared": {"level": 0.1 * polar**2 / value},

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 
 from atomlearn import _kernels
-from atomlearn.designs import ArrayScores
+from atomlearn.core.interfaces.scores import ArrayScores
 from atomlearn.norms import KSupport
 from atomlearn.problem import Problem
 from benchmarks.harness import Outcome

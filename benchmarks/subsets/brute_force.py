@@ -27,7 +27,7 @@ import numpy as np
 from atomlearn import losses
 from atomlearn.core.interfaces import Deadline
 from atomlearn.core.interfaces.deadline import Work
-from atomlearn.subsets import SubsetStatus
+from atomlearn.subsets.result import SubsetStatus
 from tests.oracles.sums import subset_sum
 
 #: Relative: two objectives of Newton's method are the same up to this.

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from atomlearn import designs, losses, norms
+from atomlearn.core import ArrayScores
 from atomlearn.losses import Cox, Huber, Quantile, survival_target
 from atomlearn.problem import Problem, Regularizer
 from atomlearn.result import Status
@@ -162,7 +163,7 @@ def steep(seed):
     norm = (norms.KSupport(k), norms.L1(), norms.Union([norms.KSupport(k), norms.L1()]))
     norm = norm[seed // 3 % 3]
     around = np.full(n, np.log(weight @ y / weight.sum()))
-    polar = norm.on(p).polar(designs.ArrayScores(X.T @ loss.gradient(y, around, weight)))
+    polar = norm.on(p).polar(ArrayScores(X.T @ loss.gradient(y, around, weight)))
     level = polar * float(np.exp(rng.uniform(np.log(1e-5), 0.0)))
     more = {"level": level, "fit_intercept": True, "sample_weight": weight}
     return X, y, {"loss": loss, "norm": norm, **more}

@@ -13,8 +13,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from atomlearn import designs, losses, norms, solve
-from atomlearn.core.problem.problem import Problem
-from atomlearn.core.problem.regularizer import Regularizer
+from atomlearn.core import DenseDesign, Problem, Regularizer
 from atomlearn.core.solvers.stopping import Seconds
 from atomlearn.result import Status
 from tests.oracles.sums import solve_sum
@@ -26,9 +25,8 @@ from typing import Any
 
 from exact import objective, optimum
 
-from atomlearn.core.interfaces.certificate import Certificate
-from atomlearn.core.interfaces.scores import ArrayScores
-from atomlearn.core.problem.rounding import EPS, Lengths, Measured
+from atomlearn.core import EPS, ArrayScores, Certificate, Lengths
+from atomlearn.core.problem.rounding import Measured
 from atomlearn.core.solvers.column_generation import centered_columns
 
 #: Forms and the amount that keeps a part of the columns, in units of the scale of y.
@@ -266,7 +264,7 @@ def test_lengths_are_measured_once_and_anew_for_other_data():
     )
     gathered: list[int] = []
 
-    class Noting(designs.DenseDesign):
+    class Noting(DenseDesign):
         def gather(self, columns: np.ndarray) -> designs.Block:
             gathered.extend(columns)
             return super().gather(columns)

@@ -25,8 +25,8 @@ from atomlearn import (
     norms,
     solve,
 )
-from atomlearn.core.interfaces.warm_start import WarmStart
-from atomlearn.core.solvers.stopping import Seconds
+from atomlearn.core import WarmStart
+from atomlearn.solvers import stopping
 
 N, P = 12, 5
 X = np.random.default_rng(0).standard_normal((N, P))
@@ -272,7 +272,7 @@ def test_objects(thing: Any) -> None:
 
 
 def test_rules_are_joined_with_rules() -> None:
-    refused(lambda: Seconds(3.0) | 5, "stop must be a StoppingRule.*got int")
+    refused(lambda: stopping.Seconds(3.0) | 5, "stop must be a StoppingRule.*got int")
 
 
 BAD_WARM = [

@@ -30,8 +30,7 @@ from atomlearn import (
     norms,
     solvers,
 )
-from atomlearn.core.data.coefficients import packed, unpacked
-from atomlearn.designs import DenseDesign
+from atomlearn.core import DenseDesign, packed, unpacked
 from atomlearn.losses import as_loss
 from atomlearn.result import Status
 from tests.oracles.sums import solve_sum

@@ -15,7 +15,7 @@ from sklearn.metrics import log_loss
 from sklearn.preprocessing import StandardScaler
 
 from atomlearn import FeatureGenerator, norms
-from atomlearn.core.solvers.stopping import Iterations
+from atomlearn.core import Iterations
 from atomlearn.estimators.generation_trials import Trials
 from atomlearn.papers import generated
 from atomlearn.result import Status

@@ -13,7 +13,7 @@ from numpy.testing import assert_allclose
 from sklearn.base import clone
 
 from atomlearn import AtomicClassifier, AtomicRegressor, AtomicRegressorCV, norms
-from atomlearn.core.data.limits import LIMITS
+from atomlearn.core import LIMITS
 from atomlearn.designs import from_moments
 from tests.core.data.test_moments import data
 from tests.oracles.sums import solve_sum

@@ -34,7 +34,7 @@ TABLE = pd.DataFrame(X, columns=list("abcde"))
         (lambda: al.findings.estimates(None, X, Y, level=0.9), "confidence=0.95"),
         (lambda: al.findings.prediction_sets(None, X, Y, X, share=0.9), "confidence=0.9"),
         (lambda: al.AtomicRegressor(n_alphas=3), "'alpha'"),
-        (lambda: al.SparsePCA(zzz=3), "it takes k"),
+        (lambda: al.SparsePCA(k=3), "n_features=k"),
         (lambda: al.solve(X, Y, level=4.0), "alpha=level / n_samples"),
         (lambda: al.solve(X, Y, alpha=0.1, intercept=True), "fit_intercept=True"),
         (lambda: al.paths.path(X, Y, gap=0.1), "tol=1e-6"),

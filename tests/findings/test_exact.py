@@ -12,11 +12,18 @@ import scipy.sparse as sp
 from scipy.stats import kstest, norm, truncnorm
 from sklearn.linear_model import Lasso
 
-from atomlearn import AtomicClassifier, AtomicRegressor, AtomicRegressorCV, SubsetRegressor, losses
-from atomlearn.findings import Estimates, estimates
+from atomlearn import (
+    AtomicClassifier,
+    AtomicRegressor,
+    AtomicRegressorCV,
+    SubsetRegressor,
+    losses,
+)
+from atomlearn.findings import estimates
 from atomlearn.findings.carving import _log_masses, truncated
 from atomlearn.findings.effects import exact_line
 from atomlearn.findings.given import Given
+from atomlearn.findings.intervals import Estimates
 from tests.oracles.sums import solve_sum
 
 

@@ -25,6 +25,7 @@ import scipy.sparse as sp
 from atomlearn import designs, norms, reports, solvers
 from atomlearn.datasets import convert, write_plink
 from atomlearn.datasets import read as read_file
+from atomlearn.reports.model import ModelCertificate, ModelFeature, ModelInput, SavedModel
 from atomlearn.storage.store.store_file import MANIFEST, digest
 from tests.fuzz.mutate import mutated
 from tests.oracles.sums import solve_sum
@@ -150,14 +151,14 @@ def _store_of(content: Callable[[], bytes], name: str) -> Callable[[Path], Path]
 
 
 def _model(folder: Path) -> Path:
-    inputs = (reports.ModelInput(1, "area"), reports.ModelInput(2, "=age"))
-    features = (reports.ModelFeature(1, "area", (0,)), reports.ModelFeature(2, "a:b", (0, 1)))
-    model = reports.SavedModel(
+    inputs = (ModelInput(1, "area"), ModelInput(2, "=age"))
+    features = (ModelFeature(1, "area", (0,)), ModelFeature(2, "a:b", (0, 1)))
+    model = SavedModel(
         task="classification", loss="logistic", target="sold", classes=("no", "yes"),
         n_features=3, n_inputs=3, inputs=inputs, features=features, is_named=True,
         first_index=0, coefficients=np.array([[2.0, -1.0]]),
         intercepts=np.array([5.0]),
-        certificates=(reports.ModelCertificate("CONVERGED", 1.0, 1e-7, 1e-7, 3.0),),
+        certificates=(ModelCertificate("CONVERGED", 1.0, 1e-7, 1e-7, 3.0),),
         settings={"norm": "l1", "alpha": 0.5},
     )  # fmt: skip
     reports.write_model(folder / "model.json", model)

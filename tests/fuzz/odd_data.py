@@ -22,7 +22,9 @@ from sklearn.exceptions import NotFittedError
 
 import atomlearn as al
 from atomlearn import findings, losses, paths
-from atomlearn.core.interfaces import Array
+from atomlearn.core import Array
+from atomlearn.findings.knockoffs import knockoff_threshold
+from atomlearn.findings.verdict import verdict_on
 from tests.fuzz.rule import LONGEST, Impolite, _Hang, _time_limit
 
 #: Processor time that one call on a dozen rows may take.
@@ -94,7 +96,7 @@ def _of_numbers() -> dict[str, Entry]:
         "conformal": lambda X, y: findings.full_conformal(
             one(alpha=0.1, tol=1e-9).fit(X, y), X, y, X[:1]
         ),
-        "verdict_on": lambda X, y: findings.verdict_on("regression", y, y),
+        "verdict_on": lambda X, y: verdict_on("regression", y, y),
     }
 
 
@@ -168,7 +170,7 @@ def _of_fitted() -> dict[str, Entry]:
         ),
         "weights": _after(lambda m, X_, y: al.AtomicRegressor().fit(X, NUMBERS, y), one),
         "offset": _after(lambda m, X_, y: al.AtomicRegressor().fit(X, NUMBERS, None, y), one),
-        "threshold": lambda X, y: findings.knockoff_threshold(y, 0.2),
+        "threshold": lambda X, y: knockoff_threshold(y, 0.2),
         "order": _after(
             lambda m, X_, y: al.AtomicRegressorCV(n_alphas=3, cv=2).fit(X, NUMBERS, order=y), one
         ),

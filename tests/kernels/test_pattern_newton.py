@@ -9,7 +9,7 @@ import pytest
 
 from atomlearn import designs, norms, problem
 from atomlearn._kernels import pattern_newton
-from atomlearn.core.losses.registry import as_loss
+from atomlearn.core import as_loss
 from atomlearn.core.masters.master import certified
 from atomlearn.masters import PatternNewton, SemismoothNewton
 from atomlearn.paths import largest_useful_alpha

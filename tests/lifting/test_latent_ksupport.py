@@ -9,8 +9,8 @@ import pytest
 from numpy.testing import assert_allclose
 from numpy.typing import NDArray
 
-from atomlearn.core.solvers.stopping import Iterations, RelativeGap
-from atomlearn.designs import ArrayScores, as_design
+from atomlearn.core import ArrayScores, Iterations, RelativeGap
+from atomlearn.designs import as_design
 from atomlearn.losses import as_loss
 from atomlearn.norms import Chains, KSupport, LatentGroups, LatentKSupport, Trees
 from atomlearn.problem import Problem, Regularizer

@@ -10,7 +10,7 @@ import pytest
 from sklearn.model_selection import KFold
 
 from atomlearn import AtomicRegressorCV, norms, paths, solve
-from atomlearn.core.paths.settings import Settings
+from atomlearn.core import Settings
 from atomlearn.core.paths.shared_levels import SharedLevels
 from atomlearn.designs import Standardized, as_design
 from atomlearn.losses import as_loss

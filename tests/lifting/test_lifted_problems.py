@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose
 from scipy import sparse
 
 from atomlearn import norms
-from atomlearn.core.solvers.stopping import Iterations, RelativeGap
+from atomlearn.core import Iterations, RelativeGap
 from atomlearn.designs import as_design
 from atomlearn.losses import as_loss
 from atomlearn.norms import (

@@ -9,8 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
 from atomlearn import AtomicClassifier, AtomicRegressor
-from atomlearn.core.norms.names import named
-from atomlearn.designs import ArrayScores
+from atomlearn.core import ArrayScores, named
 from atomlearn.norms import L1, Groups, KSupport, LatentGroups, Nonnegative, Scaled, Trees, Union
 from tests.oracles.sums import solve_sum
 

@@ -7,7 +7,8 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from atomlearn import AtomicRegressor
-from atomlearn.designs import ArrayScores, Polynomial
+from atomlearn.core import ArrayScores
+from atomlearn.designs import Polynomial
 from atomlearn.norms import Hierarchy, LatentGroups, LatentKSupport, Trees
 from tests.oracles.sums import solve_sum
 

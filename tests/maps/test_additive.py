@@ -15,7 +15,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.preprocessing import SplineTransformer
 
 from atomlearn import norms
-from atomlearn.core.data.limits import LIMITS
+from atomlearn.core import LIMITS
 from atomlearn.designs import Additive, CodedBlock
 from atomlearn.maps.levels import nearest
 from atomlearn.testing.designs import DesignChecks

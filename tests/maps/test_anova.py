@@ -11,8 +11,9 @@ import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 
 from atomlearn import AtomicRegressor, norms
-from atomlearn.core.data.limits import LIMITS
-from atomlearn.designs import Additive, Anova, CodedBlock, as_design
+from atomlearn.core import LIMITS
+from atomlearn.designs import Additive, Anova, as_design
+from atomlearn.maps.terms import CodedBlock
 from tests.oracles.sums import solve_sum
 
 

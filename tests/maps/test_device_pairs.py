@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from atomlearn import AtomicClassifier, AtomicRegressor
-from atomlearn.core.interfaces.design import Array, Design
-from atomlearn.designs import Counted, OnDevice, Polynomial, RowSubset, Standardized, as_design
+from atomlearn.core import Array, Counted, Design
+from atomlearn.designs import OnDevice, Polynomial, RowSubset, Standardized, as_design
 from atomlearn.maps.pairs import device as device_pairs
 from atomlearn.maps.pairs.device import DevicePairs
 from atomlearn.maps.pairs.sparse import SparsePairs

@@ -9,12 +9,11 @@ import numpy as np
 import pytest
 
 from atomlearn import norms, paths, solve
+from atomlearn.core import Counted, Forwarding
 from atomlearn.designs import (
     Additive,
     Anova,
-    Counted,
     Entries,
-    Forwarding,
     Identity,
     KernelOn,
     Kernels,

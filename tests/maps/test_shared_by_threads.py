@@ -11,6 +11,7 @@ import pytest
 import scipy.sparse as sp
 
 from atomlearn import designs, norms
+from atomlearn.core import Counted
 from tests.oracles.sums import solve_sum
 
 rng = np.random.default_rng(0)
@@ -23,7 +24,7 @@ DESIGNS: dict[str, Callable[[], Any]] = {
     "products": lambda: designs.Polynomial(X),
     "products of sparse": lambda: designs.Polynomial(sp.csr_array(np.where(X > 0.5, X, 0.0))),
     "curves": lambda: designs.Additive(X),
-    "counted": lambda: designs.Counted(designs.as_design(X)),
+    "counted": lambda: Counted(designs.as_design(X)),
 }
 
 

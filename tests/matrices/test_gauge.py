@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from atomlearn.matrices.scores import Found
+from atomlearn.core import gauge_by_generation
+from atomlearn.interfaces import Found
 from atomlearn.norms import (
     SparsePSD,
     SparseRankOne,
 )
-from atomlearn.solvers import gauge_by_generation
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from atomlearn import AtomicClassifier, norms
-from atomlearn.core.masters.tuning import TUNING
+from atomlearn.core import TUNING
 from atomlearn.designs import Tasks
 from atomlearn.losses import Multinomial
 from atomlearn.testing.tolerances import CLARABEL

@@ -13,6 +13,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from atomlearn import designs, losses, norms, paths, solve
+from atomlearn.core import ArrayScores, DenseDesign
 from atomlearn.interfaces import Design, Factored
 from atomlearn.matrices.norms import sparse_search, spectral
 from atomlearn.matrices.settings import SETTINGS
@@ -250,7 +251,7 @@ def test_unions_of_everything(form: dict) -> None:
     assert len(r.matrix_parts) == 4
     Z = y.reshape(5, 5) - r.coef
     polars = [part.on(25, (5, 5)) for part in parts]
-    top = max(n.polar(designs.ArrayScores(Z.reshape(-1))) for n in polars)
+    top = max(n.polar(ArrayScores(Z.reshape(-1))) for n in polars)
     gauge = sum(part.gauge for part in r.matrix_parts)
     assert (Z * r.coef).sum() >= gauge * top * (1 - 1e-2)
 
@@ -378,7 +379,7 @@ class ScoresOnly(Design):
     listable = False
 
     def __init__(self, X: np.ndarray) -> None:
-        self.inner = designs.DenseDesign(X)
+        self.inner = DenseDesign(X)
 
     @property
     def shape(self) -> tuple[int, int]:

@@ -18,7 +18,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from atomlearn import AtomicClassifier, norms
-from atomlearn.designs import SparseDesign
+from atomlearn.core import SparseDesign
 from tests.nightly.ledger import Row, command, quiet
 from tests.oracles.sums import solve_sum
 

@@ -12,10 +12,8 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 
 from atomlearn import designs, losses, norms
-from atomlearn.core.interfaces.warm_start import WarmStart
-from atomlearn.core.solvers.atoms import truncation
-from atomlearn.core.solvers.stopping import Iterations, RelativeGap
-from atomlearn.designs import Counted, as_design
+from atomlearn.core import Counted, Iterations, RelativeGap, WarmStart, truncation
+from atomlearn.designs import as_design
 from atomlearn.interfaces import Norm, Solver
 from atomlearn.norms import L1, L2, Groups, KSupport, Nonnegative, UserNorm
 from atomlearn.papers.line_search import Way, best_step

@@ -9,11 +9,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 from numpy.typing import NDArray
 
 from atomlearn import FeatureGenerator
-from atomlearn.core.interfaces.warm_start import WarmStart
-from atomlearn.core.norms.ksupport import scaling_vector
-from atomlearn.core.solvers.stopping import Iterations, RelativeGap
+from atomlearn.core import DenseDesign, Iterations, RelativeGap, WarmStart, scaling_vector
 from atomlearn.datasets import make_feature_generation
-from atomlearn.designs import Additive, DenseDesign, as_design
+from atomlearn.designs import Additive, as_design
 from atomlearn.interfaces import Design, Master
 from atomlearn.losses import as_loss
 from atomlearn.masters import AcceleratedGradient, SemismoothNewton

@@ -10,8 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from numpy.typing import NDArray
 
 from atomlearn import norms
-from atomlearn.core.interfaces.design import Block, Columns, Design, Scores
-from atomlearn.core.solvers.stopping import Iterations, RelativeGap
+from atomlearn.core import Block, Columns, Design, Iterations, RelativeGap, Scores
 from atomlearn.designs import as_design
 from atomlearn.interfaces import Norm
 from atomlearn.norms import L1, L2, ElasticNetNorm, Groups, KSupport

@@ -14,8 +14,8 @@ import pytest
 
 from atomlearn import AtomicRegressor, report, solvers
 from atomlearn.cli import main
+from atomlearn.core import write_text, write_together
 from atomlearn.core.data import whole_files
-from atomlearn.core.data.whole_files import write_text, write_together
 from tests.oracles.sums import solve_sum
 
 #: What each run writes: the first names the run.

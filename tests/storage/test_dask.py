@@ -19,9 +19,14 @@ import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 
-from atomlearn import AtomicClassifier, AtomicRegressor, FeatureGenerator, norms, solvers
-from atomlearn.core.data.blocks import SparseBlock
-from atomlearn.core.interfaces.design import Array, Design
+from atomlearn import (
+    AtomicClassifier,
+    AtomicRegressor,
+    FeatureGenerator,
+    norms,
+    solvers,
+)
+from atomlearn.core import Array, Design, SparseBlock
 from atomlearn.designs import Dask, LostDataError, Standardized, as_design, feature_names
 from atomlearn.testing.designs import DesignChecks
 from tests.oracles.arrays import N_FEATURES, N_SAMPLES, normal

@@ -21,18 +21,9 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from atomlearn import AtomicRegressorCV, norms
-from atomlearn.core.data.limits import LIMITS
-from atomlearn.core.interfaces.design import Design
+from atomlearn.core import LIMITS, Design, part_of
 from atomlearn.datasets import convert, write_plink
-from atomlearn.designs import (
-    Concatenated,
-    OnDisk,
-    PlinkBed,
-    Standardized,
-    StoreError,
-    as_design,
-    part_of,
-)
+from atomlearn.designs import Concatenated, OnDisk, PlinkBed, Standardized, StoreError, as_design
 from atomlearn.storage.store import store_file as store
 from atomlearn.storage.store.store_file import ReadingSizes
 from atomlearn.testing.designs import DesignChecks

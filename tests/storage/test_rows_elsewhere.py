@@ -9,8 +9,8 @@ import pytest
 from numpy.testing import assert_allclose
 
 from atomlearn import AtomicClassifierCV, AtomicRegressorCV, paths
-from atomlearn.core.interfaces import Array
-from atomlearn.designs import Dask, Site, Sites, part_of
+from atomlearn.core import Array, part_of
+from atomlearn.designs import Dask, Site, Sites
 from atomlearn.storage.spread import chunks
 from atomlearn.testing.cases import each
 from tests.oracles.sums import solve_sum

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from atomlearn import AtomicRegressor, losses, norms, paths, solve
-from atomlearn.core.interfaces import Array
+from atomlearn.core import Array
 from atomlearn.designs import Site, Sites
 from atomlearn.testing.cases import each
 from tests.oracles.covering import in_turn

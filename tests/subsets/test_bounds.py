@@ -10,7 +10,7 @@ import mpmath
 import numpy as np
 import pytest
 
-from atomlearn.designs import ArrayScores
+from atomlearn.core import ArrayScores
 from atomlearn.subsets import BranchNorm
 from atomlearn.subsets import search as search_module
 from atomlearn.subsets.norm import IN, OUT

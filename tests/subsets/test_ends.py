@@ -12,9 +12,7 @@ import numpy as np
 import pytest
 
 from atomlearn import SubsetRegressor, losses
-from atomlearn.core.interfaces import Deadline
-from atomlearn.core.interfaces.certificate import Status
-from atomlearn.core.interfaces.deadline import Work
+from atomlearn.core import Deadline, Status, Work
 from atomlearn.subsets import SubsetResult, SubsetStatus
 from atomlearn.subsets.fit import ridge_fit
 from benchmarks.subsets.brute_force import fault_of_status, faults

@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from atomlearn.core.interfaces import Deadline
-from atomlearn.core.interfaces.deadline import Work
-from atomlearn.subsets import SubsetStatus
+from atomlearn.core import Deadline, Work
+from atomlearn.subsets.result import SubsetStatus
 from tests.oracles.sums import subset_sum
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from atomlearn import losses
-from atomlearn.subsets import SubsetStatus
+from atomlearn.subsets.result import SubsetStatus
 from benchmarks.subsets.brute_force import Drawn, fitted
 from tests.oracles.sums import subset_sum
 

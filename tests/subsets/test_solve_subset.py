@@ -13,8 +13,10 @@ import pytest
 from scipy import sparse
 
 from atomlearn import datasets, designs, losses
-from atomlearn.designs import ArrayScores, Dask
-from atomlearn.subsets import BranchNorm, SubsetStatus, subset_path
+from atomlearn.core import ArrayScores
+from atomlearn.designs import Dask
+from atomlearn.subsets import SubsetStatus, subset_path
+from atomlearn.subsets.norm import BranchNorm
 from atomlearn.subsets.relaxation import Relaxation
 from atomlearn.subsets.search import Search
 from benchmarks.subsets.brute_force import faults

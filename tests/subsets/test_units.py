@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from atomlearn import SubsetRegressor, losses
-from atomlearn.subsets import SubsetResult
+from atomlearn.subsets.result import SubsetResult
 from atomlearn.subsets.solve import subset_problem, usual_ridge
 from tests.oracles.sums import subset_sum
 

@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 from scipy.optimize import linprog, minimize
 
 from atomlearn import norms, paths, solve
+from atomlearn.core import FreeColumns
 from atomlearn.designs import as_design
-from atomlearn.losses import Cox, FreeColumns, as_loss, survival_target
+from atomlearn.losses import Cox, as_loss, survival_target
 from atomlearn.problem import Problem, Regularizer
 from atomlearn.survival.cox import concordance
 from atomlearn.survival.target import RECORD, checked_survival

@@ -50,7 +50,8 @@ def own_problem(model: Any, X: Any, y: NDArray[Any]) -> Problem | None:
     data = model._checked(X, y, None)
     if len(data.targets) > 1:
         return None
-    return model._problems(data, model.norm, 1.0, model.l1_ratio)[0]
+    problem: Problem = model._problems(data, model.norm, 1.0, model.l1_ratio)[0]
+    return problem
 
 
 def automatic_alphas(model: Any, X: Any, y: Any, asked: Any) -> Array:

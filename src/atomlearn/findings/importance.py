@@ -48,8 +48,8 @@ from atomlearn.core import (
 from atomlearn.estimators.cross_validated import (
     AtomicClassifierCV,
     AtomicRegressorCV,
-    AtomicSurvivalCV,
 )
+from atomlearn.estimators.cross_validated_survival import AtomicSurvivalCV
 from atomlearn.estimators.dependent_rows import folds
 from atomlearn.estimators.targets import are_whole
 from atomlearn.findings.given import of_single_rows

@@ -10,8 +10,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 from numpy.typing import NDArray
 
 from atomlearn import norms, solve
+from atomlearn.core import DenseDesign, SparseDesign
 from atomlearn.core.data import moments
-from atomlearn.designs import DenseDesign, SparseDesign, from_moments
+from atomlearn.designs import from_moments
 from atomlearn.interfaces import Norm
 from atomlearn.testing.cases import each
 

@@ -7,9 +7,7 @@ import pytest
 from scipy.optimize import linprog
 
 from atomlearn import norms, solvers
-from atomlearn.core.interfaces.norm import Form
-from atomlearn.core.problem.problem import Problem
-from atomlearn.core.problem.result import Result
+from atomlearn.core import Form, Problem, Result
 from atomlearn.interfaces import Loss, Norm, Solver
 from atomlearn.losses import Huber, Poisson, Quantile, as_loss
 from atomlearn.testing.problems import FORMS, Case, cvxpy_optimum

@@ -9,11 +9,9 @@ import pytest
 from numpy.testing import assert_allclose
 
 from atomlearn import norms
-from atomlearn.core.data.cached_block import CachedBlock
+from atomlearn.core import TUNING, CachedBlock, DenseBlock, RepeatedBlock, SparseBlock
 from atomlearn.core.masters import scaling_newton
 from atomlearn.core.masters.choose import candidates_for_free
-from atomlearn.core.masters.tuning import TUNING
-from atomlearn.designs import DenseBlock, RepeatedBlock, SparseBlock
 from atomlearn.interfaces import Deadline, Master, Refit
 from atomlearn.losses import Huber, as_loss
 from atomlearn.masters import ScalingNewton, SemismoothNewton

@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose
 from scipy.optimize import minimize
 
 from atomlearn import designs, losses, norms, problem
-from atomlearn.designs import ArrayScores
+from atomlearn.core import ArrayScores
 from atomlearn.norms import L1
 from tests.oracles.sums import solve_sum
 

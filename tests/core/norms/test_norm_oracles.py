@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from atomlearn.designs import ArrayScores
+from atomlearn.core import ArrayScores
 from atomlearn.norms import L1, L2, ElasticNetNorm, Groups, KSupport, Nonnegative
 from atomlearn.testing import tolerances
 from tests.oracles.norms import (

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from atomlearn.designs import ArrayScores
+from atomlearn.core import ArrayScores
 from atomlearn.interfaces import Norm
 from atomlearn.norms import OWL, ElasticNetNorm, Groups, KSupport, LInf
 from tests.oracles.sums import solve_sum

@@ -9,7 +9,8 @@ import pytest
 from sklearn.model_selection import KFold
 
 from atomlearn import norms, paths, solvers
-from atomlearn.designs import Counted, as_design
+from atomlearn.core import Counted, Settings, held_out_loss
+from atomlearn.designs import as_design
 from atomlearn.losses import as_loss
 from atomlearn.problem import Problem, Regularizer
 
@@ -38,11 +39,11 @@ def search(
         ]
     )
     folds = list(KFold(3, shuffle=True, random_state=0).split(X))
-    score = paths.held_out_loss(problems)
+    score = held_out_loss(problems)
     for end in (None, until):
         found.append(
             paths.cross_validate(
-                problems, candidates, levels, folds, score, settings or paths.Settings(), until=end
+                problems, candidates, levels, folds, score, settings or Settings(), until=end
             )
         )
     return found[0], found[1]
@@ -79,7 +80,7 @@ def test_ends_of_each_path_wait_for_the_last_fold() -> None:
 
 
 def test_folds_that_share_no_readings_end_together_too() -> None:
-    alone = paths.Settings(solver=solvers.ColumnGeneration(batch=5))
+    alone = Settings(solver=solvers.ColumnGeneration(batch=5))
     whole, found = search(paths.NumberOfFeatures(15) | paths.NoImprovement(patience=20), alone)
     for norm in range(2):
         enough = whole.n_selected[norm] >= 15

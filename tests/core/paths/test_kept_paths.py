@@ -11,7 +11,7 @@ import pytest
 from sklearn.model_selection import KFold
 
 from atomlearn import norms, paths
-from atomlearn.designs import DenseDesign
+from atomlearn.core import DenseDesign, Settings, held_out_loss
 from atomlearn.losses import as_loss
 from atomlearn.problem import Problem, Regularizer
 
@@ -99,10 +99,10 @@ def test_folds_have_files_of_their_own(tmp_path: Path) -> None:
     task = Problem.build(design, y, as_loss("squared"), Regularizer(norms.L1(), "penalized", 1.0))
     levels = paths.alpha_grid(paths.largest_useful_alpha(task), 20, 0.05)[None, :]
     folds = list(KFold(4, shuffle=True, random_state=0).split(X))
-    score = paths.held_out_loss([task])
+    score = held_out_loss([task])
     arguments = [task], [norms.L1()], levels, folds, score
-    whole = paths.cross_validate(*arguments, paths.Settings(1e-8))
-    kept = paths.Settings(1e-8, checkpoint=tmp_path)
+    whole = paths.cross_validate(*arguments, Settings(1e-8))
+    kept = Settings(1e-8, checkpoint=tmp_path)
     design.left = 2
     with pytest.raises(Killed):
         paths.cross_validate(*arguments, kept)

@@ -11,13 +11,17 @@ from sklearn.linear_model import ElasticNetCV, enet_path
 from sklearn.model_selection import KFold
 
 from atomlearn import losses, norms, paths, solve, solvers
-from atomlearn.core.interfaces import Array
-from atomlearn.core.paths.cross_validation import CrossValidation, cross_validate
-from atomlearn.core.paths.lattice import search_lattice
-from atomlearn.core.paths.levels import level_grids
-from atomlearn.core.paths.settings import Settings
-from atomlearn.core.problem.problem import Problem
-from atomlearn.core.problem.regularizer import Regularizer
+from atomlearn.core import (
+    Array,
+    CrossValidation,
+    Problem,
+    Regularizer,
+    Settings,
+    cross_validate,
+    held_out_loss,
+    level_grids,
+    search_lattice,
+)
 from atomlearn.designs import as_design
 from atomlearn.testing.problems import cvxpy_optimum
 
@@ -102,7 +106,7 @@ def searched(X: Array, y: Array, ratios: list[float], n_levels: int) -> CrossVal
     some = [norms.L1()] * len(ratios)
     levels = level_grids(problems, some, n_levels, 0.01)
     folds = list(KFold(5).split(X))
-    score = paths.held_out_loss(problems)
+    score = held_out_loss(problems)
     return cross_validate(problems, some, levels, folds, score, Settings(GAP), l1_ratios=ratios)
 
 
@@ -134,7 +138,7 @@ def test_lattices_of_several_shares() -> None:
     ratios = [0.5, 1.0]
     levels = level_grids(problems, some * 2, 9, 0.01)
     folds = list(KFold(4).split(X))
-    score = paths.held_out_loss(problems)
+    score = held_out_loss(problems)
 
     def scored(norms: Any, levels: Array, shares: Any) -> CrossValidation:
         settings = Settings(1e-7)

@@ -12,12 +12,19 @@ from scipy import sparse
 from sklearn.model_selection import KFold
 
 from atomlearn import norms, paths, solve, solvers
-from atomlearn.core.solvers.stopping import Iterations
-from atomlearn.designs import Counted, as_design
+from atomlearn.core import (
+    Counted,
+    CrossValidation,
+    Iterations,
+    Progress,
+    Settings,
+    held_out_loss,
+    path_of,
+)
+from atomlearn.designs import as_design
 from atomlearn.losses import as_loss
 from atomlearn.problem import Problem, Regularizer
 from atomlearn.result import Status
-from atomlearn.solvers import Progress
 from tests.oracles.sums import solve_sum
 
 GAP = 1e-7
@@ -66,9 +73,9 @@ def test_levels_may_come_in_any_order() -> None:
 
 def test_warm_start_outside_a_smaller_ball_is_brought_inside() -> None:
     task = problem("squared", "constrained", norms.L1())
-    found = paths.path_of(task, np.array([3.0, 0.5]), paths.Settings(GAP))
+    found = path_of(task, np.array([3.0, 0.5]), Settings(GAP))
     assert found.converged
-    cold = paths.Settings(GAP).run(replace(task, regularizer=replace(task.regularizer, amount=0.5)))
+    cold = Settings(GAP).run(replace(task, regularizer=replace(task.regularizer, amount=0.5)))
     assert found.results[1].objective == pytest.approx(cold.objective, rel=2 * GAP)
 
 
@@ -103,10 +110,8 @@ def test_sparse_and_dense_paths_agree() -> None:
 def test_penalized_level_is_where_zero_stops_being_optimal(loss: str, intercept: bool) -> None:
     task = problem(loss, "penalized", fit_intercept=intercept)
     largest = paths.largest_useful_alpha(task)
-    settings = paths.Settings(1e-9)
-    at, below = paths.path_of(
-        task, np.array([largest * (1 + 1e-9), largest * 0.99]), settings
-    ).results
+    settings = Settings(1e-9)
+    at, below = path_of(task, np.array([largest * (1 + 1e-9), largest * 0.99]), settings).results
     assert at.columns.size == 0
     assert below.columns.size > 0
 
@@ -118,7 +123,7 @@ def test_other_levels_start_where_the_fit_gains_one_percent_at_most(loss: str, f
     largest = paths.largest_useful_alpha(task)
     zero = np.zeros(task.design.shape[0])
     at_zero = task.objective(np.zeros(0), zero + task.optimal_intercept(zero), gauge=0.0)
-    [result] = paths.path_of(task, np.array([largest]), paths.Settings(1e-8)).results
+    [result] = path_of(task, np.array([largest]), Settings(1e-8)).results
     gain = (at_zero - result.objective) / at_zero
     # The bound is never broken, and it is not idle either.
     assert 0.001 < gain <= 0.01
@@ -128,7 +133,7 @@ def test_other_levels_start_where_the_fit_gains_one_percent_at_most(loss: str, f
 def test_default_grid_spans_from_little_to_nearly_all(form: Any) -> None:
     task = problem("squared", form, norms.L1(), fit_intercept=True)
     grid = paths.alpha_grid(paths.largest_useful_alpha(task), 8, form=form)
-    found = paths.path_of(task, grid, paths.Settings())
+    found = path_of(task, grid, Settings())
     assert found.n_selected[-1] >= 20
     fitted = [task.loss.value(task.y, z, task.weight) for z in found.predict(task.design)]
     assert fitted[-1] < 0.3 * fitted[0]
@@ -231,8 +236,8 @@ def test_cross_validation_equals_a_loop_over_copies(loss: str) -> None:
         sample_weight=weight,
     )
     folds = folds_of(60)
-    score = paths.held_out_loss([task])
-    found = paths.cross_validate([task], candidates, levels, folds, score, paths.Settings(1e-9))
+    score = held_out_loss([task])
+    found = paths.cross_validate([task], candidates, levels, folds, score, Settings(1e-9))
     for i, norm in enumerate(candidates):
         for j, level in enumerate(levels[i]):
             for f, (train, test) in enumerate(folds):
@@ -257,9 +262,9 @@ def test_cross_validation_equals_a_loop_over_copies(loss: str) -> None:
 def test_cross_validation_in_threads_gives_the_same_numbers() -> None:
     task = problem("squared", "penalized", norms.L1())
     levels = paths.alpha_grid(paths.largest_useful_alpha(task), 4)[None, :]
-    arguments = ([task], [norms.L1()], levels, folds_of(60), paths.held_out_loss([task]))
-    alone = paths.cross_validate(*arguments, paths.Settings())
-    threads = paths.cross_validate(*arguments, paths.Settings(), n_jobs=2)
+    arguments = ([task], [norms.L1()], levels, folds_of(60), held_out_loss([task]))
+    alone = paths.cross_validate(*arguments, Settings())
+    threads = paths.cross_validate(*arguments, Settings(), n_jobs=2)
     np.testing.assert_allclose(threads.scores, alone.scores, rtol=1e-12)
     np.testing.assert_array_equal(threads.passes, alone.passes)
 
@@ -270,20 +275,20 @@ def test_cross_validation_reads_the_one_design() -> None:
     task = replace(task, design=counted)
     levels = np.array([[5.0, 2.0]])
     found = paths.cross_validate(
-        [task], [norms.L1()], levels, folds_of(60), paths.held_out_loss([task]), paths.Settings()
+        [task], [norms.L1()], levels, folds_of(60), held_out_loss([task]), Settings()
     )
     assert counted.passes == found.passes > 0
     assert (found.level_passes >= 1).all()
 
 
-def scores_like(mean: Any, spread: float = 0.1) -> paths.CrossValidation:
+def scores_like(mean: Any, spread: float = 0.1) -> CrossValidation:
     mean = np.asarray(mean, dtype=float)
     scores = mean[:, :, None] + spread * np.array([-1.0, 0.0, 1.0])
     shape = scores.shape
     candidates = tuple(norms.KSupport(k=k + 1) for k in range(shape[0]))
     levels = np.tile(np.arange(shape[1], 0, -1.0), (shape[0], 1))
     zero = np.zeros(shape)
-    return paths.CrossValidation(candidates, levels, scores, zero, zero, zero, 0.0, 0.0)
+    return CrossValidation(candidates, levels, scores, zero, zero, zero, 0.0, 0.0)
 
 
 def test_best_takes_the_highest_and_of_equals_the_most_regularized() -> None:
@@ -322,7 +327,7 @@ def test_folds_without_weight_are_refused() -> None:
     task = problem("squared", "penalized", norms.L1(), sample_weight=weight)
     rest = np.arange(20, 60)
     arguments = ([task], [norms.L1()], np.array([[1.0]]))
-    score, settings = paths.held_out_loss([task]), paths.Settings()
+    score, settings = held_out_loss([task]), Settings()
     with pytest.raises(ValueError, match="fold 0 has no test sample"):
         paths.cross_validate(*arguments, [(rest, np.arange(20))], score, settings)
     with pytest.raises(ValueError, match="fold 0 has no training sample"):
@@ -365,8 +370,8 @@ def test_an_interrupted_cross_validation_has_what_it_scored() -> None:
 
     task = replace(task, loss=Interrupted())
     levels = paths.alpha_grid(20.0, 5)[None, :]
-    score = paths.held_out_loss([task])
-    given = [task], [pairs], levels, folds_of(60), score, paths.Settings()
+    score = held_out_loss([task])
+    given = [task], [pairs], levels, folds_of(60), score, Settings()
     assert paths.cross_validate(*given).status is Status.CONVERGED
     # In the last proofs of levels.
     Interrupted.calls, Interrupted.most = 0, Interrupted.calls - 2

@@ -11,8 +11,8 @@ from sklearn.model_selection import KFold
 from threadpoolctl import ThreadpoolController
 
 from atomlearn import norms, paths, solve
-from atomlearn.core.interfaces.loss import mean_loss
-from atomlearn.designs import Counted, as_design
+from atomlearn.core import Counted, Settings, held_out_loss, mean_loss, path_of
+from atomlearn.designs import as_design
 from atomlearn.interfaces import Deadline
 from atomlearn.losses import as_loss
 from atomlearn.problem import Problem, Regularizer
@@ -124,8 +124,8 @@ def test_folds_share_their_readings(loss: str) -> None:
     levels = paths.alpha_grid(paths.largest_useful_alpha(task), 20, 0.05)[None, :]
     folds = list(KFold(5, shuffle=True, random_state=0).split(X))
     before = counted.passes
-    score = paths.held_out_loss([task])
-    found = paths.cross_validate([task], [norms.L1()], levels, folds, score, paths.Settings(GAP))
+    score = held_out_loss([task])
+    found = paths.cross_validate([task], [norms.L1()], levels, folds, score, Settings(GAP))
     assert found.passes == counted.passes - before <= 12
     assert found.relative_gaps.max() <= GAP
     train, test = folds[1]
@@ -148,8 +148,8 @@ def test_candidates_of_k_share_them_too() -> None:
     candidates = [norms.KSupport(k=k) for k in (2, 5, 10)]
     levels = np.tile(np.geomspace(1.0, 1e-3, 10) * 4000.0, (3, 1))
     folds = list(KFold(3, shuffle=True, random_state=0).split(X))
-    score = paths.held_out_loss([task])
-    found = paths.cross_validate([task], candidates, levels, folds, score, paths.Settings())
+    score = held_out_loss([task])
+    found = paths.cross_validate([task], candidates, levels, folds, score, Settings())
     assert found.passes <= 20
     assert found.relative_gaps.max() <= 1e-6
 
@@ -160,8 +160,8 @@ def test_time_limits_give_what_there_is() -> None:
         as_design(X), y, as_loss("squared"), Regularizer(norms.L1(), "penalized", 1.0)
     )
     levels = paths.alpha_grid(paths.largest_useful_alpha(task), 30)
-    settings = paths.Settings(1e-10, deadline=Deadline.after(0.0))
-    found = paths.path_of(task, levels, settings)
+    settings = Settings(1e-10, deadline=Deadline.after(0.0))
+    found = path_of(task, levels, settings)
     assert len(found.results) == 30
     assert not found.converged
     assert all(np.isfinite(result.gap) for result in found.results)
@@ -246,8 +246,8 @@ def test_side_by_side_is_the_same_as_one_after_the_other() -> None:
         with ThreadpoolController().limit(limits=threads):
             found.append(
                 paths.cross_validate(
-                    [task], [norms.L1()], levels, folds, paths.held_out_loss([task]),
-                    paths.Settings(GAP),
+                    [task], [norms.L1()], levels, folds, held_out_loss([task]),
+                    Settings(GAP),
                 )
             )  # fmt: skip
     one, two = found

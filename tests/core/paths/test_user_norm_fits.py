@@ -8,9 +8,10 @@ from numpy.testing import assert_allclose
 from numpy.typing import NDArray
 
 from atomlearn import solve
+from atomlearn.core import default_solver
 from atomlearn.norms import L1, ElasticNetNorm, Groups, KSupport, UserNorm
 from atomlearn.paths import path
-from atomlearn.solvers import AtomGeneration, ColumnGeneration, default_solver
+from atomlearn.solvers import AtomGeneration, ColumnGeneration
 from tests.oracles.sums import solve_sum
 
 Array = NDArray[np.float64]

@@ -9,12 +9,19 @@ import pytest
 from numpy.testing import assert_allclose
 from sklearn.linear_model import PoissonRegressor
 
-from atomlearn import designs, losses, norms, paths, problem, solve, solvers
-from atomlearn.core.problem.problem import Problem
-from atomlearn.core.problem.regularizer import Regularizer
+from atomlearn import (
+    designs,
+    losses,
+    norms,
+    paths,
+    problem,
+    solve,
+    solvers,
+)
+from atomlearn.core import FreeColumns, Problem, Regularizer
 from atomlearn.core.solvers.stopping import Passes
 from atomlearn.designs import as_design
-from atomlearn.losses import FreeColumns, Huber, as_loss
+from atomlearn.losses import Huber, as_loss
 from atomlearn.testing.gauges import gauge_model
 from atomlearn.testing.loss_oracles import oracle_of, targets_of
 from tests.oracles.sums import solve_sum

@@ -10,19 +10,23 @@ import pytest
 from numpy.testing import assert_allclose
 
 from atomlearn import losses, norms, solvers
-from atomlearn.core.interfaces import positive
-from atomlearn.core.interfaces.certificate import Certificate, Status
-from atomlearn.core.interfaces.factored import Factored, MatrixPart
-from atomlearn.core.interfaces.numbers import check_offset, check_weight
-from atomlearn.core.problem.checks import (
+from atomlearn.core import (
+    EPS,
+    Certificate,
+    Factored,
+    Lengths,
+    MatrixPart,
+    Problem,
+    Progress,
+    Regularizer,
+    Status,
     check_free,
-    check_loss,
-    check_tau,
+    check_offset,
+    check_weight,
+    growth,
+    positive,
 )
-from atomlearn.core.problem.problem import Problem
-from atomlearn.core.problem.regularizer import Regularizer
-from atomlearn.core.problem.rounding import EPS, Lengths, growth
-from atomlearn.core.solvers.progress import Progress
+from atomlearn.core.problem.checks import check_loss, check_tau
 from atomlearn.core.solvers.solver import checked_warm_start
 from atomlearn.designs import as_design
 from atomlearn.interfaces import WarmStart

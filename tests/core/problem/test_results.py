@@ -10,7 +10,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from atomlearn import losses, norms
-from atomlearn.core.interfaces.factored import Factored, MatrixPart
+from atomlearn.core import Factored, MatrixPart
 from atomlearn.designs import as_design
 from atomlearn.problem import Problem, Regularizer
 from atomlearn.result import Result, Status

@@ -17,6 +17,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from numpy.typing import NDArray
 
 from atomlearn import designs, norms, solvers
+from atomlearn.core import Progress
 from atomlearn.core.solvers import checkpoint
 from atomlearn.core.solvers.fingerprint import fingerprint
 from atomlearn.losses import Squared
@@ -42,7 +43,7 @@ class _Kill:
     def __init__(self, after: int) -> None:
         self.after = after
 
-    def __call__(self, progress: solvers.Progress) -> None:
+    def __call__(self, progress: Progress) -> None:
         if progress.state.iteration >= self.after:
             raise _Killed
 
@@ -260,7 +261,7 @@ def test_checkpoints_are_written_once_an_interval(
 
     monkeypatch.setattr(os, "replace", counted)
 
-    def tick(progress: solvers.Progress) -> None:
+    def tick(progress: Progress) -> None:
         now[0] += 1.0
 
     keep = Checkpoint(tmp_path, every_s=3.0)

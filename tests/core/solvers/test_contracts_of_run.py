@@ -9,20 +9,13 @@ import numpy as np
 import pytest
 
 from atomlearn import norms
-from atomlearn.core.interfaces.deadline import Work
+from atomlearn.core import Progress, Work
 from atomlearn.designs import as_design
 from atomlearn.interfaces import Deadline, Norm, Solver, WarmStart
 from atomlearn.losses import as_loss
 from atomlearn.problem import Problem, Regularizer
 from atomlearn.result import Status
-from atomlearn.solvers import (
-    AtomGeneration,
-    ColumnGeneration,
-    Progress,
-    RunObserver,
-    run,
-    stopping,
-)
+from atomlearn.solvers import AtomGeneration, ColumnGeneration, RunObserver, run, stopping
 from atomlearn.testing.tolerances import ORACLE
 from tests.oracles.sums import solve_sum
 

@@ -10,6 +10,7 @@ from numpy.testing import assert_allclose
 from numpy.typing import NDArray
 from scipy.optimize import linprog
 
+from atomlearn.core import gauge_by_generation
 from atomlearn.interfaces import Norm
 from atomlearn.norms import (
     L1,
@@ -18,7 +19,6 @@ from atomlearn.norms import (
     KSupport,
     UserNorm,
 )
-from atomlearn.solvers import gauge_by_generation
 
 Array = NDArray[np.float64]
 

@@ -11,7 +11,8 @@ import pytest
 from numpy.testing import assert_allclose
 
 from atomlearn import losses, norms
-from atomlearn.designs import ArrayScores, as_design
+from atomlearn.core import ArrayScores
+from atomlearn.designs import as_design
 from atomlearn.interfaces import Norm, Solver
 from atomlearn.problem import Problem, Regularizer
 from atomlearn.result import Result

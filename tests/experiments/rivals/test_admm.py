@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose
 from numpy.typing import NDArray
 
 from atomlearn import norms
-from atomlearn.core.solvers.stopping import Iterations, RelativeGap
+from atomlearn.core import Iterations, RelativeGap
 from atomlearn.designs import Tasks
 from atomlearn.interfaces import Norm
 from atomlearn.norms import L1, L2, Groups, KSupport

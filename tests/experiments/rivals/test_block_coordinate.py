@@ -9,8 +9,7 @@ import pytest
 from numpy.testing import assert_allclose
 from numpy.typing import NDArray
 
-from atomlearn.core.interfaces.norm import Form
-from atomlearn.core.solvers.stopping import Iterations, RelativeGap
+from atomlearn.core import Form, Iterations, RelativeGap
 from atomlearn.interfaces import Norm
 from atomlearn.norms import L1, Groups, KSupport
 from atomlearn.result import Status

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from numpy.testing import assert_allclose
 
-from atomlearn.core.solvers.stopping import Iterations, RelativeGap
+from atomlearn.core import Iterations, RelativeGap
 from atomlearn.interfaces import Norm
 from atomlearn.norms import L1, L2, Groups, KSupport
 from atomlearn.result import Status

@@ -51,7 +51,7 @@ class Ratings:
     --------
     >>> import numpy as np
     >>> from atomlearn import norms
-    >>> from atomlearn.designs import ArrayScores
+    >>> from atomlearn.interfaces import ArrayScores
     >>> z = ArrayScores(np.array([3.0, -1.0, 2.5]))
     >>> norm = norms.KSupport(k=2)
     >>> norm.reference(z), norm.rated(z, 0.8 * norm.reference(z))

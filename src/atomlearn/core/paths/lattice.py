@@ -17,8 +17,9 @@ from atomlearn.core.interfaces import Array, Norm
 from atomlearn.core.paths.cross_validation import CrossValidation
 from atomlearn.core.paths.path import PathResult
 
-#: How far apart values and levels of the coarse lattice are.
+#: Distance between values of the parameter in the coarse lattice.
 VALUES_APART = 3
+#: Distance between its levels.
 LEVELS_APART = 2
 #: Returns the scores of norms, each at its own row of levels and with its share of the penalty.
 Scored = Callable[[Sequence[Norm], Array, Array], CrossValidation]

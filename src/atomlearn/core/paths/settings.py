@@ -1,4 +1,4 @@
-"""Settings: how exactly each problem of a path is solved, by which solver, and in which task."""
+"""Settings: accuracy, solver and limits of the problems of a path, and their task."""
 
 from __future__ import annotations
 
@@ -23,13 +23,26 @@ from atomlearn.core.solvers.stopping import FirstOf, Iterations, RelativeGap, St
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What ``solve`` takes beside the problem itself.
+    """The arguments of ``solve`` other than the problem.
 
-    tol : relative duality gap to prove; max_iter : bound on steps; solver : None means the
-    default for the norm, see ``solvers.default_solver``; stop : a further rule, asked in each run;
-    observers : called after each step of each run; deadline : of all runs together; checkpoint :
-    folder that keeps paths, so that one that was killed goes on where it was; search : whether the
-    runs are parts of a cross-validation, which observers may want to know.
+    Parameters
+    ----------
+    tol : float
+        Relative duality gap to prove.
+    max_iter : int
+        Most steps of each run.
+    solver : Solver, optional
+        Default: that of the norm, see ``solvers.default_solver``.
+    stop : StoppingRule, optional
+        A further rule for each run.
+    observers : tuple of callables
+        Called after each step of each run.
+    deadline : Deadline
+        Of all runs together.
+    checkpoint : folder, optional
+        Keeps paths, so that the same call resumes one that was killed.
+    search : bool
+        Whether the runs are parts of a cross-validation; observers may want to know.
 
     Examples
     --------
@@ -67,11 +80,11 @@ class Settings:
         return RunSettings(solver, rules, (*self.observers, *keepers), self.search)
 
     def within(self, share: float) -> Settings:
-        """Return the same for the next of several searches: its share of the time that is left."""
+        """Return the settings of the next of several searches, with a share of the time left."""
         return replace(self, deadline=Deadline.after(share * self.deadline.left))
 
     def run(self, problem: Problem, warm: WarmStart | None = None) -> Result:
-        """Return the solution of ``problem`` from the warm start, with the solver's state."""
+        """Return the solution of ``problem`` with the solver's state, from the warm start."""
         solver, rules, observers, _ = self.how(problem)
         return run(problem.until(self.deadline), solver, rules, observers, warm)
 
@@ -88,7 +101,7 @@ class Settings:
     ) -> Task:
         """Return the task that solves a problem at the levels, in their order.
 
-        Levels share readings where the problem allows that and there are several of them.
+        Several levels share readings if the problem allows it.
         ``pool``, ``zero``, ``reached``, ``last`` : see ``SharedLevels``.
         """
         problem, how = problem.until(self.deadline), self.how(problem)
@@ -100,15 +113,15 @@ class Settings:
     def shares_levels(self, problem: Problem) -> bool:
         """Return whether levels of the problem can be guessed, solved and priced together.
 
-        Not where another solver was chosen; not where the norm, or the one over lifted coordinates,
-        rates no columns; not where the data is read once for each vector.
+        They cannot with another solver than the default one, with a norm (or a norm over lifted
+        coordinates) that rates no columns, and with data that is read once for each vector.
         """
         loss = problem.loss
         norm = problem.regularizer.norm
         if not (
             self.solver in (None, ColumnGeneration(tol=self.tol))
             and loss.bare.coupled <= 1
-            and loss.smoothed(1.0) is None  # kinks, which take a row of smooth problems
+            and loss.smoothed(1.0) is None  # a loss with kinks takes a series of smooth problems
             and problem.metric is None
             and over_sums(problem.design, problem).design.reads_at_once
             and norm.solver(self.tol) is None
@@ -116,6 +129,6 @@ class Settings:
             return False
         lift = norm.lift(problem.design.shape[1])
         if lift and problem.tau:
-            return False  # refused, with what to do about it, by whoever solves one level
+            return False
         norm = lift.norm if lift else norm
         return norm.over_columns and norm.solver(0.0) is None and norm.rates_columns

@@ -30,7 +30,7 @@ class Problem(Objective):
 
     y, weight : (n_samples,) float64, checked; ``fit_intercept`` adds the unpenalized b;
     ``offset`` (n_samples,) is added to all predictions, and ``free`` are columns that nothing
-    penalizes: both are parts of ``loss`` (``losses.Offset``, ``losses.FreeColumns``, which has the
+    penalizes: both are parts of ``loss`` (``Offset``, ``FreeColumns``, which has the
     intercept too), so that f is minimized over them at every X w, and solvers need not know.
     ``deadline``, set by ``run``, is when masters and long steps should return what they have;
     ``metric`` M makes the ridge term (tau/2) w'Mw: U'U, where w are weights of atoms U.

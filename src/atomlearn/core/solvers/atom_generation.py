@@ -1,7 +1,8 @@
-"""Column generation over rays, [V] Algorithm 1: best atoms in, all weights re-fitted, zeros out.
+"""Column generation over rays: add the best atoms, re-fit all weights, drop zeros.
 
-Vinyes, Obozinski 2017. Needs of a norm only its best atom: no restriction, no proximal map, no
-value. Also called fully corrective Frank-Wolfe on the truncated cone ([V] Proposition 1).
+[V] Vinyes, Obozinski 2017, Algorithm 1. A norm needs only its best atom: no restriction, no
+proximal map, no value. Also called fully corrective Frank-Wolfe on the truncated cone ([V]
+Proposition 1).
 """
 
 from __future__ import annotations
@@ -21,8 +22,7 @@ from atomlearn.core.solvers.atoms import AtomSet, refit_on_rays
 from atomlearn.core.solvers.gauge import warm_atoms
 from atomlearn.core.solvers.solver import INNER_RATIO, PATIENCE, TOLERANCE, Solver, State
 
-#: Steps without any progress after which a run has stalled where there are always new atoms, each
-#: a little off the last.
+#: Steps without progress after which a run has stalled if each step finds a new atom near the last.
 PATIENCE_WITH_NEW_ATOMS = 50
 
 
@@ -30,9 +30,16 @@ PATIENCE_WITH_NEW_ATOMS = 50
 class RayState(State):
     """State with rays: w = U c, c > 0.
 
-    atoms : U; shares : (t,) c, whose sum is the bound on gauge(w) of the certificate;
-    candidate : the best atom at this point, None where none would enter; refit_gap : certified gap
-    of the re-fit that led here.
+    Attributes
+    ----------
+    atoms : AtomSet
+        U.
+    shares : (t,)
+        c; its sum is the bound on gauge(w) of the certificate.
+    candidate : Atom, optional
+        The best atom at this point, None if it would not enter.
+    refit_gap : float
+        Certified gap of the last re-fit.
     """
 
     atoms: AtomSet | None = None
@@ -60,23 +67,24 @@ class AtomGeneration(Solver):
     leave, w = U c. The sum of c bounds gauge(w), and objective and gap are those of this bound,
     which is tight at the optimum.
 
-    For norms that can be restricted to some coordinates ``ColumnGeneration`` needs fewer passes:
-    there a whole subspace enters where here a ray does. On a polytope (l1, l_infinity, orders,
-    paths) rays end after finitely many; on curved balls they close in at a linear rate.
+    ``ColumnGeneration`` needs fewer passes for norms that can be restricted to some coordinates: a
+    whole subspace enters there, a ray here. On a polytope (l1, l_infinity, orders, paths) a finite
+    number of rays is enough; on curved balls the rate is linear.
 
     Parameters
     ----------
     master : Master
         Re-fits the weights of the atoms: a problem over the block X U with the norm sum c on
-        c >= 0. The default is sequential quadratic programming, one program where the loss is
-        quadratic: [V] Algorithm 2. Where tau > 0 there is a ridge term with U'U, which it alone
-        knows.
+        c >= 0. The default is sequential quadratic programming, a single program if the loss is
+        quadratic: [V] Algorithm 2. It is the only master for tau > 0, a ridge term with U'U.
     inner_ratio : float
-        The master is asked for this fraction of the outer gap.
+        Share of the outer gap to which the master solves.
     tol : float
-        Relative gap that will be asked of the whole; the master is not asked for much less.
-    warm_start, prune : bool
-        False: variants of [V], each re-fit from zero, and atoms of weight zero staying.
+        Relative gap to prove; the master does not solve to much less.
+    warm_start : bool
+        False, a variant of [V]: each re-fit begins at zero.
+    prune : bool
+        False, a variant of [V]: atoms of weight zero stay.
 
     References
     ----------
@@ -133,14 +141,13 @@ def with_candidate(problem: Problem, state: RayState) -> tuple[AtomSet, Array]:
 def gap_target(
     problem: Problem, state: RayState, n_new: int, inner_ratio: float, tol: float
 ) -> float:
-    """Return the gap to ask of the re-fit: less where nothing but the re-fit can close it."""
+    """Return the gap of the re-fit: smaller if only the re-fit can close the outer gap."""
     certificate = state.certificate
     enough = 0.1 * tol * abs(certificate.objective)
     wanted = (
         max(inner_ratio * certificate.closable, enough) if n_new else min(enough, state.refit_gap)
     )
-    # Where the fit is perfect F is the square of rounding errors, and the bound of rounding stays:
-    # there is nothing to gain.
+    # F of a perfect fit is the square of rounding errors, and the bound on rounding stays.
     floor = max(problem.negligible, 0.1 * certificate.rounding)
     return max(min(wanted, 0.1 * certificate.closable), floor)
 
@@ -152,10 +159,10 @@ def priced_atoms(
     intercept: float,
     tol: float = 0.0,
 ) -> RayState:
-    """One pass over the data: scores, the best atom, and the certificate of this very point.
+    """Return the state of a point: its scores, best atom and certificate, by one pass.
 
-    Where the oracle is a search that finds nothing beyond ``tol`` (relative), the bound from
-    above is worth more work.
+    If a search is the oracle, and only its bounds leave a gap above ``tol`` (relative), the
+    search computes the bound from above more thoroughly.
     """
     weights = atoms.combine(shares)
     linear = atoms.images.dot(shares)
@@ -182,7 +189,7 @@ def priced_atoms(
 
 
 def _entering(price: Pricing) -> Atom | None:
-    """Return the best atom where <a, z> is beyond the multiplier of the point, else None."""
+    """Return the best atom if <a, z> exceeds the multiplier of the point, else None."""
     atom = price.norm.best_atom(price.scores)
     enters = float(atom.values @ price.scores.at(atom.columns)) > price.multiplier
     return atom if atom.columns.size and enters else None
@@ -205,6 +212,6 @@ def following(
     new = after.candidate is not None and atoms.find(after.candidate) < 0
     after.patience = PATIENCE_WITH_NEW_ATOMS if new else PATIENCE
     if after.certificate.leaves_open(tol):
-        # The search finds nothing more; what its bounds leave open, more steps do not close.
+        # The search finds no better atom, and more steps do not close the gap of its bounds.
         after.exhausted = Status.SEARCH_RELATIVE
     return after
