@@ -9,7 +9,7 @@ from atomlearn._lazy import lazy
 __getattr__ = lazy(
     __name__,
     {
-        "catalogue": "LOSSES loaded",
+        "catalogue": "loaded",
         "data.blocks": "DenseBlock SparseBlock check_same_rows",
         "data.cached_block": "CachedBlock without",
         "data.coefficients": (

@@ -1,6 +1,5 @@
 """The names that ``__init__.py`` imports on first use."""
 
-from atomlearn.core.catalogue import LOSSES as LOSSES
 from atomlearn.core.catalogue import loaded as loaded
 from atomlearn.core.data.blocks import DenseBlock as DenseBlock
 from atomlearn.core.data.blocks import SparseBlock as SparseBlock

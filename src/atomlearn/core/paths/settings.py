@@ -32,7 +32,7 @@ class Settings:
     max_iter : int
         Most steps of each run.
     solver : Solver, optional
-        Default: that of the norm, see ``solvers.default_solver``.
+        Default: that of the norm, see ``default_solver``.
     stop : StoppingRule, optional
         A further rule for each run.
     observers : tuple of callables

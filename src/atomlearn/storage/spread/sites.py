@@ -10,7 +10,6 @@ from typing import Any, NoReturn
 import numpy as np
 
 from atomlearn.core import (
-    LOSSES,
     Array,
     Block,
     Columns,
@@ -22,6 +21,7 @@ from atomlearn.core import (
     check_offset,
     check_weight,
     loss_named,
+    loss_names,
     over_sums,
     whole_number,
 )
@@ -102,8 +102,8 @@ class Site:
                 f"for {self.n_rows - self._least} at most: those of as many columns as rows tell "
                 "the rows; solve with ColumnGeneration(batch=...) of fewer columns"
             )
-        if question["loss"] not in LOSSES:
-            raise ValueError(f"this site knows the losses {sorted(LOSSES)}")
+        if question["loss"] not in loss_names():
+            raise ValueError(f"this site knows the losses {list(loss_names())}")
         loss = loss_named(question["loss"])(**question["parameters"])
         y = loss.check_target(self._y)
         if y.size != n_rows:
@@ -220,8 +220,8 @@ def _of_sites(design: Sites, problem: Problem) -> Problem:
             "prediction a row, and norms over columns such as l1, groups and k-support"
         )
     loss = problem.loss
-    if loss.name not in LOSSES or loss_named(loss.name) is not type(loss):
-        raise TypeError(f"sites know the losses {sorted(LOSSES)}, not {type(loss).__name__}")
+    if loss.name not in loss_names() or loss_named(loss.name) is not type(loss):
+        raise TypeError(f"sites know the losses {list(loss_names())}, not {type(loss).__name__}")
     # The weights of the problem are equal: their sum is the one that the weights of all rows have.
     known = {
         "loss": loss.name,
