@@ -26,7 +26,7 @@ from atomlearn.core import (
     Settings,
     drive,
     l1_weights,
-    largest_useful_level,
+    largest_useful_alpha,
     training_part,
 )
 from atomlearn.estimators.classifier import AtomicClassifier
@@ -50,7 +50,8 @@ def own_problem(model: Any, X: Any, y: NDArray[Any]) -> Problem | None:
     data = model._checked(X, y, None)
     if len(data.targets) > 1:
         return None
-    return model._problems(data, model.norm, 1.0, model.l1_ratio)[0]
+    problem: Problem = model._problems(data, model.norm, 1.0, model.l1_ratio)[0]
+    return problem
 
 
 def automatic_alphas(model: Any, X: Any, y: Any, asked: Any) -> Array:
@@ -63,7 +64,7 @@ def automatic_alphas(model: Any, X: Any, y: Any, asked: Any) -> Array:
         )
     model = clone(model)
     problems = model._problems(model._checked(X, y, None), model.norm, 1.0, model.l1_ratio)
-    largest = max(map(largest_useful_level, problems)) / (model.l1_ratio or 1.0)
+    largest = max(map(largest_useful_alpha, problems)) / (model.l1_ratio or 1.0)
     return largest * np.geomspace(0.9, 0.1, 10)
 
 

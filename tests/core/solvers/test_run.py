@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from atomlearn import solve
 from atomlearn.core import (
     Callback,
     Counted,
@@ -30,6 +29,7 @@ from atomlearn.problem import Problem, Regularizer
 from atomlearn.result import Certificate, Record, Status
 from atomlearn.solvers import ColumnGeneration, PrintProgress, RunObserver, run, stopping
 from atomlearn.testing.problems import Case
+from tests.oracles.sums import solve_sum
 
 
 def problem() -> Problem:
@@ -152,7 +152,7 @@ def test_what_was_spent_before_counts() -> None:
 
 
 def test_what_no_state_can_be_made_of_is_refused() -> None:
-    with pytest.raises(ValueError, match="no state of Scripted that can be gone on from"):
+    with pytest.raises(ValueError, match="no state from which Scripted can resume"):
         Resumed({}, 0, 0.0, 0.0, []).state(problem(), Scripted(SCRIPT))
 
 
@@ -308,5 +308,7 @@ def test_a_point_on_the_way_is_one_of_the_problem_as_it_was_given():
     """Targets far from zero are fitted less their mean, and observers must not see that."""
     X = np.random.default_rng(3).normal(size=(20, 2))
     y, seen = 1e3 + X[:, 0], []
-    solve(X, y, level=0.1, intercept=True, observers=[lambda p: seen.append(p.warm_start())])
+    solve_sum(
+        X, y, level=0.1, fit_intercept=True, observers=[lambda p: seen.append(p.warm_start())]
+    )
     assert_allclose(seen[-1].intercept, 1e3, atol=1.0)
