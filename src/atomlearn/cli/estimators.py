@@ -17,11 +17,8 @@ from atomlearn.cli.source import DataRoles
 from atomlearn.cli.targets import Target
 from atomlearn.core import Design
 from atomlearn.estimators.classifier import AtomicClassifier
-from atomlearn.estimators.cross_validated import (
-    AtomicClassifierCV,
-    AtomicRegressorCV,
-    AtomicSurvivalCV,
-)
+from atomlearn.estimators.cross_validated import AtomicClassifierCV, AtomicRegressorCV
+from atomlearn.estimators.cross_validated_survival import AtomicSurvivalCV
 from atomlearn.estimators.feature_generator import FeatureGenerator
 from atomlearn.estimators.generation_trials import SIZES
 from atomlearn.estimators.regressor import AtomicRegressor
