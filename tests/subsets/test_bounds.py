@@ -11,9 +11,8 @@ import numpy as np
 import pytest
 
 from atomlearn.core import ArrayScores
-from atomlearn.subsets import BranchNorm
 from atomlearn.subsets import search as search_module
-from atomlearn.subsets.norm import IN, OUT
+from atomlearn.subsets.norm import IN, OUT, BranchNorm
 from atomlearn.subsets.relaxation import Point, Relaxation
 from atomlearn.subsets.search import Search
 from atomlearn.subsets.solve import subset_problem
