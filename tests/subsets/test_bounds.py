@@ -16,7 +16,7 @@ from atomlearn.subsets.norm import IN, OUT, BranchNorm
 from atomlearn.subsets.relaxation import Point, Relaxation
 from atomlearn.subsets.search import Search
 from atomlearn.subsets.solve import subset_problem
-from tests.oracles.sums import subset_sum
+from tests.oracles.subset_sums import subset_sum
 
 NO_COLUMNS = np.zeros(0, dtype=np.int64)
 
