@@ -16,7 +16,7 @@ from atomlearn.core.solve import solve as solve
 from atomlearn.estimators.classifier import AtomicClassifier as AtomicClassifier
 from atomlearn.estimators.cross_validated import AtomicClassifierCV as AtomicClassifierCV
 from atomlearn.estimators.cross_validated import AtomicRegressorCV as AtomicRegressorCV
-from atomlearn.estimators.cross_validated import AtomicSurvivalCV as AtomicSurvivalCV
+from atomlearn.estimators.cross_validated_survival import AtomicSurvivalCV as AtomicSurvivalCV
 from atomlearn.estimators.feature_generator import FeatureGenerator as FeatureGenerator
 from atomlearn.estimators.kernel_models import MultipleKernelClassifier as MultipleKernelClassifier
 from atomlearn.estimators.kernel_models import MultipleKernelRegressor as MultipleKernelRegressor
@@ -30,7 +30,7 @@ from atomlearn.estimators.subsets import SubsetRegressor as SubsetRegressor
 from atomlearn.estimators.survival import AtomicSurvival as AtomicSurvival
 from atomlearn.findings.knockoffs import KnockoffSelector as KnockoffSelector
 from atomlearn.findings.stability import StabilitySelector as StabilitySelector
-from atomlearn.reports.of_estimator import report as report
+from atomlearn.reports.page import report as report
 from atomlearn.subsets.solve import solve_subset as solve_subset
 
 __version__: str

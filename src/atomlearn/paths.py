@@ -2,15 +2,18 @@
 
 from atomlearn.core.paths.cross_validation import cross_validate
 from atomlearn.core.paths.ends import ExplainedDeviance, NoImprovement, NumberOfFeatures
-from atomlearn.core.paths.levels import largest_useful_level, level_grid
+from atomlearn.core.paths.levels import (
+    alpha_grid,
+    largest_useful_alpha,
+)
 from atomlearn.core.paths.path import path
 
 __all__ = [
     "ExplainedDeviance",
     "NoImprovement",
     "NumberOfFeatures",
+    "alpha_grid",
     "cross_validate",
-    "largest_useful_level",
-    "level_grid",
+    "largest_useful_alpha",
     "path",
 ]

@@ -14,12 +14,13 @@ import scipy.sparse as sp
 from sklearn.datasets import dump_svmlight_file
 from sklearn.preprocessing import PolynomialFeatures
 
-from atomlearn import norms, solve
-from atomlearn.cli.watching import Watch
+from atomlearn import norms
+from atomlearn.cli.progress import ProgressPrinter
 from atomlearn.core import Progress
 from atomlearn.reports import read_model
 from atomlearn.solvers import FeatureGeneration
 from tests.oracles.commands import rows, run, written
+from tests.oracles.sums import solve_sum
 
 N_SAMPLES, N_FEATURES = 120, 12
 TRUE = (1, 4, 7)
@@ -98,14 +99,14 @@ def test_the_model_is_the_certified_optimum_on_all_rows(numbers_csv: Path, tmp_p
     assert run("select", numbers_csv, "--target", "price", *arguments) == 0
     X, y = make_data()
     scaled = (X - X.mean(axis=0)) / X.std(axis=0)
-    reference = solve(
+    reference = solve_sum(
         scaled,
         y,
         norm=norms.KSupport(k=2),
         form="squared",
         level=0.05 * N_SAMPLES,
-        intercept=True,
-        gap=1e-10,
+        fit_intercept=True,
+        tol=1e-10,
     )
     model = read_model(out / "model.json")
     [certificate] = model.certificates
@@ -290,7 +291,7 @@ def test_no_standardize_reports_coefficients_per_deviation(
     arguments = ("--norm", "l1", "--alpha", 0.01, "--no-standardize", "--out", out, "--quiet")
     assert run("select", numbers_csv, "--target", "price", *arguments) == 0
     X, y = make_data()
-    reference = solve(X, y, norm="l1", level=0.01 * N_SAMPLES, intercept=True, gap=1e-9)
+    reference = solve_sum(X, y, norm="l1", level=0.01 * N_SAMPLES, fit_intercept=True, tol=1e-9)
     for row in rows(out / "selected.csv"):
         index = int(row["index"])
         assert float(row["coefficient"]) == pytest.approx(reference.coef[index], abs=1e-4)
@@ -350,11 +351,11 @@ def test_existing_files_are_replaced_and_no_temporary_ones_stay(
 
 def interrupt_at(monkeypatch: pytest.MonkeyPatch, step: int, fit: int = 1) -> None:
     """Raise KeyboardInterrupt at the given step of the given fit, both counted from 1."""
-    watches: list[Watch] = []
+    watches: list[ProgressPrinter] = []
     seen = 0
-    original = Watch.__call__
+    original = ProgressPrinter.__call__
 
-    def note(self: Watch, progress: Progress) -> None:
+    def note(self: ProgressPrinter, progress: Progress) -> None:
         nonlocal seen
         if not any(watch is self for watch in watches):
             watches.append(self)
@@ -364,7 +365,7 @@ def interrupt_at(monkeypatch: pytest.MonkeyPatch, step: int, fit: int = 1) -> No
             raise KeyboardInterrupt
         original(self, progress)
 
-    monkeypatch.setattr(Watch, "__call__", note)
+    monkeypatch.setattr(ProgressPrinter, "__call__", note)
 
 
 def test_interrupt_in_the_first_fit_still_writes_everything(
@@ -418,14 +419,14 @@ def test_interrupt_before_there_is_a_model(
 def test_interrupt_before_a_level_is_scored_writes_the_one_that_was_fitted(
     numbers_csv: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    end = Watch.end
+    end = ProgressPrinter.end
 
-    def interrupted(self: Watch, progress: Progress) -> None:
+    def interrupted(self: ProgressPrinter, progress: Progress) -> None:
         end(self, progress)
         if progress.search:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(Watch, "end", interrupted)
+    monkeypatch.setattr(ProgressPrinter, "end", interrupted)
     out, level = tmp_path / "out", ("--norm", "l1", "--quiet")
     assert run("select", numbers_csv, "--target", "price", *level, "--out", out) == 130
     settings = read_model(out / "model.json").settings

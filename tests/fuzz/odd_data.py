@@ -62,9 +62,9 @@ def _of_numbers() -> dict[str, Entry]:
     few: dict[str, Any] = {"n_alphas": 3, "cv": 2}
     fast = al.SubsetRegressor
     return {
-        "solve": lambda X, y: al.solve(X, y, level=0.5),
-        "solve_subset": lambda X, y: al.solve_subset(X, y, k=2, ridge=0.1, time_limit=1.0),
-        "path": lambda X, y: paths.path(X, y, n_levels=3),
+        "solve": lambda X, y: al.solve(X, y, alpha=0.01, fit_intercept=False),
+        "solve_subset": lambda X, y: al.solve_subset(X, y, n_features=2, l2=0.01, time_limit=1.0),
+        "path": lambda X, y: paths.path(X, y, n_alphas=3, fit_intercept=False),
         "regressor": _model(lambda: one(alpha=0.1)),
         "regressor ksupport": _model(lambda: one(al.norms.KSupport(2), alpha=0.1)),
         "regressor groups": _model(lambda: one(al.norms.Groups([[0, 1], [2, 3]]), alpha=0.1)),

@@ -179,8 +179,9 @@ def test_the_matrix_norms_take_it_as_columns() -> None:
     from atomlearn.matrices.designs.base import as_matrix_design
 
     X, y = data(4, p=12)
-    R, t = from_moments(X.T @ X, X.T @ y)
-    settings = {"norm": TraceNorm(), "level": 6.0, "gap": 1e-8}
+    n = len(y)
+    R, t = from_moments(X.T @ X / n, X.T @ y / n)
+    settings = {"norm": TraceNorm(), "alpha": 6.0 / n, "tol": 1e-8, "fit_intercept": False}
     rows = solve(as_matrix_design(DenseDesign(X), (3, 4)), y, **settings)
     moments = solve(as_matrix_design(R, (3, 4)), t, **settings)
     assert_allclose(moments.coef, rows.coef, atol=1e-4)

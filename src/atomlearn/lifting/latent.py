@@ -208,7 +208,7 @@ class LatentGroups(LatentNorm):
     >>> from atomlearn import solve, norms
     >>> X, sets = np.eye(4), {"a": [0, 1], "b": [1, 2, 3]}
     >>> y = np.array([3.0, 4.0, 0.0, 0.0])
-    >>> result = solve(X, y, norm=norms.LatentGroups(sets), level=1.0)
+    >>> result = solve(X, y, norm=norms.LatentGroups(sets), alpha=0.25, fit_intercept=False)
     >>> [(part.name, part.columns.tolist()) for part in result.parts]
     [('a', [0, 1])]
     """

@@ -108,9 +108,9 @@ class Union(LiftedNorm):
         """Return the terms of all norms."""
         return [term for norm in self.norms for term in norm.terms()]
 
-    def solver(self, tolerance: float) -> object | None:
+    def solver(self, tol: float) -> object | None:
         """Return the solver of the first norm that has one, which may be one of matrices."""
-        named = (norm.solver(tolerance) for norm in self.norms)
+        named = (norm.solver(tol) for norm in self.norms)
         return next((solver for solver in named if solver is not None), None)
 
     def polar_bounds(self, scores: Scores, thorough: bool = False) -> tuple[float, float]:

@@ -88,7 +88,7 @@ def task_problem(
 
 
 def several_targets(
-    X: Any, y: Any, sample_weight: Any, intercept: bool
+    X: Any, y: Any, sample_weight: Any, fit_intercept: bool
 ) -> tuple[object, object, object]:
     """Return targets y (n_samples, n_tasks) of the same samples as one: ``Tasks`` and vec(y)."""
     if getattr(X, "matrix_shape", None) is not None:
@@ -98,10 +98,10 @@ def several_targets(
                 "a vector with one target for each sample of the design"
             )
         return X, np.asarray(y).reshape(-1), sample_weight
-    if intercept:
+    if fit_intercept:
         raise ValueError(
-            "intercept=True fits one number for all targets of a 2-d y, which is seldom meant; "
-            "center y (and X) for the squared loss, or add a column of ones to X"
+            "fit_intercept=True fits one number for all targets of a 2-d y; use AtomicRegressor, "
+            "which fits one intercept a target, or center y (and X) and pass fit_intercept=False"
         )
     if getattr(sample_weight, "shape", ()) == y.shape[:1]:
         sample_weight = np.repeat(np.asarray(sample_weight), y.shape[1])

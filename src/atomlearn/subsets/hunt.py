@@ -60,9 +60,9 @@ NONE: Columns = np.zeros(0, dtype=np.int64)
 class Wanted:
     """Parameters of a search, see ``solve_subset``."""
 
-    gap: float
+    tol: float
     within: float | None
-    max_sets: int
+    max_near: int
     max_nodes: float
     deadline: Deadline
     watch: Sequence[Callable[[SubsetRecord], object]] = ()
@@ -109,7 +109,7 @@ class Hunt:
         deadline = self._half.sooner(Deadline(work=Work(ROOT_WORK)))
         # With a weak ridge most columns may be in use, and all of these are copied.
         few = Callback(lambda progress: 3 * progress.n_columns > self._most)
-        result = Settings(gap=gap, deadline=deadline, stop=few).run(given)
+        result = Settings(tol=gap, deadline=deadline, stop=few).run(given)
         self.interrupted = result.status is Status.INTERRUPTED
         state = result.state
         result.state = None
@@ -187,7 +187,7 @@ class Hunt:
         return Part(self._relaxation(problem), columns, units, units)
 
     def _relaxation(self, problem: Problem) -> Relaxation:
-        accuracy = min(ACCURACY, 0.1 * self.wanted.gap)
+        accuracy = min(ACCURACY, 0.1 * self.wanted.tol)
         return Relaxation(replace(problem, free=None), self.price, accuracy, self._most)
 
     # --- the search -------------------------------------------------------------------------
@@ -232,7 +232,7 @@ class Hunt:
 
     def _search(self, part: Part) -> Search:
         barred = np.flatnonzero(part.fixed == OUT)
-        gap = AIM * self.wanted.gap
+        gap = AIM * self.wanted.tol
         return Search(part.relaxation, self.k, gap, self.wanted.within, barred)
 
     def _first_set(self, starts: Sequence[Columns]) -> tuple[Search, Part]:
@@ -270,7 +270,7 @@ class Hunt:
     def _stops(self, search: Search) -> bool:
         wanted = self.wanted
         within = search.within
-        if within is not None and len(search.within_reach(within)) > wanted.max_sets:
+        if within is not None and len(search.within_reach(within)) > wanted.max_near:
             search.within = None  # too many sets; only the proof of the best one continues
         enough = search.nodes >= wanted.max_nodes or wanted.deadline.use_step()
         return enough or self.interrupted or search.is_perfect
@@ -329,8 +329,8 @@ class Hunt:
             weights=best.point.weights,
             lower_bound=lower,
             ended=self._ended(search, listed),
-            k=self.k,
-            ridge=self.level,
+            n_features=self.k,
+            l2=self.level,
             proved_in=proved_in,
             n_proved_out=0 if open_units is None else choices - open_units.size,
             open_columns=open_units,
@@ -373,7 +373,7 @@ class Hunt:
             intercept=intercept + problem.origin,
             objective=best.objective,
             gap=gap,
-            tol=self.wanted.gap,
+            tol=self.wanted.tol,
             status=Status.STALLED,  # until SubsetResult computes it from the gap
             passes=self.counted.passes,
             seconds=time.monotonic() - self.began,

@@ -70,7 +70,7 @@ class SubsetResult:
     weights, intercept : (m,) float64, float
         The coefficients of these columns. Those of unpenalized columns are in ``coef``.
     objective : float
-        f(X w + b) + ridge / 2 ||w||^2 there.
+        The mean loss plus l2 / 2 ||w||^2 there.
     lower_bound : float
         No subset of at most k columns has a smaller objective than this.
     gap : float
@@ -80,8 +80,10 @@ class SubsetResult:
         ``str(status)`` is a sentence.
     ended : SubsetStatus
         Why the search ended, if not by its proof.
-    k, ridge : int, float
-        What was asked for.
+    n_features : int
+        Largest size of the subset, as it was passed.
+    l2 : float
+        Weight of the ridge.
     proved_in : (m,) int64
         Columns (or groups) that every best subset of k of them holds.
     n_proved_out : int
@@ -110,8 +112,8 @@ class SubsetResult:
     weights: Array
     lower_bound: float
     ended: SubsetStatus
-    k: int
-    ridge: float
+    n_features: int
+    l2: float
     proved_in: Columns
     n_proved_out: int
     open_columns: Columns | None

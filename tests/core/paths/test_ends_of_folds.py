@@ -34,7 +34,7 @@ def search(
     candidates = [norms.L1(), norms.KSupport(3)]
     levels = np.array(
         [
-            paths.level_grid(paths.largest_useful_level(problems[0].with_norm(norm)), 25, 0.02)
+            paths.alpha_grid(paths.largest_useful_alpha(problems[0].with_norm(norm)), 25, 0.02)
             for norm in candidates
         ]
     )
@@ -91,4 +91,4 @@ def test_folds_that_share_no_readings_end_together_too() -> None:
 
 def test_a_single_path_has_no_rows_of_its_own() -> None:
     with pytest.raises(ValueError, match=r"NoImprovement\(X, y\)"):
-        paths.path(np.eye(3), np.ones(3), until=paths.NoImprovement())
+        paths.path(np.eye(3), np.ones(3), until=paths.NoImprovement(), fit_intercept=False)

@@ -17,6 +17,7 @@ from atomlearn.interfaces import Deadline
 from atomlearn.losses import as_loss
 from atomlearn.problem import Problem, Regularizer
 from atomlearn.result import Status
+from tests.oracles.sums import solve_sum
 
 GAP = 1e-8
 
@@ -55,18 +56,19 @@ def test_each_level_is_that_of_a_solve_by_itself(
 ) -> None:
     X, y = data(loss)
     weights = np.random.default_rng(1).integers(0, 3, y.size).astype(np.float64)
-    shared = {"loss": loss, "norm": norm, "form": form, "intercept": intercept}
+    shared = {"loss": loss, "norm": norm, "form": form, "fit_intercept": intercept}
     shared |= {"sample_weight": weights}
-    found = paths.path(X, y, n_levels=12, l1_ratio=1 / (1 + ridge), gap=GAP, **shared)
+    found = paths.path(X, y, n_alphas=12, l1_ratio=1 / (1 + ridge), tol=GAP, **shared)
     assert found.converged
     perfect = [result.status is Status.PERFECT_FIT for result in found.results]
     assert ((found.relative_gaps <= GAP) | perfect).all()
     assert found.passes <= 9
-    name = "radius" if form == "constrained" else "level"
+    name = "radius" if form == "constrained" else "alpha"
+    share = 1 / (1 + ridge)
     for number in (2, 7, 9 if form == "constrained" else 11):
         result = found.results[number]
-        tau = ridge * found.levels[number]
-        alone = solve(X, y, gap=GAP, tau=tau, **shared, **{name: found.levels[number]})
+        amount = {name: found.alphas[number]}
+        alone = solve(X, y, tol=GAP, l1_ratio=share, **shared, **amount)
         assert result.objective == pytest.approx(alone.objective, rel=3 * GAP)
         residual = X @ result.coef + result.intercept
         problem = Problem.build(
@@ -74,9 +76,9 @@ def test_each_level_is_that_of_a_solve_by_itself(
             y,
             as_loss(loss),
             Regularizer(norms.as_norm(norm), form, found.levels[number]),
-            tau=tau,
+            tau=ridge * found.levels[number],
             fit_intercept=intercept,
-            sample_weight=weights,
+            sample_weight=weights / weights.sum(),
         )
         value = problem.objective(result.coef, residual)
         assert value == pytest.approx(result.objective, rel=1e-10)
@@ -88,8 +90,8 @@ def test_each_level_is_that_of_a_solve_by_itself(
 def test_kinds_of_data_agree(kind: Any, dtype: Any) -> None:
     X, y = data("squared")
     X = np.where(np.abs(X) > 1, X, 0.0).astype(dtype)
-    expected = paths.path(X.astype(np.float64), y, n_levels=8, gap=GAP, intercept=True)
-    found = paths.path(kind(X), y, levels=expected.levels, gap=GAP, intercept=True)
+    expected = paths.path(X.astype(np.float64), y, n_alphas=8, tol=GAP, fit_intercept=True)
+    found = paths.path(kind(X), y, alphas=expected.alphas, tol=GAP, fit_intercept=True)
     np.testing.assert_allclose(found.objectives, expected.objectives, rtol=1e-7)
     assert found.converged
     assert found.passes <= 8
@@ -99,7 +101,7 @@ def test_copies_of_columns_and_targets_of_no_noise() -> None:
     X, _ = data("squared")
     X = np.hstack([X[:, :1200]] * 3)
     y = X[:, :5].sum(axis=1)
-    found = paths.path(X, y, n_levels=20, ratio=1e-3)
+    found = paths.path(X, y, n_alphas=20, alpha_ratio=1e-3, fit_intercept=False)
     assert found.converged
     assert found.passes <= 15
 
@@ -107,7 +109,7 @@ def test_copies_of_columns_and_targets_of_no_noise() -> None:
 def test_targets_that_need_nothing() -> None:
     X, _ = data("squared")
     for y in (np.zeros(60), np.full(60, 3.0)):
-        found = paths.path(X, y, n_levels=4, intercept=True)
+        found = paths.path(X, y, n_alphas=4, fit_intercept=True)
         assert found.converged
         assert (found.n_selected == 0).all()
 
@@ -119,7 +121,7 @@ def test_folds_share_their_readings(loss: str) -> None:
     task = Problem.build(
         counted, y, as_loss(loss), Regularizer(norms.L1(), "penalized", 1.0), fit_intercept=True
     )
-    levels = paths.level_grid(paths.largest_useful_level(task), 20, 0.05)[None, :]
+    levels = paths.alpha_grid(paths.largest_useful_alpha(task), 20, 0.05)[None, :]
     folds = list(KFold(5, shuffle=True, random_state=0).split(X))
     before = counted.passes
     score = held_out_loss([task])
@@ -129,8 +131,8 @@ def test_folds_share_their_readings(loss: str) -> None:
     train, test = folds[1]
     weights = np.full(train.size, y.size / train.size)
     for number in (5, 19):
-        alone = solve(
-            X[train], y[train], loss=loss, level=levels[0, number], intercept=True, gap=GAP,
+        alone = solve_sum(
+            X[train], y[train], loss=loss, level=levels[0, number], fit_intercept=True, tol=GAP,
             sample_weight=weights,
         )  # fmt: skip
         held_out = mean_loss(task.loss, y[test], alone.predict(X[test]), np.ones(test.size))
@@ -157,7 +159,7 @@ def test_time_limits_give_what_there_is() -> None:
     task = Problem.build(
         as_design(X), y, as_loss("squared"), Regularizer(norms.L1(), "penalized", 1.0)
     )
-    levels = paths.level_grid(paths.largest_useful_level(task), 30)
+    levels = paths.alpha_grid(paths.largest_useful_alpha(task), 30)
     settings = Settings(1e-10, deadline=Deadline.after(0.0))
     found = path_of(task, levels, settings)
     assert len(found.results) == 30
@@ -170,19 +172,24 @@ def test_a_path_chooses_its_own_end(together: bool) -> None:
     X, y = data("squared")
     # An observer has levels solved one by one.
     observers = [] if together else [lambda progress: None]
-    whole = paths.path(X, y, n_levels=15, intercept=True)
+    whole = paths.path(X, y, n_alphas=15, fit_intercept=True)
     few = paths.path(
-        X, y, n_levels=15, intercept=True, until=paths.NumberOfFeatures(10), observers=observers
+        X, y, n_alphas=15, fit_intercept=True, until=paths.NumberOfFeatures(10), observers=observers
     )
     last = int(np.flatnonzero(whole.n_selected >= 10)[0])
-    assert few.levels.tolist() == whole.levels[: last + 1].tolist()
+    assert few.alphas.tolist() == whole.alphas[: last + 1].tolist()
     end = paths.ExplainedDeviance(0.5) | paths.NumberOfFeatures(1000)
-    half = paths.path(X, y, n_levels=15, intercept=True, until=end, observers=observers)
+    half = paths.path(X, y, n_alphas=15, fit_intercept=True, until=end, observers=observers)
     fitted = [np.sum((y - X @ r.coef - r.intercept) ** 2) for r in whole.results]
     explained = 1.0 - np.array(fitted) / np.sum((y - y.mean()) ** 2)
-    assert half.levels.size == int(np.flatnonzero(explained >= 0.5)[0]) + 1
+    assert half.alphas.size == int(np.flatnonzero(explained >= 0.5)[0]) + 1
     others = paths.NoImprovement(*data("squared", seed=1), patience=2)
-    assert paths.path(X, y, n_levels=15, until=others, observers=observers).levels.size < 15
+    assert (
+        paths.path(
+            X, y, n_alphas=15, until=others, observers=observers, fit_intercept=False
+        ).alphas.size
+        < 15
+    )
 
 
 def test_an_interrupted_path_gives_what_it_has() -> None:
@@ -197,10 +204,10 @@ def test_an_interrupted_path_gives_what_it_has() -> None:
                 raise KeyboardInterrupt
             return super().conjugate(*arguments)
 
-    found = paths.path(X, y, loss=Interrupted(), n_levels=40)
+    found = paths.path(X, y, loss=Interrupted(), n_alphas=40, fit_intercept=False)
     assert found.interrupted
     assert not found.converged
-    assert 0 < found.levels.size < 40
+    assert 0 < found.alphas.size < 40
     assert all(result.converged for result in found.results[:-1])
 
 
@@ -209,12 +216,18 @@ def test_an_interrupted_path_gives_what_it_has() -> None:
 def test_free_columns_share_them_too(loss: str, norm: Any) -> None:
     X, y = data("squared" if loss == "squared" else "logistic")
     y = np.maximum(y, 0.0) if loss == "poisson" else y
-    shared = {"loss": loss, "norm": norm, "unpenalized": [7, 3000], "intercept": True, "gap": GAP}
-    found = paths.path(X, y, n_levels=8, ratio=0.1, **shared)
+    shared = {
+        "loss": loss,
+        "norm": norm,
+        "unpenalized": [7, 3000],
+        "fit_intercept": True,
+        "tol": GAP,
+    }
+    found = paths.path(X, y, n_alphas=8, alpha_ratio=0.1, **shared)
     assert found.converged
     assert found.passes <= 5
     for number in (3, 7):
-        alone = solve(X, y, level=found.levels[number], **shared)
+        alone = solve(X, y, alpha=found.alphas[number], **shared)
         result = found.results[number]
         assert result.objective == pytest.approx(alone.objective, rel=3 * GAP)
         np.testing.assert_allclose(result.coef[[7, 3000]], alone.coef[[7, 3000]], atol=1e-4)
@@ -226,7 +239,7 @@ def test_side_by_side_is_the_same_as_one_after_the_other() -> None:
     task = Problem.build(
         as_design(X), y, as_loss("squared"), Regularizer(norms.L1(), "penalized", 1.0)
     )
-    levels = paths.level_grid(paths.largest_useful_level(task), 20, 0.05)[None, :]
+    levels = paths.alpha_grid(paths.largest_useful_alpha(task), 20, 0.05)[None, :]
     folds = list(KFold(4).split(X))
     found = []
     for threads in (1, 2):

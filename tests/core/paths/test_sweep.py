@@ -42,7 +42,7 @@ def drawn(seed: int, form: Any = "penalized", k: int | None = None) -> Problem:
 
 def swept(problem: Problem, n_levels: int = 12) -> tuple[Sweep, list[Any]]:
     """Return the sweep over a grid, and the problem at each of its levels."""
-    grid = paths.level_grid(paths.largest_useful_level(problem), n_levels, 1e-3)
+    grid = paths.alpha_grid(paths.largest_useful_alpha(problem), n_levels, 1e-3)
     path: Any = Settings().task(problem, grid)
     assert path.advance() is None
     path.learn(None)
@@ -79,9 +79,9 @@ def test_certificates_are_those_of_each_point_by_itself(seed: int) -> None:
 @each("seed", range(20, 40))
 def test_paths_are_those_of_levels_one_by_one(seed: int) -> None:
     problem = drawn(seed, *KINDS[seed % 5])
-    grid = paths.level_grid(paths.largest_useful_level(problem), 8, 1e-2)
+    grid = paths.alpha_grid(paths.largest_useful_alpha(problem), 8, 1e-2)
     fast = path_of(problem, grid, Settings(1e-9))
-    slow = path_of(problem, grid, Settings(1e-9, solver=ColumnGeneration(tolerance=1e-10)))
+    slow = path_of(problem, grid, Settings(1e-9, solver=ColumnGeneration(tol=1e-10)))
     for one, other in zip(fast.results, slow.results, strict=True):
         assert one.objective <= other.objective + other.gap + one.gap
         assert other.objective <= one.objective + other.gap + one.gap

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from atomlearn import solve
 from atomlearn.core import (
     Callback,
     Counted,
@@ -30,6 +29,7 @@ from atomlearn.problem import Problem, Regularizer
 from atomlearn.result import Certificate, Record, Status
 from atomlearn.solvers import ColumnGeneration, PrintProgress, RunObserver, run, stopping
 from atomlearn.testing.problems import Case
+from tests.oracles.sums import solve_sum
 
 
 def problem() -> Problem:
@@ -308,5 +308,7 @@ def test_a_point_on_the_way_is_one_of_the_problem_as_it_was_given():
     """Targets far from zero are fitted less their mean, and observers must not see that."""
     X = np.random.default_rng(3).normal(size=(20, 2))
     y, seen = 1e3 + X[:, 0], []
-    solve(X, y, level=0.1, intercept=True, observers=[lambda p: seen.append(p.warm_start())])
+    solve_sum(
+        X, y, level=0.1, fit_intercept=True, observers=[lambda p: seen.append(p.warm_start())]
+    )
     assert_allclose(seen[-1].intercept, 1e3, atol=1.0)

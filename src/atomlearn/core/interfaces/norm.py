@@ -267,7 +267,7 @@ class Norm(Ratings, ABC):
 
     # Which solver.
 
-    def solver(self, tolerance: float) -> object | None:
+    def solver(self, tol: float) -> object | None:
         """Return the ``Solver`` for this norm to a relative gap; None: the usual one.
 
         The usual one is column generation, or, where the norm is not ``over_columns``, the

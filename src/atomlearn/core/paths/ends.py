@@ -75,10 +75,11 @@ class NumberOfFeatures(End):
     --------
     >>> import numpy as np
     >>> from atomlearn import paths
-    >>> X, y = np.eye(3), np.array([3.0, 0.5, -2.0])
-    >>> levels = [2.5, 1.0, 0.9, 0.1]
-    >>> paths.path(X, y, levels=levels, until=paths.NumberOfFeatures(2)).levels.tolist()
-    [2.5, 1.0]
+    >>> X, y = np.eye(4), np.array([3.0, 0.5, -2.0, 0.0])
+    >>> alphas = [0.7, 0.6, 0.25, 0.2]
+    >>> until = paths.NumberOfFeatures(2)
+    >>> paths.path(X, y, alphas=alphas, fit_intercept=False, until=until).alphas.tolist()
+    [0.7, 0.6, 0.25]
     """
 
     count: int
@@ -97,7 +98,7 @@ class ExplainedDeviance(End):
     >>> import numpy as np
     >>> from atomlearn import paths
     >>> X, y = np.eye(3), np.array([3.0, 0.5, -2.0])
-    >>> paths.path(X, y, until=paths.ExplainedDeviance(0.9)).levels.size < 50
+    >>> paths.path(X, y, until=paths.ExplainedDeviance(0.9)).alphas.size < 100
     True
     """
 
@@ -137,7 +138,7 @@ class NoImprovement(End):
     >>> X = rng.standard_normal((60, 30))
     >>> y = X[:, 0] + rng.standard_normal(60)
     >>> end = paths.NoImprovement(X[40:], y[40:])
-    >>> paths.path(X[:40], y[:40], until=end).levels.size < 50
+    >>> paths.path(X[:40], y[:40], until=end).alphas.size < 100
     True
     """
 

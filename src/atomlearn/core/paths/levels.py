@@ -32,7 +32,7 @@ def _prediction_at_zero(problem: Problem) -> Array:
     return linear + problem.optimal_intercept(linear)
 
 
-def largest_useful_level(problem: Problem, zero: Scores | None = None) -> float:
+def largest_useful_alpha(problem: Problem, zero: Scores | None = None) -> float:
     """Return the most regularized level of use, from the certificate of w = 0.
 
     With z the scores at w = 0 (intercept optimal) and F(0) the objective there:
@@ -66,25 +66,25 @@ def largest_useful_level(problem: Problem, zero: Scores | None = None) -> float:
     return negligible * at_zero / polar
 
 
-def level_grid(
-    largest: float, n_levels: int = 50, ratio: float | None = None, form: Form = "penalized"
+def alpha_grid(
+    largest: float, n_alphas: int = 100, ratio: float | None = None, form: Form = "penalized"
 ) -> Array:
-    """Return ``n_levels`` levels in geometric progression, the most regularized first.
+    """Return ``n_alphas`` numbers in geometric progression, the most regularized first.
 
-    Levels fall from ``largest`` to ``ratio * largest``; radii of the constrained form rise from
+    Alphas fall from ``largest`` to ``ratio * largest``; radii of the constrained form rise from
     ``largest`` to ``largest / ratio``. ``ratio`` None means 1e-2 for the penalized form, 1e-4
     for the squared one and 1e-3 for the constrained one.
     """
     if form not in get_args(Form):
         raise ValueError(f"form must be one of {get_args(Form)}, got {form!r}")
-    n_levels = whole_number("level_grid", "n_levels", n_levels)
+    n_alphas = whole_number("alpha_grid", "n_alphas", n_alphas)
     ratio = RATIOS[form] if ratio is None else ratio
     if not (is_number(ratio) and 0 < ratio <= 1):
-        raise ValueError(f"ratio must be a number in (0, 1], last level over first, got {ratio!r}")
+        raise ValueError(f"ratio must be a number in (0, 1], last alpha over first, got {ratio!r}")
     if not (math.isfinite(largest) and largest > 0):
         raise ValueError(f"largest must be positive and finite, got {largest}")
     end = largest / ratio if form == "constrained" else largest * ratio
-    grid: Array = np.geomspace(largest, end, n_levels)
+    grid: Array = np.geomspace(largest, end, n_alphas)
     return grid
 
 
@@ -102,10 +102,10 @@ def level_grids(
     grids = []
     for norm in norms:
         largest = [
-            largest_useful_level(problem.with_norm(norm), zero)
+            largest_useful_alpha(problem.with_norm(norm), zero)
             for problem, zero in zip(problems, zeros, strict=True)
         ]
-        grids.append(level_grid(farthest(largest), n_levels, ratio, form))
+        grids.append(alpha_grid(farthest(largest), n_levels, ratio, form))
     return np.array(grids)
 
 

@@ -27,7 +27,7 @@ class Settings:
 
     Parameters
     ----------
-    gap : float
+    tol : float
         Relative duality gap to prove.
     max_iter : int
         Most steps of each run.
@@ -47,10 +47,10 @@ class Settings:
     Examples
     --------
     >>> from atomlearn import paths, solvers
-    >>> settings = paths.Settings(gap=1e-8, solver=solvers.ColumnGeneration(tolerance=1e-8))
+    >>> settings = paths.Settings(tol=1e-8, solver=solvers.ColumnGeneration(tol=1e-8))
     """
 
-    gap: float = TOLERANCE
+    tol: float = TOLERANCE
     max_iter: int = MAX_ITER
     solver: Solver | None = None
     stop: StoppingRule | None = None
@@ -68,11 +68,11 @@ class Settings:
     def how(self, problem: Problem) -> RunSettings:
         """Return solver, rules and observers of the runs of a problem."""
         norm = problem.regularizer.norm
-        solver = self.solver or default_solver(norm, self.gap)
+        solver = self.solver or default_solver(norm, self.tol)
         # Squares of w couple the lifted coordinates, and atoms need none of these.
         if self.solver is None and problem.tau and norm.lift(problem.design.shape[1]) is not None:
-            solver = solvers.AtomGeneration(tolerance=self.gap)
-        rules: StoppingRule = FirstOf((RelativeGap(self.gap), Iterations(self.max_iter)))
+            solver = solvers.AtomGeneration(tol=self.tol)
+        rules: StoppingRule = FirstOf((RelativeGap(self.tol), Iterations(self.max_iter)))
         rules = rules if self.stop is None else rules | self.stop
         keepers = []
         if self.checkpoint is not None:
@@ -107,7 +107,7 @@ class Settings:
         problem, how = problem.until(self.deadline), self.how(problem)
         if warm is None and len(levels) > 1 and self.shares_levels(problem):
             pool = pool or Pool(problem)
-            return SharedLevels(problem, levels, how, self.gap, pool, zero, reached, last)
+            return SharedLevels(problem, levels, how, self.tol, pool, zero, reached, last)
         return SteppedLevels(problem, levels.tolist(), how, warm, reached)
 
     def shares_levels(self, problem: Problem) -> bool:
@@ -119,12 +119,12 @@ class Settings:
         loss = problem.loss
         norm = problem.regularizer.norm
         if not (
-            self.solver in (None, ColumnGeneration(tolerance=self.gap))
+            self.solver in (None, ColumnGeneration(tol=self.tol))
             and loss.bare.coupled <= 1
             and loss.smoothed(1.0) is None  # a loss with kinks takes a series of smooth problems
             and problem.metric is None
             and over_sums(problem.design, problem).design.reads_at_once
-            and norm.solver(self.gap) is None
+            and norm.solver(self.tol) is None
         ):
             return False
         lift = norm.lift(problem.design.shape[1])

@@ -202,8 +202,9 @@ class Problem(Objective):
             return self, None
         if self.tau:
             raise ValueError(
-                f"tau > 0 mixes the overlapping parts of {type(norm).__name__}, which are solved "
-                "for apart; use tau=0, or a solver over atoms such as solvers.AtomGeneration()"
+                f"a ridge term mixes the overlapping parts of {type(norm).__name__}, which are "
+                "solved for apart; use l1_ratio=1, or a solver over atoms such as "
+                "solvers.AtomGeneration()"
             )
         design = Lifted(self.design, lift.expansion)
         return self.changed(design=design, regularizer=self.regularizer.of(lift.norm)), lift

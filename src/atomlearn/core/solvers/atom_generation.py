@@ -79,7 +79,7 @@ class AtomGeneration(Solver):
         quadratic: [V] Algorithm 2. It is the only master for tau > 0, a ridge term with U'U.
     inner_ratio : float
         Share of the outer gap to which the master solves.
-    tolerance : float
+    tol : float
         Relative gap to prove; the master does not solve to much less.
     warm_start : bool
         False, a variant of [V]: each re-fit begins at zero.
@@ -89,42 +89,43 @@ class AtomGeneration(Solver):
     References
     ----------
     [V] Vinyes, Obozinski 2017, Algorithms 1 and 2, and Proposition 1. With many more samples than
-    columns, its section 3.3 is a fit to ``designs.from_moments(X.T @ X, X.T @ y)``.
+    columns, its section 3.3 is a fit to ``designs.from_moments(X.T @ X / n, X.T @ y / n)``.
 
     Examples
     --------
     >>> import numpy as np
     >>> from atomlearn import solve, solvers
-    >>> X, y = np.eye(3), np.array([3.0, 0.5, -2.0])
-    >>> result = solve(X, y, norm="l1", level=1.0, solver=solvers.AtomGeneration())
+    >>> X, y = np.eye(4), np.array([3.0, 0.5, -2.0, 0.0])
+    >>> solver = solvers.AtomGeneration()
+    >>> result = solve(X, y, alpha=0.25, fit_intercept=False, solver=solver)
     >>> result.coef.round(4).tolist()
-    [2.0, 0.0, -1.0]
+    [2.0, 0.0, -1.0, 0.0]
     """
 
     lifts: ClassVar[bool] = False
 
     master: Master = field(default_factory=SequentialQP)
     inner_ratio: float = INNER_RATIO
-    tolerance: float = TOLERANCE
+    tol: float = TOLERANCE
     warm_start: bool = True
     prune: bool = True
 
     def start(self, problem: Problem, warm: WarmStart | None = None) -> RayState:
         """Begin at zero, or at the warm start as one atom w / gauge(w): one pass."""
         atoms, shares, intercept = warm_atoms(problem, warm, cached=True)
-        return priced_atoms(problem, atoms, shares, intercept, self.tolerance)
+        return priced_atoms(problem, atoms, shares, intercept, self.tol)
 
     def step(self, problem: Problem, state: RayState) -> RayState:
         """Add the candidate, re-fit, drop zeros, price: one pass over the data."""
         assert state.atoms is not None
         atoms, shares = with_candidate(problem, state)
         n_new = atoms.size - state.atoms.size
-        target = gap_target(problem, state, n_new, self.inner_ratio, self.tolerance)
+        target = gap_target(problem, state, n_new, self.inner_ratio, self.tol)
         begin = shares if self.warm_start else np.zeros_like(shares)
         fit = refit_on_rays(problem, self.master, atoms, begin, state.intercept, target)
         if self.prune:
             atoms, fit = without_zeros(atoms, fit)
-        return following(problem, state, atoms, fit, self.tolerance)
+        return following(problem, state, atoms, fit, self.tol)
 
 
 def with_candidate(problem: Problem, state: RayState) -> tuple[AtomSet, Array]:
@@ -138,11 +139,11 @@ def with_candidate(problem: Problem, state: RayState) -> tuple[AtomSet, Array]:
 
 
 def gap_target(
-    problem: Problem, state: RayState, n_new: int, inner_ratio: float, tolerance: float
+    problem: Problem, state: RayState, n_new: int, inner_ratio: float, tol: float
 ) -> float:
     """Return the gap of the re-fit: smaller if only the re-fit can close the outer gap."""
     certificate = state.certificate
-    enough = 0.1 * tolerance * abs(certificate.objective)
+    enough = 0.1 * tol * abs(certificate.objective)
     wanted = (
         max(inner_ratio * certificate.closable, enough) if n_new else min(enough, state.refit_gap)
     )
@@ -156,11 +157,11 @@ def priced_atoms(
     atoms: AtomSet,
     shares: Array,
     intercept: float,
-    tolerance: float = 0.0,
+    tol: float = 0.0,
 ) -> RayState:
     """Return the state of a point: its scores, best atom and certificate, by one pass.
 
-    If a search is the oracle, and only its bounds leave a gap above ``tolerance`` (relative), the
+    If a search is the oracle, and only its bounds leave a gap above ``tol`` (relative), the
     search computes the bound from above more thoroughly.
     """
     weights = atoms.combine(shares)
@@ -172,7 +173,7 @@ def priced_atoms(
         weights,
         prediction,
         gauge=float(shares.sum()),
-        tolerance=tolerance,
+        tolerance=tol,
         lengths=problem.measured.of(problem.design, problem.weight, atoms.columns),
     )
     return RayState(
@@ -201,16 +202,16 @@ def without_zeros(atoms: AtomSet, fit: Refit) -> tuple[AtomSet, Refit]:
 
 
 def following(
-    problem: Problem, state: RayState, atoms: AtomSet, fit: Refit, tolerance: float
+    problem: Problem, state: RayState, atoms: AtomSet, fit: Refit, tol: float
 ) -> RayState:
     """Return the priced state of this fit, the one after ``state``: one pass over the data."""
-    after = priced_atoms(problem, atoms, fit.weights, fit.intercept, tolerance)
+    after = priced_atoms(problem, atoms, fit.weights, fit.intercept, tol)
     after.iteration = state.iteration + 1
     after.refit_gap = fit.gap
     after.master_steps = state.master_steps + fit.steps
     new = after.candidate is not None and atoms.find(after.candidate) < 0
     after.patience = PATIENCE_WITH_NEW_ATOMS if new else PATIENCE
-    if after.certificate.leaves_open(tolerance):
+    if after.certificate.leaves_open(tol):
         # The search finds no better atom, and more steps do not close the gap of its bounds.
         after.exhausted = Status.SEARCH_RELATIVE
     return after

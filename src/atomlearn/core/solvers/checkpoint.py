@@ -58,8 +58,8 @@ class Checkpoint(RunObserver):
     >>> from atomlearn import solve, solvers
     >>> X, y = np.eye(3), np.array([3.0, 0.5, -2.0])
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     first = solve(X, y, level=1.0, observers=[solvers.Checkpoint(folder)])
-    ...     again = solve(X, y, level=1.0, observers=[solvers.Checkpoint(folder)])
+    ...     first = solve(X, y, alpha=0.3, observers=[solvers.Checkpoint(folder)])
+    ...     again = solve(X, y, alpha=0.3, observers=[solvers.Checkpoint(folder)])
     >>> again.passes == first.passes + 1
     True
     """

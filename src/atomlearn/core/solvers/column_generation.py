@@ -76,7 +76,7 @@ class ColumnGeneration(Solver):
         the columns of the best atom.
     inner_ratio : float
         Share of the outer gap to which the master solves: the next columns move the point anyway.
-    tolerance : float
+    tol : float
         Relative gap to prove; the master does not solve to much less.
 
     Notes
@@ -104,16 +104,17 @@ class ColumnGeneration(Solver):
     --------
     >>> import numpy as np
     >>> from atomlearn import solve, solvers
-    >>> X, y = np.eye(3), np.array([3.0, 0.5, -2.0])
-    >>> result = solve(X, y, norm="l1", level=1.0, solver=solvers.ColumnGeneration(batch=1))
+    >>> X, y = np.eye(4), np.array([3.0, 0.5, -2.0, 0.0])
+    >>> solver = solvers.ColumnGeneration(batch=1)
+    >>> result = solve(X, y, alpha=0.25, fit_intercept=False, solver=solver)
     >>> result.coef.round(6).tolist()
-    [2.0, 0.0, -1.0]
+    [2.0, 0.0, -1.0, 0.0]
     """
 
     master: Master | None = None
     batch: int | None = None
     inner_ratio: float = INNER_RATIO
-    tolerance: float = TOLERANCE
+    tol: float = TOLERANCE
 
     def start(self, problem: Problem, warm: WarmStart | None = None) -> ActiveState:
         warm = warm or WarmStart(np.zeros(0, dtype=np.int64), np.zeros(0))
@@ -165,7 +166,7 @@ class ColumnGeneration(Solver):
         guess = master.guess(restricted, weights, intercept)
         if guess is not None:
             return guess[0], guess[1], before + guess[2]
-        enough = 0.5 * self.tolerance * restricted.loss_at_zero()
+        enough = 0.5 * self.tol * restricted.loss_at_zero()
         if math.prod(restricted.design.shape) <= SMALL:
             enough *= 1e-4
         refit = master.solve(restricted, weights, intercept, enough)
@@ -256,7 +257,7 @@ class ColumnGeneration(Solver):
     def _gap_target(self, state: ActiveState, size: int, n_features: int, wanted: float) -> float:
         """Return the gap of a re-fit of ``size`` columns: ``wanted`` for most of them."""
         certificate = state.certificate
-        enough = 0.5 * self.tolerance * abs(certificate.objective)
+        enough = 0.5 * self.tol * abs(certificate.objective)
         if not state.candidates.size:
             # Nothing new to add: only a more exact re-fit can close the gap, down to rounding.
             return max(min(0.3 * state.refit_gap, enough), 0.1 * certificate.rounding)

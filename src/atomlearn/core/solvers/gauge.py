@@ -35,7 +35,7 @@ class Decomposition:
 
 
 def gauge_by_generation(
-    norm: Norm, w: Array, gap: float = 1e-8, max_iter: int = 2000
+    norm: Norm, w: Array, tol: float = 1e-8, max_iter: int = 2000
 ) -> tuple[float, float]:
     """gauge(w) = min { sum c : U c = w, c >= 0 } over all atoms, with its own gap.
 
@@ -50,7 +50,7 @@ def gauge_by_generation(
     norm : Norm
         Only its best atoms are used (``UserNorm``, or any other).
     w : array (p,)
-    gap : float
+    tol : float
         Relative gap at which to end.
     max_iter : int
         Most calls of the oracle.
@@ -75,7 +75,7 @@ def gauge_by_generation(
     norm.on(w.size)
     if not w.any():
         return 0.0, 0.0
-    found = decompose(norm, w, gap, max_iter)
+    found = decompose(norm, w, tol, max_iter)
     # A sum of atoms this close to w equals w up to rounding.
     if found.error > TUNING.rounding_share * l2_norm(w):
         return math.inf, math.inf

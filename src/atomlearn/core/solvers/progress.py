@@ -42,7 +42,7 @@ class Progress:
     >>> from atomlearn import solve
     >>> gaps = []
     >>> watch = lambda progress: gaps.append(progress.relative_gap)
-    >>> result = solve(np.eye(3), np.ones(3), level=0.5, observers=[watch])
+    >>> result = solve(np.eye(3), np.arange(3.0), alpha=0.1, observers=[watch])
     >>> gaps[-1] == result.relative_gap
     True
     """
@@ -150,7 +150,7 @@ class RunObserver:
     >>> class Ending(solvers.RunObserver):
     ...     def end(self, progress):
     ...         print(progress.n_active, "columns")
-    >>> result = solve(np.eye(3), np.ones(3), level=0.5, observers=[Ending()])
+    >>> result = solve(np.eye(3), np.ones(3), alpha=0.1, fit_intercept=False, observers=[Ending()])
     3 columns
     """
 
@@ -179,7 +179,8 @@ class PrintProgress:
     >>> import numpy as np
     >>> from atomlearn import solve, solvers
     >>> lines = io.StringIO()
-    >>> result = solve(np.eye(3), np.ones(3), level=0.5, observers=[solvers.PrintProgress(lines)])
+    >>> watch = solvers.PrintProgress(lines)
+    >>> result = solve(np.eye(3), np.arange(3.0), alpha=0.1, observers=[watch])
     >>> "relative gap" in lines.getvalue()
     True
     """

@@ -394,16 +394,16 @@ def run(
     return task.results[0]
 
 
-def default_solver(norm: Norm, tolerance: float) -> Solver:
+def default_solver(norm: Norm, tol: float) -> Solver:
     """Return column generation over subspaces if the norm allows it, else over rays.
 
-    ``tolerance`` is the relative gap to prove. Norms that can neither be restricted to a few
+    ``tol`` is the relative gap to prove. Norms that can neither be restricted to a few
     columns nor lifted get ``AtomGeneration``. Norms may name a solver: those of matrices name
     ``MatrixGeneration``.
     """
-    own = norm.solver(tolerance)
+    own = norm.solver(tol)
     if own is not None:
         return cast(Solver, own)
     if norm.over_columns:
-        return ColumnGeneration(tolerance=tolerance)
-    return solvers.AtomGeneration(tolerance=tolerance)
+        return ColumnGeneration(tol=tol)
+    return solvers.AtomGeneration(tol=tol)

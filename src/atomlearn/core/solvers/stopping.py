@@ -73,7 +73,7 @@ class FirstOf(StoppingRule):
 
 @dataclass(frozen=True, slots=True)
 class RelativeGap(StoppingRule):
-    """gap <= tolerance * max(\\|objective\\|, tiny): the only rule that means CONVERGED.
+    """gap <= tol * max(\\|objective\\|, tiny): the only rule that means CONVERGED.
 
     Examples
     --------
@@ -81,15 +81,15 @@ class RelativeGap(StoppingRule):
     >>> rule = stopping.RelativeGap(1e-6) | stopping.Seconds(60)
     """
 
-    tolerance: float
+    tol: float
 
     def reason(self, progress: Progress) -> Status | None:
         certificate = progress.state.certificate
-        return Status.CONVERGED if certificate.relative_gap <= self.tolerance else None
+        return Status.CONVERGED if certificate.relative_gap <= self.tol else None
 
     @property
     def relative_gap(self) -> float:  # type: ignore[override]
-        return self.tolerance
+        return self.tol
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,7 +48,7 @@ class Entries(MatrixDesign):
     >>> from atomlearn import norms, solve
     >>> from atomlearn.designs import Entries
     >>> seen = Entries([0, 0, 1], [0, 1, 0], (2, 2))
-    >>> fit = solve(seen, [1.0, 2.0, 2.0], norm=norms.TraceNorm(), level=1e-3)
+    >>> fit = solve(seen, [1.0, 2.0, 2.0], norm=norms.TraceNorm(), alpha=3e-4, fit_intercept=False)
     >>> fit.coef.round(1).tolist()
     [[1.0, 2.0], [2.0, 1.0]]
     """

@@ -210,7 +210,7 @@ class Tasks(MatrixDesign):
     >>> from atomlearn import norms, solve
     >>> from atomlearn.designs import Tasks
     >>> X, Y = np.eye(3), np.array([[4.0, 2.0], [0.5, 0.1], [2.0, 1.0]])
-    >>> fit = solve(Tasks(X, 2), Y.ravel(), norm=norms.TraceNorm(), level=1.0)
+    >>> fit = solve(Tasks(X, 2), Y.ravel(), norm=norms.TraceNorm(), alpha=0.01)
     >>> fit.coef.reshape(3, 2).round(2).tolist()[1] != [0.5, 0.1]
     True
     """

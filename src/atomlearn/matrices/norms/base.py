@@ -111,9 +111,9 @@ class MatrixNorm(Parameters, Norm):
         They add up to the gauge itself if it can be computed. O((p + q) t^2) for t atoms.
         """
 
-    def solver(self, tolerance: float) -> Solver:
+    def solver(self, tol: float) -> Solver:
         """Return generation over matrices, which represents W by factors."""
-        return MatrixGeneration(tolerance=tolerance)
+        return MatrixGeneration(tol=tol)
 
     def on(self, n_features: int, shape: Shape | None = None) -> Self:
         """Return the same norm for matrices of this shape; raise if that is impossible."""

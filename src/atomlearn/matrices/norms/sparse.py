@@ -37,7 +37,7 @@ class SparseNorm(MatrixNorm):
         vector = to_float64(w)
         value = gap = math.inf
         if sum(self._shape_of(vector.size)) <= 2 * SETTINGS.branch_side:
-            value, gap = gauge_by_generation(self, vector, gap=1e-6)
+            value, gap = gauge_by_generation(self, vector, tol=1e-6)
         if not gap <= 1e-6 * value < math.inf:
             raise TypeError(
                 f"the value of {type(self).__name__} is NP-hard; "

@@ -84,9 +84,9 @@ class TensorTrace(LiftedNorm):
         """The shape of the tensor."""
         return self.modes()[0]
 
-    def solver(self, tolerance: float) -> Solver:
+    def solver(self, tol: float) -> Solver:
         """Return generation over matrices, with all unfoldings."""
-        return MatrixGeneration(tolerance=tolerance)
+        return MatrixGeneration(tol=tol)
 
     def on(self, n_features: int, shape: Shape | None = None) -> TensorTrace:
         """Return the norm itself, whose solver works on the unfoldings."""

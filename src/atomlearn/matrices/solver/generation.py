@@ -82,7 +82,7 @@ class MatrixGeneration(Solver):
         times those in use, or one in a hundred of all, if that is more.
     inner_ratio : float
         Fraction of the outer gap that the master has to reach.
-    tolerance : float
+    tol : float
         Relative gap that the whole fit has to reach.
 
     Notes
@@ -100,7 +100,8 @@ class MatrixGeneration(Solver):
     >>> from atomlearn import designs, norms, solve, solvers
     >>> noisy = np.diag([3.0, 2.0, 0.5])
     >>> design, solver = designs.Identity((3, 3)), solvers.MatrixGeneration(batch=1)
-    >>> fit = solve(design, noisy.ravel(), norm=norms.TraceNorm(), level=1.0, solver=solver)
+    >>> penalty = {"norm": norms.TraceNorm(), "alpha": 1 / 9}
+    >>> fit = solve(design, noisy.ravel(), fit_intercept=False, solver=solver, **penalty)
     >>> np.diag(fit.coef).round(4).tolist()
     [2.0, 1.0, 0.0]
     """
@@ -113,7 +114,7 @@ class MatrixGeneration(Solver):
     batch: int = 10
     columns: int = 1000
     inner_ratio: float = INNER_RATIO
-    tolerance: float = TOLERANCE
+    tol: float = TOLERANCE
 
     def start(self, problem: Problem, warm: WarmStart | None = None) -> MatrixState:
         """Begin at zero, or at the terms of an earlier fit with the same kinds of norms.
@@ -183,7 +184,7 @@ class MatrixGeneration(Solver):
         following.master_steps = state.master_steps + refit.steps
         following.iteration = state.iteration + 1
         hard = any(term.hard for term in following.terms)
-        if hard and following.certificate.leaves_open(self.tolerance):
+        if hard and following.certificate.leaves_open(self.tol):
             following.exhausted = Status.SEARCH_RELATIVE
         return following
 
@@ -202,7 +203,7 @@ class MatrixGeneration(Solver):
         linear = refit.prediction
         if refit.intercept:
             linear = linear - refit.intercept
-        enough = 1e-4 * self.tolerance * abs(aim.objective)
+        enough = 1e-4 * self.tol * abs(aim.objective)
         for number, term in enumerate(small):
             if term.rank and term.sweeps(problem) and not problem.deadline.passed:
                 small[number], linear = term.swept(problem, linear, refit.intercept, enough)
@@ -221,7 +222,7 @@ class MatrixGeneration(Solver):
 
     def _target(self, aim: Aim) -> float:
         """Return the gap that re-fits have to reach."""
-        return max(self.inner_ratio * aim.gap, 0.1 * self.tolerance * abs(aim.objective))
+        return max(self.inner_ratio * aim.gap, 0.1 * self.tol * abs(aim.objective))
 
     def _refitted(
         self, problem: Problem, aim: Aim, terms: list[Coordinates]
@@ -272,7 +273,7 @@ class MatrixGeneration(Solver):
         ridge = _values(terms) if problem.tau else np.zeros(0)
         inner = float(v @ linear) - problem.tau * float(ridge @ ridge)
         multiplier = problem.regularizer.multiplier(gauge, inner)
-        accuracy = min(max(SETTINGS.loose * before, 0.05 * self.tolerance), SETTINGS.loose)
+        accuracy = min(max(SETTINGS.loose * before, 0.05 * self.tol), SETTINGS.loose)
         scores = problem.design.scores(v)
         at = TermPricing(problem, v, scores, multiplier, self.batch, self.columns, accuracy)
 
@@ -287,11 +288,11 @@ class MatrixGeneration(Solver):
             return found, problem.rounded(known, ridge, prediction, v)
 
         found, certificate = searched(at)
-        if certificate.leaves_open(self.tolerance) and not problem.deadline.passed:
+        if certificate.leaves_open(self.tol) and not problem.deadline.passed:
             # No better atoms are found, so that the upper bound is worth more work, until the gap
-            # is below the tolerance.
-            room = 0.4 * (self.tolerance - certificate.closable / abs(certificate.objective))
-            accuracy = max(room, 0.02 * self.tolerance)
+            # is below the tol.
+            room = 0.4 * (self.tol - certificate.closable / abs(certificate.objective))
+            accuracy = max(room, 0.02 * self.tol)
             found, certificate = searched(replace(at, accuracy=accuracy, thorough=True))
         entries, weights = zip(*(term.entries() for term in terms), strict=True)
         columns, places = np.unique(np.concatenate(entries), return_inverse=True)
@@ -324,8 +325,8 @@ def begun(problem: Problem) -> list[Coordinates]:
     if problem.tau and (len(terms) > 1 or not norm.proximal):
         # The ridge would couple terms of W, or rays, which are solved for separately.
         raise ValueError(
-            f"MatrixGeneration: tau > 0 mixes the terms of {norm!r}, which are "
-            "solved for apart; use tau=0, norms.TraceNorm() or norms.PSD() alone, or "
+            f"MatrixGeneration: a ridge term mixes the terms of {norm!r}, which are "
+            "solved for apart; use l1_ratio=1, norms.TraceNorm() or norms.PSD() alone, or "
             "solvers.AtomGeneration() for small matrices"
         )
     return [at_zero(term, problem.design) for term in terms]

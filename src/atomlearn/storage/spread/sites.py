@@ -91,7 +91,8 @@ class Site:
         (n_rows, n_columns) = self.design.shape
         if kind == "about":
             names = list(self.design.names or ())
-            return {"rows": n_rows, "columns": n_columns, "names": names}
+            weight = float(self._weight.sum())
+            return {"rows": n_rows, "columns": n_columns, "names": names, "weight": weight}
         if kind not in ("look", "bend", "price"):
             raise ValueError(f"a site answers about, look, bend and price, not {kind!r}")
         size = len(question["columns"])
@@ -108,7 +109,8 @@ class Site:
         if y.size != n_rows:
             raise ValueError(f"X has {n_rows} rows and y {y.size} targets")
         loss = loss if self._offset is None else Offset(loss, self._offset)
-        return HeldRows(loss, y, self._weight).answer(self.design, question)
+        weight = self._weight * question["factor"]
+        return HeldRows(loss, y, weight).answer(self.design, question)
 
 
 class Sites(Design):
@@ -152,7 +154,7 @@ class Sites(Design):
     >>> X = np.random.default_rng(0).standard_normal((2000, 9))
     >>> y = X[:, 2] + 1.0
     >>> here, there = Site(X[:900], y[:900]), Site(X[900:], y[900:])
-    >>> found = solve(Sites([here, there]), None, level=200.0, intercept=True)
+    >>> found = solve(Sites([here, there]), None, alpha=0.1)
     >>> found.columns, found.converged
     (array([2]), True)
     """
@@ -171,6 +173,8 @@ class Sites(Design):
         first = self._about[0]
         n_rows = sum(int(about["rows"]) for about in self._about)
         self.shape = n_rows, int(first["columns"])
+        #: The sum of the weights of all rows.
+        self.weight = sum(float(about["weight"]) for about in self._about)
         for number, about in enumerate(self._about):
             if any(about[part] != first[part] for part in ("columns", "names")):
                 raise ValueError(
@@ -205,7 +209,7 @@ def _stay() -> NoReturn:
 @over_sums.register
 def _of_sites(design: Sites, problem: Problem) -> Problem:
     """Return the problem over the sums of sites."""
-    if problem.y.size or (problem.weight != 1.0).any():
+    if problem.y.size or np.ptp(problem.weight):
         _stay()
     if problem.offset is not None:
         raise ValueError("offsets lie at the sites: Site(X, y, offset=...)")
@@ -218,7 +222,12 @@ def _of_sites(design: Sites, problem: Problem) -> Problem:
     loss = problem.loss
     if loss.name not in loss_names() or loss_named(loss.name) is not type(loss):
         raise TypeError(f"sites know the losses {list(loss_names())}, not {type(loss).__name__}")
-    known = {"loss": loss.name, "parameters": asdict(loss)}  # type: ignore[call-overload]
+    # The weights of the problem are equal: their sum is the one that the weights of all rows have.
+    known = {
+        "loss": loss.name,
+        "parameters": asdict(loss),  # type: ignore[call-overload]
+        "factor": float(problem.weight.sum()) / design.weight,
+    }
 
     def asked(question: Sums) -> Sums:
         return design.add(design.asked(question | known))
