@@ -15,6 +15,7 @@ from atomlearn.core.data.dense import DenseBlock
 from atomlearn.core.masters.model_newton import ModelNewton
 from atomlearn.core.masters.newton import SemismoothNewton
 from atomlearn.core.masters.pattern_newton import PatternNewton
+from atomlearn.core.problem.problem import loss_at_zero, with_free
 from atomlearn.interfaces import Master, Norm
 from atomlearn.masters import (
     AcceleratedGradient,
@@ -90,8 +91,8 @@ def taken(kind: int, heavier: float, longer: float) -> list[tuple[int, Array, fl
         if case.loss == "multinomial":
             problem = of_classes(problem)
         elif isinstance(master, ModelNewton):
-            problem = problem.freed([1])
-        enough = 1e-7 * problem.loss_at_zero()
+            problem = with_free(problem, [1])
+        enough = 1e-7 * loss_at_zero(problem)
         refit = master.solve(problem, np.zeros(16), 0.0, enough)
         assert refit.gap <= enough
         found.append((refit.steps, refit.weights * longer, refit.gap / enough))

@@ -8,6 +8,7 @@ from numpy.testing import assert_allclose
 from scipy.optimize import minimize
 
 from atomlearn import AtomicRegressor, designs, losses, norms, problem, solve
+from atomlearn.core.problem.proof import prove
 from atomlearn.designs import ArrayScores
 from atomlearn.norms import L1
 
@@ -190,7 +191,7 @@ def test_gaps_of_any_point_hold_with_bounds_that_bind():
     scaled = 0
     for size in np.geomspace(1e-4, 1.0, 12):
         w = best.coef + size * rng.standard_normal(4) * np.isinf(lower)
-        certificate = task.price(None, w, X @ w).certificate
+        certificate = prove(task, None, w, X @ w).certificate
         left = certificate.objective - best.objective
         assert certificate.gap >= left - 1e-8
         v = y - X @ w

@@ -9,6 +9,7 @@ import pytest
 from sklearn.model_selection import KFold
 
 from atomlearn import norms, paths, solvers
+from atomlearn.core.problem.problem import with_norm
 from atomlearn.designs import Counted, as_design
 from atomlearn.losses import as_loss
 from atomlearn.problem import Problem, Regularizer
@@ -33,7 +34,7 @@ def search(
     candidates = [norms.L1(), norms.KSupport(3)]
     levels = np.array(
         [
-            paths.level_grid(paths.largest_useful_level(problems[0].with_norm(norm)), 25, 0.02)
+            paths.level_grid(paths.largest_useful_level(with_norm(problems[0], norm)), 25, 0.02)
             for norm in candidates
         ]
     )

@@ -12,6 +12,7 @@ from scipy import sparse
 from sklearn.model_selection import KFold
 
 from atomlearn import norms, paths, solve, solvers
+from atomlearn.core.problem.problem import objective_at, optimal_intercept
 from atomlearn.core.solvers.stopping import Iterations
 from atomlearn.designs import Counted, as_design
 from atomlearn.losses import as_loss
@@ -116,7 +117,7 @@ def test_other_levels_start_where_the_fit_gains_one_percent_at_most(loss: str, f
     task = problem(loss, form, fit_intercept=True)
     largest = paths.largest_useful_level(task)
     zero = np.zeros(task.design.shape[0])
-    at_zero = task.objective(np.zeros(0), zero + task.optimal_intercept(zero), gauge=0.0)
+    at_zero = objective_at(task, np.zeros(0), zero + optimal_intercept(task, zero), gauge=0.0)
     [result] = paths.path_of(task, np.array([largest]), paths.Settings(1e-8)).results
     gain = (at_zero - result.objective) / at_zero
     # The bound is never broken, and it is not idle either.

@@ -12,6 +12,7 @@ from threadpoolctl import ThreadpoolController
 
 from atomlearn import AtomicClassifierCV, AtomicRegressorCV, norms, paths, solve
 from atomlearn.core.interfaces.loss import mean_loss
+from atomlearn.core.problem.problem import objective_at
 from atomlearn.designs import Counted, as_design
 from atomlearn.interfaces import Deadline
 from atomlearn.losses import as_loss
@@ -77,7 +78,7 @@ def test_each_level_is_that_of_a_solve_by_itself(
             fit_intercept=intercept,
             sample_weight=weights,
         )
-        value = problem.objective(result.coef, residual)
+        value = objective_at(problem, result.coef, residual)
         assert value == pytest.approx(result.objective, rel=1e-10)
         assert result.history[-1].vectors >= 1
 

@@ -14,6 +14,7 @@ from atomlearn.core.paths.pool import Pool
 from atomlearn.core.paths.settings import Settings
 from atomlearn.core.paths.sweep import Sweep, sweeps
 from atomlearn.core.problem.problem import Problem
+from atomlearn.core.problem.proof import given_back, prove
 from atomlearn.core.problem.regularizer import Regularizer
 from atomlearn.designs import as_design
 from atomlearn.solvers import ColumnGeneration
@@ -69,9 +70,9 @@ def test_certificates_are_those_of_each_point_by_itself(seed: int) -> None:
     ):
         columns, lengths = sweep.pool.columns[point.positions], sweep.pool.lengths
         lengths = lengths.take(point.positions)
-        slow = problem.price(columns, point.weights, point.prediction, lengths=lengths).certificate
+        slow = prove(problem, columns, point.weights, point.prediction, lengths=lengths).certificate
         intercept = point.shift - float(lengths.offsets @ point.weights)
-        slow = problem.given_back(slow, intercept, point.prediction)
+        slow = given_back(problem, slow, intercept, point.prediction)
         scale = slow.objective
         assert ours.objective == pytest.approx(slow.objective, rel=1e-12)
         assert ours.gap == pytest.approx(slow.gap, rel=0.05, abs=1e-11 * scale)  # rounding

@@ -19,7 +19,8 @@ from atomlearn.core.problem.checks import (
     check_loss,
     check_tau,
 )
-from atomlearn.core.problem.problem import Problem
+from atomlearn.core.problem.problem import Problem, enter, restrict
+from atomlearn.core.problem.proof import prove
 from atomlearn.core.problem.regularizer import Regularizer
 from atomlearn.core.problem.rounding import EPS, Lengths, growth
 from atomlearn.core.solvers.progress import Progress
@@ -62,9 +63,9 @@ REFUSED: list[tuple[Any, type[Exception], str]] = [
     (lambda: Problem.build(as_design(X), np.ones(3), losses.Squared(),
                            Regularizer(norms.L1(), "penalized", 1.0)),
      ValueError, "4 rows and y has 3 targets"),
-    (lambda: problem_of(norms.UserNorm(lambda z: None)).restricted_to(as_design(X), np.arange(2)),
+    (lambda: restrict(problem_of(norms.UserNorm(lambda z: None)), as_design(X), np.arange(2)),
      TypeError, "UserNorm cannot be restricted"),
-    (lambda: problem_of(norms.LatentGroups([[0, 1], [1, 2]]), tau=1.0).entered(True),
+    (lambda: enter(problem_of(norms.LatentGroups([[0, 1], [1, 2]]), tau=1.0), True),
      ValueError, "tau > 0 mixes the overlapping parts"),
     (lambda: checked_warm_start(7, problem_of()), TypeError, "got int"),
     (lambda: checked_warm_start(WarmStart(np.array([0.5]), np.ones(1)), problem_of()),
@@ -199,7 +200,7 @@ def test_errors_of_scores_count_by_the_gauge_where_the_loss_is_most_of_the_objec
     task = Problem.build(as_design(A), y, losses.Squared(), level)
     w = np.linalg.lstsq(A, y, rcond=None)[0]
     w -= np.linalg.solve(A.T @ A, np.sign(w))
-    certificate = task.price(None, w, A @ w).certificate
+    certificate = prove(task, None, w, A @ w).certificate
     reach = 2.0 * growth(200) * np.linalg.norm(y - A @ w) * np.linalg.norm(A, axis=0).max()
     assert certificate.gap < 1e-6 * certificate.objective
     far = reach * certificate.objective

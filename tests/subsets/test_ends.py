@@ -15,6 +15,7 @@ from atomlearn import SubsetRegressor, losses, solve_subset
 from atomlearn.core.interfaces import Deadline
 from atomlearn.core.interfaces.certificate import Status
 from atomlearn.core.interfaces.deadline import Work
+from atomlearn.core.problem.problem import with_deadline
 from atomlearn.subsets import SubsetResult, SubsetStatus
 from atomlearn.subsets.fit import ridge_fit
 from benchmarks.subsets.brute_force import fault_of_status, faults
@@ -60,7 +61,7 @@ def test_a_set_whose_fit_was_cut_short_leaves_the_gap_open(monkeypatch: pytest.M
         """Fit all sets but one, which stays where fits begin."""
         columns = problem.design.dense()
         if columns.shape[1] == 2 and np.array_equal(columns, X[:, cut]):
-            problem = problem.until(Deadline(work=Work(0)))
+            problem = with_deadline(problem, Deadline(work=Work(0)))
         return ridge_fit(problem, accuracy, gram)
 
     monkeypatch.setattr("atomlearn.subsets.relaxation.ridge_fit", at_zero)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, ClassVar, NoReturn, Self
 
 import numpy as np
@@ -15,6 +16,7 @@ from atomlearn.core.interfaces.loss import has_link
 from atomlearn.core.interfaces.numbers import check_weight, normalized
 from atomlearn.core.losses.probabilities import log_probabilities
 from atomlearn.core.paths.relax import checked_shares, relaxed
+from atomlearn.core.problem.problem import of_checked_data, with_free, with_offset
 from atomlearn.designs import FeatureMap, map_of
 from atomlearn.estimators.checks import (
     amount_of,
@@ -145,15 +147,15 @@ class AtomicModel(FitParameters):
         design = data.design
         the_norm = norm_on(norm_for(self, norm, design), design)
         penalty = Regularizer(the_norm, self._form_of(the_norm), amount)
-        first = Problem.of_checked(
+        first = of_checked_data(
             design, data.targets[0], data.weight, data.loss, penalty, self.fit_intercept
         )
         free = unpenalized_columns(self, design)
         problems = []
         for output, y in enumerate(data.targets):
             offset = None if data.offset is None else data.offset[:, output]
-            problem = first.changed(y=y) if output else first
-            problems.append(problem.with_offset(offset).freed(free))
+            problem = replace(first, y=y) if output else first
+            problems.append(with_free(with_offset(problem, offset), free))
         return problems
 
     def _form_of(self, norm: Norm) -> Form:

@@ -11,6 +11,7 @@ from sklearn.utils import ClassifierTags, RegressorTags
 
 from atomlearn.core.data.coefficients import coefficient_rows, single_row
 from atomlearn.core.interfaces import Columns, Deadline, Design, Loss, positive
+from atomlearn.core.problem.problem import enter
 from atomlearn.core.solvers.progress import Observer
 from atomlearn.core.solvers.solver import MAX_ITER, TOLERANCE
 from atomlearn.core.solvers.stopping import StoppingRule
@@ -310,7 +311,7 @@ class FeatureGenerator(SelectsColumns, AtomicModel):
             told = f"n_features={self.n_wanted_} of {n_units} candidates: nothing is left out"
             remedy = "give a smaller number, or n_features='auto'"
             warnings.warn(f"{told}; {remedy}", UserWarning, stacklevel=4)
-        lifted, lift = problem.entered(lifts=True)
+        lifted, lift = enter(problem, lifts=True)
         own, C, found = self._generated(lifted, rising, wanted, n_units, settings)
         self.selected_at_ = C
         state = found.state

@@ -14,6 +14,7 @@ from atomlearn.core.losses.probabilities import for_classes
 from atomlearn.core.norms.names import named, named_columns
 from atomlearn.core.norms.partition import membership_of
 from atomlearn.core.problem.checks import check_free
+from atomlearn.core.problem.problem import free_part, task_intercepts
 from atomlearn.core.solvers.stopping import Iterations, RelativeGap
 from atomlearn.designs import FeatureMap, Tasks
 from atomlearn.estimators.checks import input_names
@@ -185,7 +186,7 @@ def take(
     intercepts = np.full(count, float(result.intercept))
     if count > 1 and problem.loss.free is not None:
         linear = problem.design.gather(result.columns).dot(result.weights)
-        own = problem.task_intercepts(linear)
+        own = task_intercepts(problem, linear)
         intercepts = own if own.size else intercepts
     means, scales = units.of(columns)
     estimator.moments_ = (columns, means, scales)
@@ -220,7 +221,7 @@ def debiased(problem: Problem, result: Result, factor: float, gap: float) -> Res
     found = run(alone, ColumnGeneration(tolerance=gap), RelativeGap(gap) | Iterations(50))
     linear = block.gather(found.columns).dot(found.weights)
     found = replace(found, columns=columns[found.columns], n_features=problem.design.shape[1])
-    own = problem.free_part(linear)
+    own = free_part(problem, linear)
     return found if free is None or own is None else found.with_free(free, own[0], 0.0)
 
 

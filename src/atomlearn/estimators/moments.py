@@ -11,7 +11,7 @@ from atomlearn.core.data.limits import LIMITS
 from atomlearn.core.data.moments import from_moments
 from atomlearn.core.data.parts import part_of
 from atomlearn.core.interfaces import Array, Design
-from atomlearn.core.problem.problem import Problem
+from atomlearn.core.problem.problem import Problem, of_checked_data
 from atomlearn.core.problem.regularizer import Regularizer
 from atomlearn.core.problem.rounding import growth
 from atomlearn.losses import as_loss
@@ -82,7 +82,7 @@ class Moments:
             sums = sums + self.weight * np.outer(self.means, self.means)
         design, target = from_moments(sums[:-1, :-1], sums[:-1, -1])
         weight = np.full(target.size, 1.0 / self.weight)
-        problem = Problem.of_checked(design, target, weight, as_loss("squared"), penalty, False)
+        problem = of_checked_data(design, target, weight, as_loss("squared"), penalty, False)
         rest = 0.5 * max(float(sums[-1, -1] - target @ target), 0.0) / self.weight
         return problem, rest, growth(target.size) * float(sums[-1, -1]) / self.weight
 

@@ -13,6 +13,7 @@ from sklearn.base import ClassifierMixin, RegressorMixin, clone
 from sklearn.exceptions import ConvergenceWarning
 
 from atomlearn.core.interfaces import Deadline, Form, Loss
+from atomlearn.core.problem.problem import with_amount
 from atomlearn.core.solvers.solver import Solver
 from atomlearn.core.solvers.stopping import StoppingRule
 from atomlearn.designs import map_of
@@ -97,7 +98,7 @@ class SubsetModel(SelectsColumns, AtomicModel):
             self.cv_scores_ = self._scored(choices, design, rows, wanted.deadline)
             means = {choice: np.mean(scores) for choice, scores in self.cv_scores_.items()}
             k, level = max(means, key=means.__getitem__, default=(k, levels[len(levels) // 2]))
-        problem = problem.at(level)
+        problem = with_amount(problem, level)
         watch: tuple[Any, ...] = tuple(self.observers or ())
         if self.verbose:
             watch = (*watch, lambda record: print(f"{record.seconds:8.1f} s  {told(record)}"))

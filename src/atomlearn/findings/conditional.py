@@ -19,6 +19,7 @@ from sklearn.base import clone, is_classifier
 
 from atomlearn.core.data.parts import dense_part
 from atomlearn.core.interfaces import TINY, Array, Columns, Loss, WarmStart, whole_number
+from atomlearn.core.problem.problem import loss_gradient, with_norm
 from atomlearn.designs import as_design, feature_names
 from atomlearn.estimators.dependent_rows import held_out
 from atomlearn.estimators.targets import class_codes, targets_of_rows
@@ -244,7 +245,7 @@ def _residuals(X: Array, y: Any, loss: Loss, level: float) -> Callable[[Columns]
 
     def left(problem: Problem, start: WarmStart | None = None) -> tuple[Array, WarmStart]:
         result = Settings(gap=GAP).run(problem, start)
-        return -problem.loss_gradient(result.predict(problem.design)), result.warm_start()
+        return -loss_gradient(problem, result.predict(problem.design)), result.warm_start()
 
     whole, start = left(problem)
 
@@ -255,7 +256,7 @@ def _residuals(X: Array, y: Any, loss: Loss, level: float) -> Callable[[Columns]
         prices = np.ones(X.shape[1])
         prices[unit] = BARRED
         near = replace(start, columns=start.columns[kept], weights=start.weights[kept])
-        return left(problem.with_norm(L1(weights=prices)), near)[0]
+        return left(with_norm(problem, L1(weights=prices)), near)[0]
 
     return without
 

@@ -16,6 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import lasso_path
 
 from atomlearn.core.interfaces import Array, Mask, Rows
+from atomlearn.core.interfaces.loss import known_offset
 from atomlearn.core.norms.groups import l1_weights
 from atomlearn.core.paths.folds import training_part
 from atomlearn.core.paths.pool import Pool
@@ -97,7 +98,9 @@ def _is_lasso(problem: Problem) -> bool:
     plain = weights is not None and bool((weights == 1.0).all())
     equal = np.ptp(problem.weight) == 0 and problem.loss.name == "squared"
     unscaled = problem.regularizer.form == "penalized" and not problem.tau
-    return plain and equal and unscaled and problem.free is None and problem.offset is None
+    return (
+        plain and equal and unscaled and problem.free is None and known_offset(problem.loss) is None
+    )
 
 
 def _together(

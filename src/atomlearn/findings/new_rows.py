@@ -12,6 +12,7 @@ from sklearn.base import clone, is_classifier
 from atomlearn.core.data.convert import as_compressed, readable
 from atomlearn.core.interfaces import Array, Rows
 from atomlearn.core.interfaces.scores import ArrayScores
+from atomlearn.core.problem.problem import loss_value
 from atomlearn.designs import as_design, part_of
 from atomlearn.estimators.base import AtomicModel
 from atomlearn.estimators.checks import checked_design, input_names
@@ -90,7 +91,7 @@ def keep(estimator: Any, X: Any, y: ArrayLike, *, rng: int = 0) -> Kept:
         told[test] = _told(problem, fits[-1], test)
         fold[test] = number
     some = np.random.default_rng([rng, 1]).permutation(n_rows)[:MOST_ROWS]
-    value = problem.loss_value(linear_at(problem.design, point))
+    value = loss_value(problem, linear_at(problem.design, point))
     return Kept(n_rows, point, value, lost, table, conjugate, told[some], fold[some], fits)
 
 

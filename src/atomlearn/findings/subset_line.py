@@ -18,6 +18,7 @@ from sklearn.base import clone
 
 from atomlearn.core.data.parts import dense_part
 from atomlearn.core.interfaces import Array, Columns
+from atomlearn.core.problem.problem import with_amount
 from atomlearn.estimators.subsets import SubsetRegressor
 from atomlearn.findings.given import Given
 from atomlearn.problem import Problem
@@ -153,6 +154,6 @@ def subset_line(
     if chosen or estimator.groups is not None or not estimator.fit_intercept:
         return None
     model = clone(estimator)
-    problem = model._problem(model._checked(X, y, data.weight))[0].at(estimator.ridge_)
+    problem = with_amount(model._problem(model._checked(X, y, data.weight))[0], estimator.ridge_)
     subset = np.setdiff1d(estimator.selected_, data.free)
     return SubsetLine(data, problem, np.union1d(subset, data.free), subset, spread)

@@ -10,6 +10,7 @@ import numpy as np
 
 from atomlearn.core.data.standardized import column_moments, moments_of
 from atomlearn.core.interfaces import TINY, Columns, Design, WarmStart
+from atomlearn.core.problem.problem import restrict
 from atomlearn.core.problem.result import together
 from atomlearn.designs import part_of
 from atomlearn.estimators.checks import input_names
@@ -155,7 +156,7 @@ def _without(
         keep = result.columns != column
         columns = result.columns[keep]
         start = WarmStart(columns - (columns > column), result.weights[keep], result.intercept)
-        part = problem.restricted_to(part_of(problem.design, columns=others), others)
+        part = restrict(problem, part_of(problem.design, columns=others), others)
         found = settings.run(part, start)
         before = before + result.objective
         after = after + found.objective

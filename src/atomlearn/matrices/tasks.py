@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from atomlearn.core.data.standardized import centered
 from atomlearn.core.interfaces import Array, Design, Loss
 from atomlearn.core.losses import FreeColumns
-from atomlearn.core.problem.problem import Problem
+from atomlearn.core.problem.problem import Problem, task_intercepts, with_free
 from atomlearn.core.problem.regularizer import Regularizer
 from atomlearn.core.solve import SEVERAL_TARGETS
 from atomlearn.maps.pairs.polynomial import Polynomial
@@ -35,13 +35,13 @@ class TaskProblem:
         """Return the problem with these columns of X free of any penalty, for all tasks."""
         n_tasks = self.offsets.size
         entries = columns[:, None] * n_tasks + np.arange(n_tasks)
-        return replace(self, problem=self.problem.freed(entries.reshape(-1)))
+        return replace(self, problem=with_free(self.problem, entries.reshape(-1)))
 
     def intercepts(self, W: Array) -> Array:
         """Return the optimal intercepts at W for the columns as they were given: one pass."""
         b = self.offsets - self.means @ W
         if self.problem.loss.free is not None:
-            own = self.problem.task_intercepts(self.problem.design.predict(W.reshape(-1)))
+            own = task_intercepts(self.problem, self.problem.design.predict(W.reshape(-1)))
             b = b + own if own.size else b
         return np.asarray(b)
 

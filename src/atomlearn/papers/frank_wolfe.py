@@ -17,7 +17,8 @@ from atomlearn.core.interfaces import Array, Atom, WarmStart
 from atomlearn.core.interfaces.certificate import Status
 from atomlearn.core.interfaces.factored import MatrixPart
 from atomlearn.core.masters.tuning import TUNING
-from atomlearn.core.problem.problem import Problem
+from atomlearn.core.problem.problem import Problem, negative_gradient, optimal_intercept
+from atomlearn.core.problem.proof import certify, prove, with_rounding
 from atomlearn.core.solvers.atom_generation import PATIENCE_WITH_NEW_ATOMS
 from atomlearn.core.solvers.atoms import AtomSet, truncation
 from atomlearn.core.solvers.gauge import warm_atoms
@@ -163,7 +164,7 @@ class FrankWolfe(Solver):
         if self.direction == "toward" and isinstance(atoms, AtomSet):
             atoms, shares = atoms.merged(shares)
         linear = atoms.images.dot(shares)
-        intercept = problem.optimal_intercept(linear, hull.intercept)
+        intercept = optimal_intercept(problem, linear, hull.intercept)
         return FrankWolfeState(
             columns=atoms.columns,
             weights=atoms.combine(shares),
@@ -222,7 +223,8 @@ class FrankWolfe(Solver):
         """Certify the point; return the best atom, None for an empty one, <a, z> and <w, z>."""
         if state.factors is not None:
             return self._best_factors(problem, state, state.factors, before)
-        price = problem.price(
+        price = prove(
+            problem,
             state.columns,
             state.weights,
             state.prediction,
@@ -243,17 +245,17 @@ class FrankWolfe(Solver):
         before: FrankWolfeState | None,
     ) -> tuple[Any, float, float]:
         """The same for a matrix by its factors, as closely as the gap before asks for."""
-        v = problem.negative_gradient(state.prediction)
+        v = negative_gradient(problem, state.prediction)
         scores = problem.design.scores(v)
         accuracy = 0.02 if before is None else 0.02 * before.certificate.relative_gap
         accuracy = min(max(accuracy, 0.05 * self.tolerance), 1e-2)
         at = (state.weights, state.prediction, v, float(state.shares.sum()))
         atom, reached, bounds = atoms.best(scores, accuracy, thorough=False)
-        state.certificate = problem.rounded(problem.certificate(*at, bounds), *at[:3])
+        state.certificate = with_rounding(problem, certify(problem, *at, bounds), *at[:3])
         if state.certificate.leaves_open(self.tolerance):
             # Nothing better is found: now the bound from above is worth more work.
             atom, reached, bounds = atoms.best(scores, 0.05 * self.tolerance, thorough=True)
-            state.certificate = problem.rounded(problem.certificate(*at, bounds), *at[:3])
+            state.certificate = with_rounding(problem, certify(problem, *at, bounds), *at[:3])
         return atom, reached, float(v @ state.prediction)
 
     def _judge(self, state: FrankWolfeState, before: FrankWolfeState) -> None:

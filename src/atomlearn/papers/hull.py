@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from atomlearn.core.interfaces import EPS, Array
-from atomlearn.core.problem.problem import Problem
+from atomlearn.core.problem.problem import Problem, negative_gradient, optimal_intercept
 from atomlearn.core.solvers.atoms import AtomSet
 from atomlearn.matrices.solver.factored_atoms import FactoredAtoms
 from atomlearn.papers.line_search import Way, best_step
@@ -70,8 +70,8 @@ class Hull:
         O(n_samples t) from the images: no pass over the data.
         """
         z = self.atoms.images.dot(self.shares)
-        self.intercept = problem.optimal_intercept(z, self.intercept)
-        v = problem.negative_gradient(z + self.intercept)
+        self.intercept = optimal_intercept(problem, z, self.intercept)
+        v = negative_gradient(problem, z + self.intercept)
         slopes = self.atoms.images.transpose_dot(v)
         if problem.tau:
             slopes -= problem.tau * self.atoms.products(self.atoms.combine(self.shares))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from atomlearn.core.interfaces import Array
 from atomlearn.core.masters.tuning import TUNING
-from atomlearn.core.problem.problem import Problem
+from atomlearn.core.problem.problem import Problem, loss_gradient, optimal_intercept
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,9 +54,9 @@ def best_step(problem: Problem, way: Way, longest: float, intercept: float) -> f
 def _slope(problem: Problem, way: Way, step: float, intercept: float) -> tuple[float, float, float]:
     """Return the first and second derivative at ``step``, and the optimal intercept there."""
     linear = way.linear + step * way.change
-    intercept = problem.optimal_intercept(linear, intercept)
+    intercept = optimal_intercept(problem, linear, intercept)
     z = linear + intercept
-    slope = way.slope + step * way.bend + float(problem.loss_gradient(z) @ way.change)
+    slope = way.slope + step * way.bend + float(loss_gradient(problem, z) @ way.change)
     curvature = problem.loss.curvature(problem.y, z, problem.weight)
     bend = float(curvature @ way.change**2)
     total = float(curvature.sum())

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from atomlearn.core.interfaces import Array, Block, Form, Norm
-from atomlearn.core.problem.problem import Problem
+from atomlearn.core.problem.problem import Problem, negative_gradient, optimal_intercept
 from atomlearn.core.problem.regularizer import Regularizer
 from atomlearn.designs import as_design
 from atomlearn.losses import as_loss
@@ -68,8 +68,8 @@ def problem_on(X: Any, y: Array, norm: Norm, case: Case, weight: Array | None = 
         fit_intercept=case.intercept,
         sample_weight=weight,
     )
-    start = np.full(y.size, unit.optimal_intercept(np.zeros(y.size)))
-    polar = norm.polar(design.scores(unit.negative_gradient(start)))
+    start = np.full(y.size, optimal_intercept(unit, np.zeros(y.size)))
+    polar = norm.polar(design.scores(negative_gradient(unit, start)))
     amount = case.strength * (polar or 1.0)
     if case.form == "squared":
         # In the units of a level: twice the scale of X is four times the level.

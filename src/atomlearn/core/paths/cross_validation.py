@@ -27,7 +27,7 @@ from atomlearn.core.paths.pool import Pool
 from atomlearn.core.paths.relax import relaxed_predictions
 from atomlearn.core.paths.search_ends import SearchEnd, ended_by, known_folds, padded_levels, solved
 from atomlearn.core.paths.settings import Settings
-from atomlearn.core.problem.problem import Problem
+from atomlearn.core.problem.problem import Problem, with_norm
 from atomlearn.core.problem.result import together
 from atomlearn.core.solvers.schedule import drive
 
@@ -283,7 +283,7 @@ def _paths(
         for output, problem in enumerate(fold):
             pool = next(pools)
             reached = end.of(number % n_folds * len(fold) + output)
-            problem = problem.with_norm(norm)
+            problem = with_norm(problem, norm)
             waiting.append(settings.task(problem, levels, pool, reached=reached, last=end.place))
             grids.append(levels)
     interrupted = drive(design, waiting, n_jobs)
@@ -303,7 +303,7 @@ def _pools(
     sources: dict[int, Pool],
 ) -> Iterator[Pool | None]:
     """Return the pool of each path: one gathers columns of X for all, and one for each lift."""
-    of_norms = [problems[0].with_norm(norm) for norm in norms]
+    of_norms = [with_norm(problems[0], norm) for norm in norms]
     lifted = [norm.lift(problems[0].design.shape[1]) is not None for norm in norms]
     alike = [
         (id(norm) if lifts else 0) if settings.shares_levels(problem) else None

@@ -9,7 +9,16 @@ from typing import get_args
 import numpy as np
 
 from atomlearn.core.interfaces import Array, Form, Norm, Scores, is_number, whole_number
-from atomlearn.core.problem.problem import Problem, over_sums
+from atomlearn.core.problem.problem import (
+    Problem,
+    center_targets,
+    loss_value,
+    negative_gradient,
+    negligible_objective,
+    optimal_intercept,
+    over_sums,
+    with_norm,
+)
 
 #: Last level over first one, by form (first over last for radii): about the same range of fits.
 RATIOS: dict[str, float] = {"penalized": 1e-2, "squared": 1e-4, "constrained": 1e-3}
@@ -17,18 +26,18 @@ RATIOS: dict[str, float] = {"penalized": 1e-2, "squared": 1e-4, "constrained": 1
 
 def scores_at_zero(problem: Problem) -> Scores:
     """Return z at w = 0 with the optimal intercept: one pass over the data."""
-    problem = over_sums(problem.design, problem.centered())
+    problem = over_sums(center_targets(problem))
     return problem.design.scores(dual_at_zero(problem))
 
 
 def dual_at_zero(problem: Problem) -> Array:
     """Return v = -f' at w = 0 with the optimal intercept."""
-    return problem.negative_gradient(_prediction_at_zero(problem))
+    return negative_gradient(problem, _prediction_at_zero(problem))
 
 
 def _prediction_at_zero(problem: Problem) -> Array:
     linear = np.zeros(problem.design.shape[0])
-    return linear + problem.optimal_intercept(linear)
+    return linear + optimal_intercept(problem, linear)
 
 
 def largest_useful_level(problem: Problem, zero: Scores | None = None) -> float:
@@ -48,12 +57,12 @@ def largest_useful_level(problem: Problem, zero: Scores | None = None) -> float:
     Where zero is optimal at every level (no scores, or targets that the intercept alone fits),
     1.0 is returned: any level gives the same solution.
     """
-    rounding = problem.negligible
-    problem = problem.centered()
+    rounding = negligible_objective(problem)
+    problem = center_targets(problem)
     prediction = _prediction_at_zero(problem)
     scores = scores_at_zero(problem) if zero is None else zero
     polar = problem.regularizer.norm.polar(scores)
-    at_zero = problem.loss_value(prediction)
+    at_zero = loss_value(problem, prediction)
     negligible = 0.01
     # Where the intercept alone fits the targets to rounding, scores are nothing but rounding.
     if polar <= 0.0 or at_zero <= rounding:
@@ -100,7 +109,7 @@ def level_grids(
     grids = []
     for norm in norms:
         largest = [
-            largest_useful_level(problem.with_norm(norm), zero)
+            largest_useful_level(with_norm(problem, norm), zero)
             for problem, zero in zip(problems, zeros, strict=True)
         ]
         grids.append(level_grid(farthest(largest), n_levels, ratio, form))

@@ -12,7 +12,16 @@ from atomlearn.core.interfaces import Array, Columns
 from atomlearn.core.masters.choose import choose_master
 from atomlearn.core.masters.master import block_of
 from atomlearn.core.paths.pool import Pool
-from atomlearn.core.problem.problem import Problem
+from atomlearn.core.problem.problem import (
+    Problem,
+    negative_gradient,
+    negligible_objective,
+    objective_at,
+    optimal_intercept,
+    restrict,
+    shrink_inside,
+    with_ridge,
+)
 
 
 @dataclass(slots=True)
@@ -57,25 +66,25 @@ class PoolRefit:
         if warm is not None:
             weights[warm.positions] = warm.weights
             shift = warm.shift
-        weights = problem.inside(pool.columns, weights)
-        whole = problem.restricted_to(self.block, pool.columns)
+        weights = shrink_inside(problem, pool.columns, weights)
+        whole = restrict(problem, self.block, pool.columns)
         guess = None
         if not (own or problem.deadline.passed):
             guess = choose_master(whole).guess(whole, weights, shift)
         if guess is not None:
             weights, shift, _ = guess
         linear = block_of(whole).dot(weights)
-        shift = problem.optimal_intercept(linear, shift)
+        shift = optimal_intercept(problem, linear, shift)
         if guess is None:
             return self._solved(whole, weights, shift, linear + shift)
         return self._point(whole, weights, shift, linear + shift)
 
     def _solved(self, whole: Problem, weights: Array, shift: float, prediction: Array) -> PoolPoint:
         """Return the solution to a part of the gap, from these weights."""
-        objective = whole.objective(weights, prediction)
+        objective = objective_at(whole, weights, prediction)
         before = math.inf
         while not whole.deadline.passed:
-            enough = max(self.target * objective, whole.negligible)
+            enough = max(self.target * objective, negligible_objective(whole))
             refit = choose_master(whole).solve(whole, weights, shift, enough)
             weights = refit.weights
             shift = refit.intercept
@@ -88,10 +97,10 @@ class PoolRefit:
         return self._point(whole, weights, shift, prediction)
 
     def _point(self, whole: Problem, weights: Array, shift: float, prediction: Array) -> PoolPoint:
-        v = whole.negative_gradient(prediction)
+        v = negative_gradient(whole, prediction)
         used = np.flatnonzero(weights)
         scores = whole.design.scores(v)
-        reference = whole.regularizer.norm.reference(whole.shifted(scores, None, weights))
+        reference = whole.regularizer.norm.reference(with_ridge(whole, scores, None, weights))
         if whole.design is self.block:
             return PoolPoint(used, weights[used], shift, prediction, v, reference)
         # It has predictions of its own.

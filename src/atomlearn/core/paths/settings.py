@@ -10,7 +10,7 @@ from atomlearn.core.interfaces import Array, Deadline, Scores, WarmStart, is_who
 from atomlearn.core.paths.ends import Reached
 from atomlearn.core.paths.pool import Pool
 from atomlearn.core.paths.shared_levels import SharedLevels
-from atomlearn.core.problem.problem import Problem, over_sums
+from atomlearn.core.problem.problem import Problem, over_sums, with_deadline
 from atomlearn.core.problem.result import Result
 from atomlearn.core.solvers.checkpoint import Checkpoint
 from atomlearn.core.solvers.column_generation import ColumnGeneration
@@ -67,7 +67,7 @@ class Settings:
     def run(self, problem: Problem, warm: WarmStart | None = None) -> Result:
         """Return the solution of ``problem`` from the warm start, with the solver's state."""
         solver, rules, observers, _ = self.how(problem)
-        return run(problem.until(self.deadline), solver, rules, observers, warm)
+        return run(with_deadline(problem, self.deadline), solver, rules, observers, warm)
 
     def task(
         self,
@@ -85,7 +85,7 @@ class Settings:
         Levels share readings where the problem allows that and there are several of them.
         ``pool``, ``zero``, ``reached``, ``last`` : see ``SharedLevels``.
         """
-        problem, how = problem.until(self.deadline), self.how(problem)
+        problem, how = with_deadline(problem, self.deadline), self.how(problem)
         if warm is None and len(levels) > 1 and self.shares_levels(problem):
             pool = pool or Pool(problem)
             return SharedLevels(problem, levels, how, self.gap, pool, zero, reached, last)
@@ -104,7 +104,7 @@ class Settings:
             and loss.bare.coupled <= 1
             and loss.smoothed(1.0) is None  # kinks, which take a row of smooth problems
             and problem.metric is None
-            and over_sums(problem.design, problem).design.reads_at_once
+            and over_sums(problem).design.reads_at_once
             and norm.solver(self.gap) is None
         ):
             return False

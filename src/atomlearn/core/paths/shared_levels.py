@@ -19,7 +19,17 @@ from atomlearn.core.paths.levels import dual_at_zero
 from atomlearn.core.paths.pool import JOINING, WHOLE, Pool
 from atomlearn.core.paths.refits import PoolPoint, PoolRefit
 from atomlearn.core.paths.sweep import Sweep, sweeps
-from atomlearn.core.problem.problem import Problem, over_sums
+from atomlearn.core.problem.problem import (
+    Problem,
+    center_targets,
+    enter,
+    negative_gradient,
+    over_sums,
+    with_amount,
+    with_deadline,
+    with_ridge,
+)
+from atomlearn.core.problem.proof import prove
 from atomlearn.core.problem.result import Result
 from atomlearn.core.problem.rounding import Lengths
 from atomlearn.core.solvers.progress import Resumed
@@ -85,8 +95,8 @@ class SharedLevels(Task):
         self.pool = pool
         self.reached = reached
         self.last = last
-        inner = over_sums(problem.design, problem.centered())
-        self.inner, self.lift = inner.entered(how.solver.lifts)
+        inner = over_sums(center_targets(problem))
+        self.inner, self.lift = enter(inner, how.solver.lifts)
         n_samples, n_features = self.inner.design.shape
         fits = n_samples * n_features <= WHOLE and n_features <= JOINING
         #: Whether the pool is filled by the scores at zero; else it holds all columns.
@@ -103,7 +113,8 @@ class SharedLevels(Task):
             self.most = SUMMED
             self.sure = SHARE
         self.levels = [
-            Level(Run(problem.at(x), self.inner.at(x), self.lift, how)) for x in levels.tolist()
+            Level(Run(with_amount(problem, x), with_amount(self.inner, x), self.lift, how))
+            for x in levels.tolist()
         ]
         self.refit = PoolRefit(pool, gap)
         self.zero = zero if zero is None or self.lift is None else self.lift.expansion.scores(zero)
@@ -252,7 +263,9 @@ class SharedLevels(Task):
             try:
                 with level.run.clocked():
                     own = level.point is not None
-                    before = self.refit.solve(level.run.inner.until(level.run.deadline), warm, own)
+                    before = self.refit.solve(
+                        with_deadline(level.run.inner, level.run.deadline), warm, own
+                    )
                     level.point = before
             except FloatingPointError:  # a step beyond the floats
                 level.alone = True
@@ -273,9 +286,11 @@ class SharedLevels(Task):
             # Nothing is known of scores that are all zero: then each column would be large.
             references = np.array([point.reference for point in points])
             bounds = np.maximum(SHARE * references, TINY)
-        self.inner.foresee([point.prediction for point in points if point.dual is None])
+        self.inner.design.row_access.foresee(
+            [point.prediction for point in points if point.dual is None]
+        )
         duals = [
-            self.inner.negative_gradient(point.prediction) if point.dual is None else point.dual
+            negative_gradient(self.inner, point.prediction) if point.dual is None else point.dual
             for point in points
         ]
         return Asked(duals, bounds)
@@ -297,8 +312,13 @@ class SharedLevels(Task):
             point, columns, lengths = self._at(level)
             with level.run.clocked():
                 try:
-                    price = level.run.inner.price(
-                        columns, point.weights, point.prediction, lengths=lengths, scores=z
+                    price = prove(
+                        level.run.inner,
+                        columns,
+                        point.weights,
+                        point.prediction,
+                        lengths=lengths,
+                        scores=z,
                     )
                 except LookupError:  # no large score was there at all
                     self._solve_alone(level)
@@ -345,7 +365,7 @@ class SharedLevels(Task):
             point, columns, _ = self._at(level)
             if level.run.status is Status.PERFECT_FIT or point.reference <= 0:
                 continue
-            shifted = level.run.inner.shifted(scores, columns, point.weights)
+            shifted = with_ridge(level.run.inner, scores, columns, point.weights)
             rated = norm.rated(shifted, SHARE * point.reference)
             found.append(rated)
             ranks.append(np.arange(rated.size))

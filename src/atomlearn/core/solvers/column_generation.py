@@ -19,8 +19,16 @@ from atomlearn.core.interfaces import Array, Block, Columns, WarmStart
 from atomlearn.core.interfaces.scores import ArrayScores
 from atomlearn.core.masters.choose import candidates_for_free, choose_master
 from atomlearn.core.masters.master import Master, Refit, certified
-from atomlearn.core.problem.objective import Pricing
-from atomlearn.core.problem.problem import Problem
+from atomlearn.core.problem.problem import (
+    Problem,
+    loss_at_zero,
+    negligible_objective,
+    objective_at,
+    optimal_intercept,
+    restrict,
+    shrink_inside,
+)
+from atomlearn.core.problem.proof import Pricing, prove
 from atomlearn.core.problem.rounding import Lengths, counted, measured
 from atomlearn.core.solvers.solver import INNER_RATIO, TOLERANCE, Solver, State
 
@@ -130,15 +138,15 @@ class ColumnGeneration(Solver):
     ) -> ActiveState:
         """Return the state of these columns alone, re-fitted and not yet priced."""
         gathered, lengths = centered_columns(problem, columns)
-        weights = problem.inside(columns, weights)
+        weights = shrink_inside(problem, columns, weights)
         block = CachedBlock(gathered)
         steps = 0
         intercept += float(lengths.offsets.dot(weights))
         if columns.size:
-            restricted = problem.restricted_to(block, columns)
+            restricted = restrict(problem, block, columns)
             weights, intercept, steps = self._first_fit(restricted, weights, intercept)
         linear = block.dot(weights)
-        intercept = problem.optimal_intercept(linear, intercept)
+        intercept = optimal_intercept(problem, linear, intercept)
         return ActiveState(
             columns=columns,
             weights=weights,
@@ -159,7 +167,7 @@ class ColumnGeneration(Solver):
         guess = master.guess(restricted, weights, intercept)
         if guess is not None:
             return guess[0], guess[1], before + guess[2]
-        enough = 0.5 * self.tolerance * restricted.loss_at_zero()
+        enough = 0.5 * self.tolerance * loss_at_zero(restricted)
         if math.prod(restricted.design.shape) <= SMALL:
             enough *= 1e-4
         refit = master.solve(restricted, weights, intercept, enough)
@@ -182,7 +190,7 @@ class ColumnGeneration(Solver):
             for amount in np.geomspace(level, penalty.amount, math.ceil(count), endpoint=False)[1:]:
                 part = replace(restricted, regularizer=replace(penalty, amount=float(amount)))
                 linear = part.design.predict(weights) + intercept
-                enough = 1e-3 * part.objective(weights, linear)
+                enough = 1e-3 * objective_at(part, weights, linear)
                 refit = master.solve(part, weights, intercept, enough)
                 weights = refit.weights
                 intercept = refit.intercept
@@ -201,7 +209,7 @@ class ColumnGeneration(Solver):
             block, lengths = appended(block, lengths, gathered, more)
             columns = np.concatenate([columns, state.candidates])
             weights = np.concatenate([weights, np.zeros(state.candidates.size)])
-        restricted = problem.restricted_to(block, columns)
+        restricted = restrict(problem, block, columns)
         refit = self._refit(restricted, weights, state, problem.design.shape[1])
         prediction = refit.prediction
         if restricted.design is not block:  # it has predictions of its own
@@ -242,7 +250,7 @@ class ColumnGeneration(Solver):
             # On the way down: the long way to its own level is made in several steps.
             restricted = replace(restricted, regularizer=replace(penalty, amount=level))
             target = wanted
-        target = max(target, restricted.negligible)
+        target = max(target, negligible_objective(restricted))
         intercept = state.intercept + float(state.lengths.offsets @ state.weights)
         master = self.master or choose_master(restricted)
         return master.solve(restricted, weights, intercept, target)
@@ -277,7 +285,9 @@ class ColumnGeneration(Solver):
 
     def _price(self, problem: Problem, state: ActiveState) -> ActiveState:
         """One pass over the data: scores, best columns, and the certificate of this very point."""
-        price = problem.price(state.columns, state.weights, state.prediction, lengths=state.lengths)
+        price = prove(
+            problem, state.columns, state.weights, state.prediction, lengths=state.lengths
+        )
         state.certificate = price.certificate
         state.candidates = self._candidates(problem, state, price)
         state.patience = math.inf if state.candidates.size else 3

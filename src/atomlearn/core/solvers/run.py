@@ -19,7 +19,17 @@ from atomlearn.core.data.wrappers import Counted
 from atomlearn.core.interfaces import Deadline, Lift, Norm, TimeIsUp, WarmStart
 from atomlearn.core.interfaces.certificate import Status
 from atomlearn.core.interfaces.deadline import Work
-from atomlearn.core.problem.problem import Problem, over_sums
+from atomlearn.core.problem.problem import (
+    Problem,
+    center_targets,
+    enter,
+    free_part,
+    is_perfect,
+    over_sums,
+    with_amount,
+    with_deadline,
+)
+from atomlearn.core.problem.proof import given_back
 from atomlearn.core.problem.result import Result
 from atomlearn.core.solvers.atom_generation import AtomGeneration
 from atomlearn.core.solvers.column_generation import ColumnGeneration
@@ -90,7 +100,7 @@ class Run:
         self.seconds = 0.0
         self._since: float | None = None
         self._before = 0.0
-        self._sent = inner.sent
+        self._sent = inner.design.row_access.sent
         self._stall = Stall()
         self._limit = how.rules.seconds
 
@@ -148,7 +158,7 @@ class Run:
         state: State | None = None
         while True:
             with self.clocked():
-                problem = self.inner.until(self.deadline)
+                problem = with_deadline(self.inner, self.deadline)
                 if self.work is not None:
                     self.work.left += MORE_WORK
                 if state is not None:
@@ -181,7 +191,7 @@ class Run:
         one; ``skipped`` : see Record.
         """
         inside = state.certificate
-        state.certificate = self.inner.given_back(inside, state.intercept, state.prediction)
+        state.certificate = given_back(self.inner, inside, state.intercept, state.prediction)
         progress = self.progress
         progress.record(state, passes + self._before, self._elapsed(), vectors, skipped)
         # Where bounds of a search stay open, they say nothing on which point is the better one.
@@ -195,7 +205,7 @@ class Run:
         if self._since is not None:
             self._since += time.monotonic() - began
         status = self.how.rules.reason(progress) or state.exhausted
-        if status is None and self.inner.is_perfect(inside):
+        if status is None and is_perfect(self.inner, inside):
             status = Status.PERFECT_FIT
         self.status = status or self._stall.reason(state) or self.out_of()
 
@@ -219,7 +229,7 @@ class Run:
         kept = kept[state.columns[kept].argsort(kind="stable")]
         certificate = state.certificate
         design = inner.design
-        (rounds, n_bytes) = inner.sent
+        (rounds, n_bytes) = inner.design.row_access.sent
         result = Result(
             columns=state.columns[kept],
             weights=state.weights[kept],
@@ -241,7 +251,7 @@ class Run:
         )
         if self.lift is not None:
             result = result.lowered(self.lift)
-        free = inner.free_part(state.prediction)
+        free = free_part(inner, state.prediction)
         if free is not None:
             result = result.with_free(self.problem.free, *free)
         result.norm = self.problem.regularizer.norm
@@ -272,11 +282,11 @@ class SteppedLevels(Task):
         reached: Callable[[Problem, Result], bool] | None = None,
     ) -> None:
         self.counted = Counted.of(problem.design)
-        self.problem = problem.changed(design=self.counted)
-        inner = self.problem.centered()
+        self.problem = replace(problem, design=self.counted)
+        inner = center_targets(self.problem)
         if how.solver.lifts:  # which asks for columns, of which sums may be enough
-            inner = over_sums(self.counted, inner)
-        self.inner, self.lift = inner.entered(how.solver.lifts)
+            inner = over_sums(inner)
+        self.inner, self.lift = enter(inner, how.solver.lifts)
         self.levels = levels
         self.how = how
         self.warm = warm
@@ -294,8 +304,8 @@ class SteppedLevels(Task):
 
     def _begin(self) -> Run:
         level = self.levels[len(self.results)]
-        problem = self.problem.at(level)
-        inner = self.inner.at(level)
+        problem = with_amount(self.problem, level)
+        inner = with_amount(self.inner, level)
         run = self.run = Run(problem, inner, self.lift, self.how)
         start: WarmStart | Resumed | None = run.begin()
         if start is None and self.warm is not None:

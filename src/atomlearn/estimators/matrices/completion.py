@@ -10,6 +10,7 @@ from sklearn.base import OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from atomlearn.core.interfaces import Array, Mask, check_share, positive
+from atomlearn.core.problem.problem import loss_value, with_amount
 from atomlearn.core.solvers.solver import MAX_ITER
 from atomlearn.designs import Entries
 from atomlearn.estimators.checks import keep, whole
@@ -164,12 +165,12 @@ class MatrixCompletion(OneToOneFeatureMixin, TransformerMixin, MatrixModel):
         warm = None
         _, hopeless = NoImprovement(patience=3).begin_folds()
         for level in (largest * np.geomspace(0.9, 1e-2, LEVELS)).tolist():
-            result = settings.run(fitted.at(level), warm)
+            result = settings.run(with_amount(fitted, level), warm)
             warm = result.warm_start()
             held = result.low_rank
             predicted = unseen.design.predictions(held.left * held.weights, held.right)
             levels.append(level)
-            scores.append(2.0 * unseen.loss_value(predicted) / np.count_nonzero(out))
+            scores.append(2.0 * loss_value(unseen, predicted) / np.count_nonzero(out))
             ranks.append(_rank(result))
             if hopeless(-scores[-1]) or ranks[-1] > most:
                 break

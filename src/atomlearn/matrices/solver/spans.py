@@ -21,7 +21,7 @@ from atomlearn.core.interfaces import Array, Block, Norm
 from atomlearn.core.interfaces.factored import Factored, MatrixPart
 from atomlearn.core.interfaces.forwarding import unwrapped
 from atomlearn.core.losses import pieces
-from atomlearn.core.problem.problem import Problem
+from atomlearn.core.problem.problem import Problem, loss_gradient, loss_value
 from atomlearn.matrices.scores import ScoreMatrix, Shape, less_factored, score_matrix
 from atomlearn.matrices.settings import SETTINGS
 from atomlearn.matrices.solver.coordinates import Coordinates, Searched, TermPricing
@@ -145,7 +145,7 @@ class Span(Coordinates):
         def objective(left: Array, right: Array, linear: Array) -> float:
             """The loss and the price of the factors, without the gauges of other terms."""
             size = float((left**2).sum() + (right**2).sum())
-            return problem.loss_value(linear, intercept) + 0.5 * price * size
+            return loss_value(problem, linear, intercept) + 0.5 * price * size
 
         first = after = objective(left, right, linear)
         while True:
@@ -237,7 +237,7 @@ def joined_bases(basis: Array, more: Array) -> Array:
 
 def _derivatives(problem: Problem, linear: Array, intercept: float) -> tuple[Array, Array]:
     """Return the first and the second derivatives of the loss at each sample."""
-    slope = problem.loss_gradient(linear, intercept)
+    slope = loss_gradient(problem, linear, intercept)
     curvature = np.empty_like(slope)
     samples = problem.y, linear, problem.weight, intercept
     for at, own, y, z, s in pieces.each_piece(problem.loss, *samples):

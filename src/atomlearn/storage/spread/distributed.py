@@ -18,8 +18,10 @@ from atomlearn.core.data.convert import existing_columns
 from atomlearn.core.data.limits import LIMITS
 from atomlearn.core.data.sparse import SparseDesign
 from atomlearn.core.interfaces import Array, Block, Columns, Design, Rows, Scores
+from atomlearn.core.interfaces.design import RowAccess
+from atomlearn.core.interfaces.forwarding import unwrapped
 from atomlearn.core.interfaces.scores import ArrayScores
-from atomlearn.core.problem.problem import Problem, over_sums, sent_by
+from atomlearn.core.problem.problem import Problem
 from atomlearn.storage.spread import chunks as pieces
 from atomlearn.storage.spread.rows import Sums, summed
 from atomlearn.storage.spread.summed import problem_of_sums, splits
@@ -29,7 +31,7 @@ from atomlearn.storage.spread.waiting import LostDataError, awaited, current_cli
 FAN_IN = 8
 
 
-class Dask(Design):
+class Dask(Design, RowAccess):
     """z = X'v for a dask.array or dask.dataframe: v travels to the chunks, sums come back.
 
     Parameters
@@ -185,9 +187,40 @@ class Dask(Design):
         self._sent[:] = self._sent[0] + 1, self._sent[1] + 8 * numbers
 
     @property
-    def sent(self) -> tuple[int, int]:
+    def sent(self) -> tuple[int, int]:  # type: ignore[override]
         """What travelled so far; see Attributes."""
         return self._sent[0], self._sent[1]
+
+    @property
+    def row_access(self) -> RowAccess:  # type: ignore[override]
+        return self
+
+    def summed(self, problem: Problem) -> Problem:
+        """Return the problem over sums, if only rows are cut."""
+        (n_rows, n_columns) = self.n_chunks
+        y = problem.y
+        s = problem.weight
+        mine = unwrapped(problem.design) is self
+        if not mine or n_rows == 1 or n_columns > 1 or not (y.size and splits(problem)):
+            return problem
+        loss = problem.loss
+        parts = self.rows_of_chunks
+
+        @cache
+        def rows() -> list[Any]:
+            """Targets and weights, which travel once, to where the chunk is."""
+            return self.kept(
+                [
+                    task(pieces.rows_beside, chunk, *map(sent_once, (loss.part(i), y[i], s[i])))
+                    for chunk, i in zip(self.chunks_for_a_pass()[:, 0], parts, strict=True)
+                ]
+            )
+
+        def asked(question: Sums) -> Sums:
+            chunks = self.chunks_for_a_pass()[:, 0]
+            return self.answered(list(zip(chunks, rows(), strict=True)), question)
+
+        return problem_of_sums(problem, n_rows, asked)
 
     def _owned(self, columns: Columns) -> list[tuple[int, Columns, Columns]]:
         """Return each column of chunks in use, the places of its columns, and those in it."""
@@ -347,36 +380,3 @@ def added(tasks: list[Any], add: Callable[[Any], Any], most: int = 1) -> list[An
     while len(tasks) > most:
         tasks = [add(tasks[start : start + FAN_IN]) for start in range(0, len(tasks), FAN_IN)]
     return tasks
-
-
-@sent_by.register
-def _by_chunks(design: Dask) -> tuple[int, int]:
-    return design.sent
-
-
-@over_sums.register
-def _of_chunks(design: Dask, problem: Problem) -> Problem:
-    """Return the problem over sums, where rows alone are cut."""
-    (n_rows, n_columns) = design.n_chunks
-    y = problem.y
-    s = problem.weight
-    if n_rows == 1 or n_columns > 1 or not (y.size and splits(problem)):
-        return problem
-    loss = problem.loss
-    parts = design.rows_of_chunks
-
-    @cache
-    def rows() -> list[Any]:
-        """Targets and weights, which travel once, to where the chunk is."""
-        return design.kept(
-            [
-                task(pieces.rows_beside, chunk, *map(sent_once, (loss.part(i), y[i], s[i])))
-                for chunk, i in zip(design.chunks_for_a_pass()[:, 0], parts, strict=True)
-            ]
-        )
-
-    def asked(question: Sums) -> Sums:
-        chunks = design.chunks_for_a_pass()[:, 0]
-        return design.answered(list(zip(chunks, rows(), strict=True)), question)
-
-    return problem_of_sums(problem, n_rows, asked)

@@ -11,10 +11,13 @@ import numpy as np
 
 from atomlearn.core.data.convert import as_design
 from atomlearn.core.interfaces import Array, Block, Columns, Design, Scores, whole_number
+from atomlearn.core.interfaces.design import RowAccess
+from atomlearn.core.interfaces.forwarding import unwrapped
+from atomlearn.core.interfaces.loss import known_offset
 from atomlearn.core.interfaces.numbers import check_offset, check_weight
 from atomlearn.core.losses import Offset
 from atomlearn.core.losses.registry import BY_NAME
-from atomlearn.core.problem.problem import Problem, over_sums
+from atomlearn.core.problem.problem import Problem
 from atomlearn.storage.spread.rows import HeldRows, Sums, summed
 from atomlearn.storage.spread.summed import problem_of_sums, splits
 
@@ -101,7 +104,7 @@ class Site:
         return HeldRows(loss, y, self._weight).answer(self.design, question)
 
 
-class Sites(Design):
+class Sites(Design, RowAccess):
     """Rows that stay at their sites: each answers with sums, and the joint problem is solved.
 
     ``solve(Sites([...]), None, ...)`` and ``paths.path`` have the answer that the pooled rows have,
@@ -177,6 +180,35 @@ class Sites(Design):
         with ThreadPoolExecutor(len(self.sites)) as pool:
             return list(pool.map(lambda site: site(question), self.sites))
 
+    @property
+    def row_access(self) -> RowAccess:  # type: ignore[override]
+        return self
+
+    def summed(self, problem: Problem) -> Problem:
+        """Return the problem over the sums of sites."""
+        if unwrapped(problem.design) is not self:
+            return problem
+        if problem.y.size or (problem.weight != 1.0).any():
+            _stay()
+        if known_offset(problem.loss) is not None:
+            raise ValueError("offsets lie at the sites: Site(X, y, offset=...)")
+        loss = problem.loss
+        if not splits(problem):
+            raise TypeError(
+                f"sums over rows do not suffice for the loss {loss.name!r} with "
+                f"{type(problem.regularizer.norm).__name__}: Sites take smooth losses of one "
+                "prediction a row, and norms over columns such as l1, groups and k-support"
+            )
+        if BY_NAME.get(loss.name) is not type(loss):
+            raise TypeError(f"sites know the losses {sorted(BY_NAME)}, not {type(loss).__name__}")
+        known = {"loss": loss.name, "parameters": asdict(loss)}  # type: ignore[call-overload]
+
+        def asked(question: Sums) -> Sums:
+            answer: Sums = self.add(self.asked(question | known))
+            return answer
+
+        return problem_of_sums(problem, len(self.sites), asked)
+
     def scores(self, v: Array) -> Scores:
         _stay()
 
@@ -190,27 +222,3 @@ def _stay() -> NoReturn:
         "them, where y is None, sample_weight and offset are given to each Site, and every column "
         "has a penalty; a result predicts where the rows are: result.predict(X)"
     )
-
-
-@over_sums.register
-def _of_sites(design: Sites, problem: Problem) -> Problem:
-    """Return the problem over the sums of sites."""
-    if problem.y.size or (problem.weight != 1.0).any():
-        _stay()
-    if problem.offset is not None:
-        raise ValueError("offsets lie at the sites: Site(X, y, offset=...)")
-    if not splits(problem):
-        raise TypeError(
-            f"sums over rows do not tell all of loss {problem.loss.name!r} with "
-            f"{type(problem.regularizer.norm).__name__}: Sites take smooth losses of one "
-            "prediction a row, and norms over columns such as l1, groups and k-support"
-        )
-    loss = problem.loss
-    if BY_NAME.get(loss.name) is not type(loss):
-        raise TypeError(f"sites know the losses {sorted(BY_NAME)}, not {type(loss).__name__}")
-    known = {"loss": loss.name, "parameters": asdict(loss)}  # type: ignore[call-overload]
-
-    def asked(question: Sums) -> Sums:
-        return design.add(design.asked(question | known))
-
-    return problem_of_sums(problem, len(design.sites), asked)

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -22,10 +21,10 @@ from atomlearn.core.data.blocks import DenseBlock
 from atomlearn.core.data.cached_block import CachedBlock
 from atomlearn.core.data.sparse import SparseDesign
 from atomlearn.core.interfaces import Array, Columns, Design, Loss
-from atomlearn.core.interfaces.certificate import Certificate
+from atomlearn.core.interfaces.design import RowAccess
 from atomlearn.core.losses.shift import least_shift
 from atomlearn.core.problem.problem import Problem
-from atomlearn.core.problem.rounding import Lengths, growth
+from atomlearn.core.problem.rounding import growth
 from atomlearn.storage.spread.points import Bent
 from atomlearn.storage.spread.rows import NEAR, Sums, size_of
 
@@ -191,6 +190,10 @@ class Summed(OfCoefficients):
         found: Array = np.sqrt(self._squares[columns])
         return found
 
+    def values_at(self, columns: Columns, W: Array, intercepts: Array) -> Array:
+        """Return f at points that are given by their coefficients, W (k, m)."""
+        return np.array([look["value"] for look in self.ask("look", columns, W, intercepts)])
+
     # --- the loss ---------------------------------------------------------------------------
 
     def value(self, y: Array, prediction: Array, weight: Array) -> float:
@@ -267,68 +270,52 @@ def _key(u: Array) -> tuple[bytes, bytes]:
 
 
 class Coefficients(SparseDesign):
-    """The identity, over which predictions are coefficients.
+    """The identity, over which predictions are coefficients; ``row_access`` reaches the rows.
 
     reads_at_once : whether levels are solved together, over a pool of columns.
     """
 
-    def __init__(self, size: int, dtype: Any, reads_at_once: bool) -> None:
-        super().__init__(sp.eye_array(size, format="csc", dtype=dtype))
+    def __init__(self, loss: Summed, dtype: Any, reads_at_once: bool) -> None:
+        super().__init__(sp.eye_array(loss.size, format="csc", dtype=dtype))
+        self.row_access = SummedRows(loss)
         self.reads_at_once = reads_at_once
 
 
-@dataclass(frozen=True)
-class SummedProblem(Problem):
-    """The problem over sums: predictions are coefficients, and what rounding takes is of rows."""
+class SummedRows(RowAccess):
+    """The rows of a problem over sums: bounds on rounding need lengths and slopes over them."""
 
-    loss: Summed
+    def __init__(self, loss: Summed) -> None:
+        self.loss = loss
 
-    def restricted_to(self, block: Design, columns: Columns) -> Problem:
-        """Return the problem over the features of these columns alone, with the Hessian of F."""
-        restricted = Problem.restricted_to(self, block, columns)
+    @property
+    def sent(self) -> tuple[int, int]:  # type: ignore[override]
+        return self.loss.sent
+
+    def foresee(self, predictions: Sequence[Array]) -> None:
+        self.loss.foresee(predictions)
+
+    def restrict(self, problem: Problem, block: Design) -> Problem:
+        """Return the problem over the features of these columns only, with the Hessian of F."""
         features, places = _features(block)
         return Problem(
             SummedOver(self.loss, features),
             CachedBlock(DenseBlock(np.eye(features.size)[:, places])),
             np.zeros(features.size),
             np.ones(features.size),
-            restricted.regularizer,
-            self.tau,
-            deadline=self.deadline,
+            problem.regularizer,
+            problem.tau,
+            deadline=problem.deadline,
         )
 
-    def lost(
-        self,
-        certificate: Certificate,
-        weights: Array,
-        prediction: Array,
-        dual: Array,
-        columns: Columns | None,
-        lengths: Lengths | None,
-    ) -> float:
-        """Return a bound on the rounding, from lengths of columns over the rows."""
-        if columns is not None and lengths is not None:
-            features, places = _features(self.design.gather(columns))
-            of_rows = self.loss.lengths(features)[places]
-            lengths = Lengths(of_rows, of_rows, np.zeros(places.size))
-        return Problem.lost(self, certificate, weights, prediction, dual, columns, lengths)
+    def intercept(self, prediction: Array) -> float:
+        return float(self.loss.price(prediction)["shift"])
 
-    def steepness(self, prediction: Array, dual: Array) -> tuple[float, int]:
-        return math.sqrt(self.loss.price(prediction)["steepness"]), self.loss.n_rows
-
-    def free_part(self, prediction: Array) -> tuple[Array, float]:
-        return np.zeros(0), float(self.loss.price(prediction)["shift"])
-
-    def values_at(self, columns: Columns, W: Array, intercepts: Array) -> Array:
-        """Return f at points that are given by their coefficients, W (k, m)."""
-        return np.array([look["value"] for look in self.loss.ask("look", columns, W, intercepts)])
-
-    def foresee(self, predictions: Sequence[Array]) -> None:
-        self.loss.foresee(predictions)
-
-    @property
-    def sent(self) -> tuple[int, int]:
-        return self.loss.sent
+    def over_rows(
+        self, design: Design, columns: Columns, prediction: Array
+    ) -> tuple[Array, float, int]:
+        features, places = _features(design.gather(columns))
+        slope = math.sqrt(self.loss.price(prediction)["steepness"])
+        return self.loss.lengths(features)[places], slope, self.loss.n_rows
 
 
 def _features(block: Any) -> tuple[Columns, Columns]:
@@ -339,12 +326,12 @@ def _features(block: Any) -> tuple[Columns, Columns]:
 
 def problem_of_sums(problem: Problem, count: int, asked: Callable[[Sums], Sums]) -> Problem:
     """Return the problem over sums, from which n_samples numbers never come; see ``Summed``."""
-    size = problem.design.shape[1]
-    return SummedProblem(
-        Summed(problem, count, asked),
-        Coefficients(size, problem.design.dtype, problem.design.reads_at_once),
-        np.zeros(size),
-        np.ones(size),
+    loss = Summed(problem, count, asked)
+    return Problem(
+        loss,
+        Coefficients(loss, problem.design.dtype, problem.design.reads_at_once),
+        np.zeros(loss.size),
+        np.ones(loss.size),
         problem.regularizer,
         problem.tau,
         deadline=problem.deadline,
