@@ -20,7 +20,7 @@ BENCH := $(BENCH_VENV)/.installed
 # An environment for development serves the demo too: no second build.
 DEMO := $(firstword $(wildcard $(DEVELOP)) $(RUNTIME))
 
-.PHONY: demo say-demo test say-test test-processors contests fuzz sanitize mutants campaign nightly lint format types docs bench clean
+.PHONY: demo say-demo test say-test test-core test-processors contests fuzz sanitize mutants campaign nightly lint format types docs bench clean
 
 say-demo:
 	@echo "make demo: selects features of data that scikit-learn bundles and writes a report to"
@@ -30,7 +30,7 @@ demo: say-demo $(DEMO)
 	$(BIN)/atomlearn demo
 
 # One worker a core, each with one thread of its own: workers with more of them fight for cores.
-# For one process, with the output of a debugger: make test PYTEST_ARGS="-n 0 tests/norms".
+# For one process, with the output of a debugger: make test PYTEST_ARGS="-n 0 tests/core/norms".
 # Bytecode is kept, whatever the environment says: every worker and every command starts sooner.
 say-test:
 	@echo "make test: runs the tests, one worker a core, up to the first failure: about 4 minutes"
@@ -38,6 +38,10 @@ say-test:
 
 test: say-test $(DEVELOP)
 	PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(BIN)/python -m pytest -x -q -n auto --dist worksteal $(PYTEST_ARGS)
+
+# The tests of the core over a copy of the package without the packages above it.
+test-core: $(DEVELOP)
+	PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(BIN)/python -m tests.core_alone $(PYTEST_ARGS)
 
 # The whole suite on each of the processors that tests/processors.py describes: 3 to 6 minutes each
 # on 2 cores. PROCESSORS=zen runs one; --turn the two whose turn it is on the day of the commit.

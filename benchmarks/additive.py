@@ -20,10 +20,10 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
 from atomlearn import FeatureGenerator, norms, solve
-from atomlearn.datasets.loaders import data_directories
 from atomlearn.designs import Additive, KernelOn, Kernels, as_design, kernel_grid
 from atomlearn.result import Status
 from benchmarks.harness import Options, Table, Worker
+from benchmarks.harness.real_data import data_file
 from benchmarks.micro.timing import side_by_side
 from benchmarks.simple_mkl import SimpleMKL
 
@@ -106,13 +106,12 @@ def design_nonzeros(design: Additive) -> float:
 
 
 def splice(smoke: bool) -> tuple[Array, Array]:
-    """Return the codes of the positions, scaled, and y; made up where the data is not there."""
-    for folder in data_directories():
-        path = folder / "splice" / "splice.npz"
-        if path.exists() and not smoke:
-            found = np.load(path)
-            X, y = found["codes"].astype(np.float64), found["y"].astype(np.float64)
-            return (X - X.mean(axis=0)) / X.std(axis=0), np.where(y > 0, 1.0, -1.0)
+    """Return the scaled codes of the positions, and y; simulated if there are no data."""
+    path = data_file("splice/splice.npz")
+    if path.exists() and not smoke:
+        found = np.load(path)
+        X, y = found["codes"].astype(np.float64), found["y"].astype(np.float64)
+        return (X - X.mean(axis=0)) / X.std(axis=0), np.where(y > 0, 1.0, -1.0)
     rng = np.random.default_rng(0)
     X = rng.standard_normal((120, 6))
     return X, np.where(np.abs(X[:, 0]) + X[:, 1] > 0.8, 1.0, -1.0)

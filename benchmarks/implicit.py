@@ -35,11 +35,11 @@ from sklearn.preprocessing import PolynomialFeatures
 from sklearn.svm import LinearSVC
 
 from atomlearn import FeatureGenerator
-from atomlearn.datasets import load
 from atomlearn.designs import Polynomial, Standardized, as_design
 from atomlearn.maps.pairs import scores as pair_scores
 from benchmarks.harness import Options, Table, Worker
 from benchmarks.harness.memory import peak_bytes, reset_peak, resident_bytes
+from benchmarks.harness.real_data import load
 
 Array = NDArray[Any]
 

@@ -268,7 +268,9 @@ def stability() -> Row:
     y = X[:, :5].sum(axis=1) + rng.standard_normal(500)
     alpha = 0.2 * float(np.abs(X.T @ (y - y.mean())).max()) / 500
     model = AtomicRegressor(alpha=alpha)
-    seconds, _ = least(lambda: StabilitySelector(model, n_resamples=100, rng=0).fit(X, y), 2.0)
+    seconds, _ = least(
+        lambda: StabilitySelector(model, n_resamples=100, random_state=0).fit(X, y), 2.0
+    )
     return {"seconds": seconds}
 
 

@@ -23,7 +23,6 @@ import numpy as np
 
 from atomlearn.core.interfaces.norm import Form
 from atomlearn.core.solvers.stopping import Iterations, RelativeGap, Seconds
-from atomlearn.datasets import load
 from atomlearn.designs import Polynomial, as_design
 from atomlearn.interfaces import Norm, Solver
 from atomlearn.losses import Squared
@@ -39,6 +38,7 @@ from atomlearn.solvers import (
 )
 from benchmarks.groups.problems import GroupProblem
 from benchmarks.harness import Options, Table
+from benchmarks.harness.real_data import load
 from benchmarks.ours import at_level
 from experiments.rivals import BlockCoordinateDescent, CoGEnT, InteriorPoint, active_groups
 

@@ -10,9 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from atomlearn.datasets import load
-from atomlearn.datasets.loaders import data_directories
 from atomlearn.testing.synthetic import make_zou_hastie
+from benchmarks.harness.real_data import data_file, load
 
 Array = Any
 
@@ -30,11 +29,8 @@ class Table:
 
 
 def array_file(path: str) -> Any:
-    """Return the arrays of an .npz at hand."""
-    for directory in data_directories():
-        if (directory / path).exists():
-            return np.load(directory / path, allow_pickle=False)
-    raise FileNotFoundError(path)
+    """Return the arrays of an .npz of the data folder."""
+    return np.load(data_file(path), allow_pickle=False)
 
 
 def two_classes(name: str, rows: int | None = None) -> Table:

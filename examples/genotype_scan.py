@@ -6,13 +6,14 @@ python examples/genotype_scan.py hapmap [--population YRI]
 ``mice``: 1,814 outbred mice, 10,346 variants (Valdar et al. 2006), a measured trait with sex taken
 off. ``hapmap``: 957 people of HapMap 3, 14,079 variants, who is of a population. Both are scanned
 twice: with the squared k-support norm, which keeps correlated variants together, and with a latent
-group norm, whose sets are overlapping windows of the genome, so that whole regions come in. The
-data are looked for in ATOMLEARN_DATA, else in ../shared/data.
+group norm, whose sets are overlapping windows of the genome, so that whole regions come in. Set
+ATOMLEARN_DATA to the folder of the data (default: data).
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import tarfile
 import tempfile
 import time
@@ -24,7 +25,6 @@ from numpy.typing import NDArray
 
 from atomlearn import norms, solve
 from atomlearn.datasets import write_plink
-from atomlearn.datasets.loaders import data_directories
 from atomlearn.designs import PlinkBed, RowSubset, Standardized
 from atomlearn.result import Result
 
@@ -35,10 +35,10 @@ SHARE = 0.6
 
 def find(file: str) -> Path:
     """Return a file of the data directory."""
-    for directory in data_directories():
-        if (directory / file).is_file():
-            return directory / file
-    raise SystemExit(f"there is no {file}; set ATOMLEARN_DATA to the directory that holds it")
+    path = Path(os.environ.get("ATOMLEARN_DATA", "data")) / file
+    if not path.is_file():
+        raise SystemExit(f"there is no {path}; set ATOMLEARN_DATA to the folder of {file}")
+    return path
 
 
 def mice(folder: Path, trait: str) -> tuple[PlinkBed, Array, NDArray[np.bool_]]:

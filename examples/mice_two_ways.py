@@ -2,13 +2,13 @@
 
 python examples/mice_two_ways.py [FOLDER] [--trait Biochem.HDL] [--only WAY]
 
-1,814 outbred mice, 10,346 variants (Valdar et al. 2006; ATOMLEARN_DATA, else ../shared/data), of
-which a quarter is held out. All see the same mice and the covariate sex, which is not penalized,
-and choose their level by five folds: the l1 norm on standardized genotypes, fitted again to all
-folds; the same but the mean of the five folds' models, each at its own best level (the CMSA of
-bigstatsr, Prive et al. 2019); and the k-support norm over windows of 2 Mb next to each other, which
-selects regions, of eight levels (down to a 500th of the largest). The first and the last
-are commands that write a report.
+1,814 outbred mice, 10,346 variants (Valdar et al. 2006; set ATOMLEARN_DATA to the folder of the
+data, by default data), of which a quarter is held out. All see the same mice and the covariate sex,
+which is not penalized, and choose their level by five folds: the l1 norm on standardized genotypes,
+fitted again to all folds; the same but the mean of the five folds' models, each at its own best
+level (the CMSA of bigstatsr, Prive et al. 2019); and the k-support norm over windows of 2 Mb next
+to each other, which selects regions, of eight levels (down to a 500th of the largest). The first
+and the last are commands that write a report.
 """
 
 from __future__ import annotations

@@ -6,12 +6,13 @@ python examples/summary_statistics.py [--variants 14079] [--block 100]
 two thirds of them publishes its correlations with the trait alone; the others are the reference
 panel, of which the correlations of variants within blocks come (shrunk, as panels are). The score
 fitted from these is compared with the one fitted from the study's rows, on people of neither.
-The data are looked for in ATOMLEARN_DATA, else in ../shared/data.
+Set ATOMLEARN_DATA to the folder of the data (default: data).
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import tarfile
 import tempfile
 import time
@@ -21,7 +22,6 @@ from typing import Any
 import numpy as np
 
 from atomlearn import designs, norms, solve
-from atomlearn.datasets.loaders import data_directories
 
 Array = Any
 #: How much of a panel's block is taken; the rest is the identity.
@@ -76,10 +76,10 @@ def linkage(part: Array) -> Array:
 def standardized_genotypes(count: int) -> Array:
     """Return the first variants of HapMap 3, missing ones at the mean, of unit variance."""
     name = "plink_hapmap3/hapmap3_1kg_plink.tar.xz"
-    found = [d / name for d in data_directories() if (d / name).is_file()]
-    if not found:
-        raise SystemExit(f"there is no {name}; set ATOMLEARN_DATA to the directory that holds it")
-    with tempfile.TemporaryDirectory() as folder, tarfile.open(found[0]) as archive:
+    path = Path(os.environ.get("ATOMLEARN_DATA", "data")) / name
+    if not path.is_file():
+        raise SystemExit(f"there is no {path}; set ATOMLEARN_DATA to the folder of {name}")
+    with tempfile.TemporaryDirectory() as folder, tarfile.open(path) as archive:
         members = [m for m in archive.getmembers() if "HM3" in m.name]
         archive.extractall(folder, members, filter="data")
         bed = designs.PlinkBed(next(Path(folder).rglob("*.bed")))

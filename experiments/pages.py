@@ -26,7 +26,7 @@ PAPERS = ("argyriou", "liu", "vinyes", "tan")
 MEASURED = (
     "Every claim is the paper's own sentence. It is decided only at the paper's size and on its "
     "data, over five draws or more where the data are made, by a margin and two standard errors; "
-    "what is smaller or on other data is *undecided*, whatever was seen, and no claim fails on a "
+    "a smaller run or other data leave it *undecided*, whatever was seen, and no claim fails on a "
     "choice of ours where the paper states none. "
     "Times are processor seconds of one thread on a shared machine of two cores (AMD EPYC, 24 GB)."
 )
@@ -76,7 +76,7 @@ def said(claim: Claim, results: Results) -> str:
         f"Size: {claim.size}; {claim.judged.draws} draws or cases.",
     ]
     if claim.rival:
-        lines.append(f"Beside: {claim.rival}.")
+        lines.append(f"Compared with: {claim.rival}.")
     if claim.judged.margin:
         words = f" ({claim.judged.words})" if claim.judged.words else ""
         lines.append(f"Margin: {claim.judged.margin}{words}.")
@@ -117,7 +117,7 @@ def write(paper: str, claims: Sequence[Claim], results: Results) -> None:
     (home / "claims.json").write_text(text + "\n", encoding="utf-8")
     parts = [
         (home / "page.md").read_text(encoding="utf-8"),
-        f"## What was tried\n\n{MEASURED} `make paper-{paper}` runs all of it.\n\n"
+        f"## Claims tried\n\n{MEASURED} `make paper-{paper}` runs all of it.\n\n"
         f"{counted(claims)}\n",
     ]
     of_figures: dict[str, list[Claim]] = defaultdict(list)

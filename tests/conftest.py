@@ -2,7 +2,8 @@
 
 Hypothesis tries the same examples in each run; ``HYPOTHESIS_PROFILE=drawn`` draws others, and many
 more. Selections of the command line make no fits to halves of the rows, and verdicts on few rows do
-not repeat the cross-validation, unless a test wants them.
+not repeat the cross-validation, unless a test wants them. ``tests/core/conftest.py`` takes both
+settings away, since the core is tested without the packages above it.
 """
 
 from __future__ import annotations
@@ -16,16 +17,13 @@ import numpy as np
 import pytest
 from hypothesis import settings
 
-from atomlearn.findings import trials
-from atomlearn.reports import halves
-
 settings.register_profile("same", max_examples=40, derandomize=True, deadline=None, database=None)
 settings.register_profile("drawn", max_examples=300, deadline=None)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
 
 
-# What collection makes lives as long as the run: half a million objects, which every full pass of
-# Python's collector of garbage would walk through, half a second each.
+# The half million objects of the collection live as long as the run, and each full pass of Python's
+# collector of garbage would walk through them for half a second.
 gc.disable()
 
 
@@ -37,7 +35,9 @@ def pytest_collection_finish() -> None:
 
 @pytest.fixture(autouse=True, scope="session")
 def no_halves() -> Iterator[None]:
-    """Ten more fits a selection would be half of their time: ``test_cli_halves.py`` has them."""
+    """Make no ten fits to halves in a selection: ``test_cli_halves.py`` tests them."""
+    from atomlearn.reports import halves
+
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(halves, "MOST_WORK", 0)
         yield
@@ -45,7 +45,9 @@ def no_halves() -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def one_split(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Repeated cross-validations would take minutes: tests marked so have them, without a limit."""
+    """Repeat cross-validations only in tests marked so: they take minutes."""
+    from atomlearn.findings import trials
+
     with pytest.MonkeyPatch.context() as patch:
         if request.node.get_closest_marker("repeats") is None:
             patch.setattr(trials, "FEW_ROWS", 0)
@@ -56,7 +58,7 @@ def one_split(request: pytest.FixtureRequest) -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def closed_figures() -> Iterator[None]:
-    """Matplotlib warns of many open figures, and which tests share a process is not said."""
+    """Close the figures of each test: Matplotlib warns if many are open in a process."""
     yield
     if "matplotlib.pyplot" in sys.modules:
         sys.modules["matplotlib.pyplot"].close("all")

@@ -251,7 +251,9 @@ def false_share(make, fdr, cv, rng: np.random.Generator) -> Figures:
     seed = int(rng.integers(2**31))
     with warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always")
-        chosen = KnockoffSelector(fdr=fdr, rng=seed, cv=cv).fit(X, y).get_support(indices=True)
+        chosen = (
+            KnockoffSelector(fdr=fdr, random_state=seed, cv=cv).fit(X, y).get_support(indices=True)
+        )
     false = np.count_nonzero(~np.isin(chosen, true)) / max(chosen.size, 1)
     power = np.isin(true, chosen).mean()
     return {"false": (false, 1), "power": (power, 1), "warned": (bool(warned), 1)}

@@ -49,7 +49,7 @@ def main():
     false, power = [], []
     for seed in range(n_draws):
         X, y, true = table(seed)
-        got = KnockoffSelector(fdr=0.2, rng=seed).fit(X, y).get_support()
+        got = KnockoffSelector(fdr=0.2, random_state=seed).fit(X, y).get_support()
         false.append((got & ~true).sum() / max(got.sum(), 1))
         power.append([(got & true)[part::2].sum() / true[part::2].sum() for part in (0, 1)])
     error = np.std(false) / np.sqrt(n_draws)

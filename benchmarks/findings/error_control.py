@@ -72,7 +72,7 @@ class Data:
 def ours(data: Data, seed: int, known: bool = False, **given) -> np.ndarray:
     if known:
         given["covariance"] = data.covariance
-    return KnockoffSelector(fdr=FDR, rng=seed, **given).fit(data.X, data.y).get_support()
+    return KnockoffSelector(fdr=FDR, random_state=seed, **given).fit(data.X, data.y).get_support()
 
 
 def stability(data: Data, seed: int) -> np.ndarray:
@@ -81,7 +81,7 @@ def stability(data: Data, seed: int) -> np.ndarray:
     levels = largest * np.geomspace(0.9, 0.15, 10)
     most = int(np.sqrt(0.5 * X.shape[1]))
     model = StabilitySelector(
-        AtomicRegressor(tol=1e-3), 50, 0.75, seed, alphas=levels, max_features=most
+        AtomicRegressor(tol=1e-3), 50, 0.75, seed, alphas=levels, n_features=most
     )
     return model.fit(X, y).get_support()
 

@@ -55,7 +55,7 @@ def repetition(n: int, p: int, kind: str, losses: list[str], method: str, seed: 
     data = [Data(n, p, kind, loss, seed) for loss in losses]  # X is the same
     knockoffs, rows = drawn(data[0].X, seed, METHODS[method]), []
     for loss, one in zip(losses, data, strict=True):
-        found = KnockoffSelector(fdr=FDR, rng=seed, knockoffs=knockoffs).fit(one.X, one.y)
+        found = KnockoffSelector(fdr=FDR, random_state=seed, knockoffs=knockoffs).fit(one.X, one.y)
         chosen = found.get_support()
         fdp = float((chosen & ~one.true).sum() / max(1, chosen.sum()))
         power = float(chosen[one.true].mean())

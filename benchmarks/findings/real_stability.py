@@ -82,7 +82,7 @@ def main() -> None:
         for method, model, levels in methods(X, y):
             start = time.process_time()
             found = StabilitySelector(
-                model, 2 * options.pairs, 0.75, 0, alphas=levels, max_features=SIZE
+                model, 2 * options.pairs, 0.75, 0, alphas=levels, n_features=SIZE
             ).fit(X, y)
             q = found.n_selected_
             common = found.both_probabilities_.sum() / q

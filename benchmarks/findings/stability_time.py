@@ -70,7 +70,7 @@ def main() -> None:
         largest = float(np.abs((y - y.mean()) @ (X - X.mean(axis=0))).max()) / len(y)
         levels, most = largest * np.geomspace(0.9, 0.15, 10), int(np.sqrt(0.5 * p))
         model = StabilitySelector(
-            AtomicRegressor(tol=1e-3), 2 * options.pairs, 0.75, 0, alphas=levels, max_features=most
+            AtomicRegressor(tol=1e-3), 2 * options.pairs, 0.75, 0, alphas=levels, n_features=most
         )
         model.fit(X, y)
         took = min(seconds(lambda m=model, X=X, y=y: m.fit(X, y)) for _ in range(3))

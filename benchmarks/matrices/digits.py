@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.datasets import load
+from benchmarks.harness.real_data import load
 
 #: Images of each digit.
 PER_DIGIT = {"mnist": 100, "usps": 200}

@@ -19,11 +19,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from atomlearn import solve
-from atomlearn.datasets.loaders import data_directories
 from atomlearn.designs import Identity
 from atomlearn.norms import L1, Scaled, TraceNorm, Union
 from atomlearn.result import Result
 from benchmarks.harness import Options, Table
+from benchmarks.harness.real_data import data_file
 from benchmarks.matrices.rivals import robust_admm, robust_proximal
 
 Array = NDArray[np.float64]
@@ -95,10 +95,9 @@ def contest(side: int, rank: int, limit_s: float) -> list[dict[str, Any]]:
 
 
 def video(frames: int, step: int, out: Path | None) -> dict[str, Any] | None:
-    """Split the escalator video; None where it is not on this machine."""
-    places = [folder / "video" / "escalator.npz" for folder in data_directories()]
-    found = next((path for path in places if path.exists()), None)
-    if found is None:
+    """Split the escalator video; None if it is not on this machine."""
+    found = data_file("video/escalator.npz")
+    if not found.exists():
         return None
     pictures = np.load(found)["frames"][:frames, ::step, ::step].astype(np.float64) / 255.0
     Y = pictures.reshape(pictures.shape[0], -1).T

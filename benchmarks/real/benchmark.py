@@ -25,8 +25,8 @@ from typing import Any
 
 import numpy as np
 
-from atomlearn.datasets.loaders import data_directories
 from benchmarks.harness import Options, Table
+from benchmarks.harness.real_data import data_file
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -62,9 +62,9 @@ def main() -> None:
     tasks = TASKS[:1] if options.smoke else TASKS
     with Table("real", options) as table:
         for task in tasks:
-            path = _find(task.file)
-            if path is None:
-                raise FileNotFoundError(f"{task.file} is not in ATOMLEARN_DATA or ../shared/data")
+            path = data_file(task.file)
+            if not path.is_file():
+                raise FileNotFoundError(f"there is no {path}; set ATOMLEARN_DATA to its folder")
             seeds = range(options.times(task.seeds))
             rows = [_ours(task, path, seed, "10") for seed in seeds]
             ours = _summary("atomlearn select", rows)
@@ -132,12 +132,6 @@ def _measured(command: Sequence[str]) -> tuple[str, float, float]:
     if process.returncode:
         raise RuntimeError(f"{command[2]} ended with exit code {process.returncode}:\n{text}")
     return text, seconds, usage.ru_maxrss * 1024 / 1e9
-
-
-def _find(file: str) -> Path | None:
-    """Return the file in one of the data directories."""
-    found = (directory / file for directory in data_directories())
-    return next((path for path in found if path.is_file()), None)
 
 
 if __name__ == "__main__":

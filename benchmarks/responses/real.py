@@ -9,7 +9,7 @@ counts : how often a common word occurs in posts of 20 newsgroups, from which ot
 pathways : 50 samples with p53 mutated or not, 4,301 genes in 308 pathways that overlap; mean and
     spread of each array are free.
 
-Data is looked for in ATOMLEARN_DATA, else in ../shared/data. Held-out figures are of parts that no
+The data are in the folder of ATOMLEARN_DATA, else in data/. Held-out figures are of parts that no
 fit has seen; the others' are at the best level of the same grid, but for the ridge of counts, whose
 penalty was fixed and not tuned.
 """
@@ -17,10 +17,8 @@ penalty was fixed and not tuned.
 from __future__ import annotations
 
 import argparse
-import os
 import time
 import warnings
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -33,8 +31,9 @@ from atomlearn import AtomicClassifier, AtomicRegressorCV, AtomicSurvivalCV, nor
 from atomlearn.losses import survival_target
 from benchmarks.harness import Options, Table
 from benchmarks.harness.options import add_options
+from benchmarks.harness.real_data import data_file
 
-DATA = Path(os.environ.get("ATOMLEARN_DATA", "../shared/data"))
+DATA = data_file("")
 
 
 def seconds_of(fit: Any) -> tuple[Any, float]:

@@ -27,9 +27,8 @@ import pandas as pd
 from scipy import io, sparse
 
 from atomlearn import FeatureGenerator, solve_subset
-from atomlearn.datasets import load
-from atomlearn.datasets.loaders import data_directories
 from atomlearn.paths import NumberOfFeatures, path
+from benchmarks.harness.real_data import data_file, load
 from benchmarks.quality_data import (
     Table,
     array_file,
@@ -47,16 +46,10 @@ PAGE = Path("docs/subsets.md")
 MOST_DENSE = 50_000_000
 
 
-def file_of(name: str) -> Path:
-    """Return where a file of the data sets is."""
-    places = [folder / name for folder in data_directories()]
-    return next(place for place in places if place.exists())
-
-
 def mice(trait: str) -> Table:
     """Return genotypes of mice and one of their traits, of those that have it."""
     file = array_file("gwas_mice_bglr/mice_geno.npz")
-    traits = pd.read_csv(file_of("gwas_mice_bglr/mice_pheno.csv.gz"), index_col="SUBJECT.NAME")
+    traits = pd.read_csv(data_file("gwas_mice_bglr/mice_pheno.csv.gz"), index_col="SUBJECT.NAME")
     y = traits[trait].reindex(file["ids"].astype(str)).to_numpy(dtype=np.float64)
     known = np.isfinite(y)
     return Table(file["G"][known].astype(np.float64), y[known], False)
@@ -71,7 +64,7 @@ def tumours(subtype: str) -> Table:
 
 def matlab(name: str) -> Table:
     """Return a data set of two classes of scikit-feature."""
-    data = io.loadmat(file_of(f"skfeature/{name}.mat"))
+    data = io.loadmat(data_file(f"skfeature/{name}.mat"))
     X = data["X"].toarray() if sparse.issparse(data["X"]) else data["X"]
     return Table(X.astype(np.float64), (data["Y"].ravel() == 2).astype(float), True)
 

@@ -14,8 +14,8 @@ import scipy.sparse as sp
 
 from atomlearn import norms, solve
 from atomlearn._kernels import ksupport_prox
-from atomlearn.datasets import load
 from atomlearn.testing.synthetic import Synthetic, make_zou_hastie
+from benchmarks.harness.real_data import load
 from experiments.argyriou.exact_prox import exact_prox
 from experiments.common.run import main
 from experiments.common.runs import Runs

@@ -12,7 +12,6 @@ import numpy as np
 import scipy.sparse as sp
 
 from atomlearn.core.solvers.stopping import Iterations, RelativeGap
-from atomlearn.datasets import load
 from atomlearn.designs import Additive, as_design
 from atomlearn.losses import as_loss
 from atomlearn.norms import Groups, LatentKSupport, Trees
@@ -20,6 +19,7 @@ from atomlearn.problem import Problem, Regularizer
 from atomlearn.solvers import FISTA, ColumnGeneration, FeatureGeneration, run
 from atomlearn.testing.problems import cvxpy_optimum
 from atomlearn.testing.synthetic import make_feature_generation
+from benchmarks.harness.real_data import load
 from experiments.common.runs import Runs
 from experiments.rivals import UFOMKL, BlockCoordinateDescent, active_groups
 from experiments.tan.methods import Fit, generated

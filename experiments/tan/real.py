@@ -14,13 +14,13 @@ import numpy as np
 import scipy.sparse as sp
 
 from atomlearn.core.solvers.stopping import Iterations, RelativeGap, Seconds
-from atomlearn.datasets import load
 from atomlearn.designs import Polynomial
 from atomlearn.losses import as_loss
 from atomlearn.norms import KSupport
 from atomlearn.problem import Problem, Regularizer
 from atomlearn.solvers import FeatureGeneration, run
 from atomlearn.testing.synthetic import make_text_like_sparse
+from benchmarks.harness.real_data import load
 from experiments.common.runs import Runs
 from experiments.tan.methods import Liblinear, debiased, generated, rows_of
 from experiments.tan.synthetic import relative_objectives

@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 
 from atomlearn.core.solvers.stopping import Iterations, RelativeGap
-from atomlearn.datasets import load
 from atomlearn.designs import Polynomial, as_design
 from atomlearn.interfaces import Norm
 from atomlearn.losses import Squared
 from atomlearn.norms import Chains, Groups, Hierarchy
 from atomlearn.problem import Problem, Regularizer
 from atomlearn.solvers import ColumnGeneration, run
+from benchmarks.harness.real_data import load
 
 Array = Any
 

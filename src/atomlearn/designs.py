@@ -35,11 +35,7 @@ from atomlearn.storage.device.on_device import (
     refuse_foreign,
 )
 from atomlearn.storage.device.tensors import is_foreign_sparse, is_tensor
-from atomlearn.storage.spread.chunks import is_dask, names_of_dask
-from atomlearn.storage.spread.distributed import Dask
-from atomlearn.storage.spread.sites import Site, Sites
-from atomlearn.storage.spread.waiting import LostDataError
-from atomlearn.storage.store.files import (
+from atomlearn.storage.intake.files import (
     array_of_anndata,
     is_anndata,
     is_path,
@@ -47,6 +43,10 @@ from atomlearn.storage.store.files import (
     names_of_path,
     open_path,
 )
+from atomlearn.storage.spread.chunks import is_dask, names_of_dask
+from atomlearn.storage.spread.distributed import Dask
+from atomlearn.storage.spread.sites import Site, Sites
+from atomlearn.storage.spread.waiting import LostDataError
 from atomlearn.storage.store.on_disk import OnDisk
 from atomlearn.storage.store.plink import PlinkBed, Variants, read_variants
 from atomlearn.storage.store.store_file import StoreError

@@ -32,6 +32,7 @@ from atomlearn.cli.source import read_source
 from atomlearn.cli.watching import Watch
 from atomlearn.designs import as_design
 from atomlearn.reports import read_model
+from benchmarks.harness.real_data import data_file
 from tests.oracles.commands import rows as lines_of
 from tests.oracles.commands import run
 
@@ -113,12 +114,9 @@ def test_both_select_the_same(name: str, tmp_path: Path) -> None:
 
 def test_the_golub_genes_are_the_same_from_both(tmp_path: Path) -> None:
     """Twenty genes of 7,129, which shared three once; whatever is asked of the coefficients."""
-    from atomlearn.datasets.loaders import data_directories
-
-    found = [d / "microarray" / "golub.npz" for d in data_directories()]
-    file = next((path for path in found if path.is_file()), None)
-    if file is None:
-        pytest.skip("golub.npz is not in ATOMLEARN_DATA or ../shared/data")
+    file = data_file("microarray/golub.npz")
+    if not file.is_file():
+        pytest.skip("golub.npz is not in the folder of ATOMLEARN_DATA")
     with np.load(file) as held:
         X, y = held["X"] / held["scale"], held["y"]
     np.savez(tmp_path / "golub.npz", X=X, y=y)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from atomlearn.datasets.loaders import data_directories
+from benchmarks.harness.real_data import data_file
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -20,7 +20,7 @@ FILES = {
 
 @pytest.mark.parametrize("study", FILES)
 def test_the_example_scans(study: str) -> None:
-    if not any((folder / FILES[study]).is_file() for folder in data_directories()):
+    if not data_file(FILES[study]).is_file():
         pytest.skip("the data are not on this machine")
     path = ROOT / "examples" / "genotype_scan.py"
     spec = importlib.util.spec_from_file_location("genotype_scan", path)

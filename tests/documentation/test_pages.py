@@ -20,7 +20,7 @@ import atomlearn
 from atomlearn import solve
 from atomlearn.cli import main
 from atomlearn.maps import features
-from atomlearn.storage.formats import registry
+from atomlearn.storage.intake import registry
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 

@@ -36,8 +36,10 @@ ASKED: list[Callable[[Any], Any]] = [
     lambda X: solve(X, Y, level=5.0).active.tolist(),
     lambda X: list(AtomicRegressor(alpha=0.1).fit(X, Y).feature_names_in_),
     lambda X: AtomicRegressor(alpha=0.1).fit(X, Y).predict(X).tolist(),
-    lambda X: KnockoffSelector(rng=0).fit(X, Y).statistics_.tolist(),
-    lambda X: StabilitySelector(LASSO, n_resamples=4, rng=0).fit(X, Y).get_support().tolist(),
+    lambda X: KnockoffSelector(random_state=0).fit(X, Y).statistics_.tolist(),
+    lambda X: (
+        StabilitySelector(LASSO, n_resamples=4, random_state=0).fit(X, Y).get_support().tolist()
+    ),
     lambda X: held_out_verdict(LASSO, X, Y).score,
 ]
 

@@ -128,7 +128,7 @@ def pointer_beyond(m: Any) -> None:
 
 
 def test_broken_sparse() -> None:
-    """Every door looks, also where entries are converted first; tests/designs has all damages.
+    """Every door looks, also where entries are converted first; tests/core/data has all damages.
 
     SciPy itself would follow triplets into foreign memory on the way to CSR.
     """

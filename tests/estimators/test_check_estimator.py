@@ -49,9 +49,9 @@ ESTIMATORS = [
     ),
     MultipleKernelRegressor(rank=3),
     SubsetRegressor(2),
-    SubsetClassifier(2, max_iter=20),
-    KnockoffSelector(n_alphas=3, cv=2, rng=0),
-    StabilitySelector(AtomicRegressor(alpha=0.1), n_resamples=4, rng=0),
+    SubsetClassifier(2, max_nodes=20),
+    KnockoffSelector(n_alphas=3, cv=2, random_state=0),
+    StabilitySelector(AtomicRegressor(alpha=0.1), n_resamples=4, random_state=0),
 ]
 ARRAY_API = "SCIPY_ARRAY_API"
 

@@ -189,12 +189,15 @@ def test_selectors_halve_and_fold_by_patients():
             seen.append(set(groups))
             return super().fit(X, y, sample_weight, offset, groups, order)
 
-    selector = StabilitySelector(Watched(n_alphas=3), n_resamples=4, rng=0)
+    selector = StabilitySelector(Watched(n_alphas=3), n_resamples=4, random_state=0)
     selector.fit(X, y, groups=groups)
     assert seen[0] == set(groups)
     assert not seen[1] & seen[2]
     assert not seen[3] & seen[4]
-    by_rows, by_patients = KnockoffSelector(rng=0).fit(X, y), KnockoffSelector(rng=0)
+    by_rows, by_patients = (
+        KnockoffSelector(random_state=0).fit(X, y),
+        KnockoffSelector(random_state=0),
+    )
     assert by_patients.fit(X, y, groups=groups).alphas_[0] > by_rows.alphas_[0]
 
 

@@ -70,8 +70,8 @@ REGRESSORS: dict[str, Made] = {
     "CV, ball": lambda a: AtomicRegressorCV(form="constrained", n_alphas=6, cv=SPLITS, tol=TOL),
     "generation": lambda a: FeatureGenerator(3, C=0.3, loss="squared", tol=1e-9),
     "generation, any C": lambda a: FeatureGenerator(3, loss="squared", tol=1e-9),
-    "stability": lambda a: StabilitySelector(n_resamples=8, rng=0),
-    "knockoffs": lambda a: KnockoffSelector(fdr=0.5, rng=0, n_alphas=8),
+    "stability": lambda a: StabilitySelector(n_resamples=8, random_state=0),
+    "knockoffs": lambda a: KnockoffSelector(fdr=0.5, random_state=0, n_alphas=8),
 }  # fmt: skip
 CLASSIFIERS: dict[str, Made] = {
     "logistic": lambda a: AtomicClassifier(alpha=0.03, tol=TOL),

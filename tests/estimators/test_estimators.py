@@ -452,7 +452,7 @@ def test_a_pickle_takes_no_room_for_zeros() -> None:
         (AtomicClassifier(alpha=0.3), y > 0),
         (FeatureGenerator(1), y > 0),
         (SubsetRegressor(1, time_limit=2.0), y),
-        (StabilitySelector(AtomicRegressor(alpha=0.5), 4, rng=0), y),
+        (StabilitySelector(AtomicRegressor(alpha=0.5), 4, random_state=0), y),
     ):
         model.fit(X, target)
         held = pickle.dumps(model)

@@ -42,8 +42,8 @@ MODELS: dict[str, tuple[Any, Any]] = {
     "survival": (AtomicSurvival(alpha=0.05), TIMES),
     "generator": (FeatureGenerator(2), LABELS),
     "kernels": (MultipleKernelRegressor(rank=3), NUMBERS),
-    "knockoffs": (KnockoffSelector(fdr=0.5, rng=0), NUMBERS),
-    "stability": (StabilitySelector(AtomicRegressor(alpha=0.05), 4, rng=0), NUMBERS),
+    "knockoffs": (KnockoffSelector(fdr=0.5, random_state=0), NUMBERS),
+    "stability": (StabilitySelector(AtomicRegressor(alpha=0.05), 4, random_state=0), NUMBERS),
     "rank": (SparseLowRank(tol=1e-3), None),
     "completion": (MatrixCompletion(rank=2), None),
 }

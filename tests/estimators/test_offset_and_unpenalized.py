@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -20,6 +22,7 @@ from atomlearn import (
     paths,
     solve,
 )
+from atomlearn.result import Status
 
 
 def table(seed=0, n_samples=80, n_features=12):
@@ -162,3 +165,33 @@ def test_unpenalized_columns_are_kept_whatever_alpha():
     assert model.selected_.tolist() == [2, 3]
     assert_allclose(model.coef_[[2, 3]], plain.coef_, atol=1e-8)
     assert_allclose(model.intercept_, plain.intercept_, atol=1e-8)
+
+
+def test_a_free_column_that_separates_the_classes_ends_a_search_of_levels() -> None:
+    """No curvature is left there, and no step divides by it."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(80, 6))
+    y = X[:, 0] + 0.3 * rng.normal(size=80)
+    table = np.column_stack([5.0 * y, X])
+    model = AtomicClassifierCV(norms.L1(), unpenalized=[0], n_alphas=10)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        model.fit(table, y > 0)
+    assert model.score(table, y > 0) == 1.0
+    assert not model.coef_[0, 1:].any()
+
+
+@pytest.mark.parametrize("labels", [False, True])
+def test_generation_ends_beside_a_covariate_that_is_the_target(labels: bool) -> None:
+    """It re-fitted rounding, 10 to 60 seconds a step of 120 samples."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(90, 7))
+    y = np.sign(X[:, 0]) if labels else X[:, 0]
+    model = FeatureGenerator(
+        n_features=5, unpenalized=[0], loss="logistic" if labels else "squared"
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        model.set_params(time_limit=20.0).fit(X, y)
+    assert model.score(X, y) == 1.0
+    assert model.status_ is not Status.TIME_LIMIT

@@ -22,7 +22,7 @@ Y = 2.0 * Z[:, 4] - Z[:, 15] + 0.3 * RNG.standard_normal(150)
 
 
 def test_columns_of_different_units_are_compared_by_their_deviations() -> None:
-    model = SubsetRegressor(2, ridge=0.01).fit(X, Y)
+    model = SubsetRegressor(2, l2=0.01).fit(X, Y)
     assert model.selected_.tolist() == [4, 15]
     # The ridge fit of these columns, by hand.
     A = Z[:, [4, 15]]
@@ -30,7 +30,7 @@ def test_columns_of_different_units_are_compared_by_their_deviations() -> None:
     np.testing.assert_allclose(model.predict(X), A @ w + Y.mean(), atol=1e-6)
     assert model.gap_ <= 1e-4 * model.objective_
     assert model.transform(X).shape == (150, 2)
-    thin = SubsetRegressor(2, ridge=0.01).fit(sparse.csr_array(np.where(np.abs(Z) > 1, Z, 0)), Y)
+    thin = SubsetRegressor(2, l2=0.01).fit(sparse.csr_array(np.where(np.abs(Z) > 1, Z, 0)), Y)
     assert thin.selected_.tolist() == [4, 15]
 
 
@@ -41,7 +41,7 @@ def test_names_weights_offsets_and_covariates() -> None:
     assert model.coef_[4] != 0.0
     weight = np.r_[np.full(75, 2.0), np.ones(75)]
     twice = np.r_[np.arange(75), np.arange(150)]
-    kept = {"ridge": 0.05, "standardize": False}
+    kept = {"l2": 0.05, "standardize": False}
     one, two = SubsetRegressor(2, **kept), SubsetRegressor(2, **kept)
     one.fit(Z, Y, sample_weight=weight)
     two.fit(Z[twice], Y[twice])
@@ -53,7 +53,7 @@ def test_names_weights_offsets_and_covariates() -> None:
 
 def test_classes_share_their_columns() -> None:
     labels = np.array(["a", "b", "c"])[np.argmax(np.c_[Z[:, 2], Z[:, 9], -Z[:, 2] - Z[:, 9]], 1)]
-    model = SubsetClassifier(2, ridge=0.01, tol=0.01).fit(Z, labels)
+    model = SubsetClassifier(2, l2=0.01, tol=0.01).fit(Z, labels)
     assert model.selected_.tolist() == [2, 9]
     assert model.coef_.shape == (3, 20)
     assert model.score(Z, labels) > 0.9
@@ -61,17 +61,17 @@ def test_classes_share_their_columns() -> None:
 
 
 def test_size_and_ridge_are_chosen_by_rows_left_out() -> None:
-    model = SubsetRegressor([1, 2, 6], ridge="cv", cv=3).fit(Z, Y)
+    model = SubsetRegressor([1, 2, 6], l2="cv", cv=3).fit(Z, Y)
     assert model.n_selected_ == 2
     assert len(model.cv_scores_) == 3 * 6
     best = max(model.cv_scores_, key=lambda each: model.cv_scores_[each].mean())
-    assert best == (2, model.ridge_)
+    assert best == (2, model.l2_)
 
 
 def test_what_is_not_proved_is_said() -> None:
     noise = RNG.standard_normal((60, 200))
     with pytest.warns(ConvergenceWarning, match="no subset is better by more than"):
-        model = SubsetRegressor(5, ridge=1e-3, max_iter=3).fit(noise, noise[:, 0] ** 2)
+        model = SubsetRegressor(5, l2=1e-3, max_nodes=3).fit(noise, noise[:, 0] ** 2)
     assert model.lower_bound_ < model.objective_
 
 
@@ -85,7 +85,7 @@ def test_refits_of_a_verdict_take_the_first_subset(monkeypatch: pytest.MonkeyPat
     noise = RNG.standard_normal((60, 80))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        model = SubsetRegressor(5, ridge=1e-3, time_limit=0.2).fit(noise, Y[:60])
+        model = SubsetRegressor(5, l2=1e-3, time_limit=0.2).fit(noise, Y[:60])
     asked = []
     fit = SubsetRegressor.fit
     monkeypatch.setattr(
@@ -94,7 +94,7 @@ def test_refits_of_a_verdict_take_the_first_subset(monkeypatch: pytest.MonkeyPat
     found = held_out_verdict(make_pipeline(StandardScaler(), model), noise, Y[:60])
     assert found.verdict != "better"
     assert len(asked) > 1
-    assert {(each.max_iter, each.within) for each in asked} == {(0, None)}
+    assert {(each.max_nodes, each.within) for each in asked} == {(0, None)}
 
 
 @pytest.mark.parametrize(
@@ -105,7 +105,7 @@ def test_refits_of_a_verdict_take_the_first_subset(monkeypatch: pytest.MonkeyPat
         ({"n_features": 21}, "n_features=21, but X has 20 columns"),
         ({"n_features": 20, "unpenalized": [0]}, "X has 19 columns to choose from"),
         ({"n_features": 3, "groups": [[0, 1], list(range(2, 20))]}, "2 groups"),
-        ({"ridge": 0}, "without a ridge"),
+        ({"l2": 0}, "without a ridge"),
         ({"groups": [[0, 1], [1, 2]]}, "disjoint"),
         ({"time_limit": 0}, "time_limit"),
     ],

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from atomlearn.datasets.loaders import data_directories
+from benchmarks.harness.real_data import data_file
 from experiments import pages
 from experiments.common.claims import Claim, close, faster, more, never
 from experiments.common.runs import Kept, Runs
@@ -148,7 +148,7 @@ def test_claims_that_are_kept_are_those_of_the_results(paper: str) -> None:
 
 def test_smoke_sizes_of_real_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The parts on real data, where it is at hand."""
-    if not any(directory.exists() for directory in data_directories()):
+    if not data_file("saheart").exists():
         pytest.skip("no real data on this machine: set ATOMLEARN_DATA")
     smoke("argyriou", ["heart"], monkeypatch, tmp_path)
     assert len(Results("argyriou", smoke=True)["heart"]) == 1

@@ -31,7 +31,7 @@ def test_each_value_is_of_a_lasso_without_the_column_and_what_others_do_not_expl
     X = (X - X.mean(axis=0)) / X.std(axis=0)
     y = X[:, 0] - 0.4 * X[:, 5] + rng.standard_normal(80)
     known = 0.6 ** np.abs(np.subtract.outer(np.arange(p), np.arange(p)))
-    alpha = coefficients(X, y, L1(), loss_for(y, "auto"), 20, None, 0)[1]
+    alpha = coefficients(X, y, L1(), loss_for(y, "auto"), 20, "auto", 0)[1]
     pairs = [[0, 1], [5], [7]]
     tests = p_values(X, y, covariance=known)
     joint = p_values(X, y, pairs[0], groups=[[0, 1]], covariance=known)

@@ -234,7 +234,7 @@ def test_what_cannot_be_asked_is_said() -> None:
         ({"columns": [99]}, "not among the 20 columns"),
         ({"columns": []}, "names none"),
         ({"columns": [1], "how": "split"}, "selected columns"),
-        ({"level": 95}, "between 0 and 1"),
+        ({"confidence": 95}, "between 0 and 1"),
         ({"how": "carved", "groups": np.arange(150) // 2}, "belong together"),
     ):
         with pytest.raises(ValueError, match=message):

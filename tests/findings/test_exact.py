@@ -89,7 +89,7 @@ def test_the_targets_that_select_the_same_are_those_of_other_solvers(kind: str) 
     """A grid of targets along lines; the other solvers know nothing of lines."""
     X, y = data()
     lasso = kind == "lasso"
-    model = AtomicRegressor(alpha=0.15) if lasso else SubsetRegressor(2, ridge=0.2)
+    model = AtomicRegressor(alpha=0.15) if lasso else SubsetRegressor(2, l2=0.2)
     model.fit(X, y)
     selects: Callable[[np.ndarray], set[int]] = (
         (lambda v: set(np.flatnonzero(Lasso(alpha=0.15, tol=1e-10).fit(X, v).coef_).tolist()))
@@ -158,7 +158,7 @@ def test_covariates_weights_sparse_and_counts_say_what_they_stand_for() -> None:
     given: dict[str, Any] = {"how": "exact", "sigma": 1.0}
     for model, target in (
         (AtomicRegressor(alpha=0.1, unpenalized=[5]), y),
-        (SubsetRegressor(2, ridge=0.1, unpenalized=[5]), y),
+        (SubsetRegressor(2, l2=0.1, unpenalized=[5]), y),
         (AtomicClassifier(alpha=0.03, unpenalized=[5]), y > 0),
     ):
         model.fit(X, target, sample_weight=weight)

@@ -10,7 +10,7 @@ import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose
 from sklearn.base import clone
-from sklearn.linear_model import Lasso, LogisticRegression
+from sklearn.linear_model import ElasticNet, Lasso, LogisticRegression
 
 from atomlearn import (
     AtomicClassifier,
@@ -99,16 +99,16 @@ def test_few_neighbors_that_do_not_explain_are_told_and_strong_correlation_warns
     # Then draws are joined, unless their number is given.
     y = X[:, 0] + rng.standard_normal(200)
     for asked, made in ((None, 10), (1, 1)):
-        selector = KnockoffSelector(n_draws=asked, rng=0, n_alphas=5)
+        selector = KnockoffSelector(n_draws=asked, random_state=0, n_alphas=5)
         with pytest.warns(UserWarning, match="ten draws"):
             assert len(selector.fit(X, y).coefficients_) == made
-    assert len(KnockoffSelector(rng=0, n_alphas=5).fit(X[:, ::25], y).coefficients_) == 1
+    assert len(KnockoffSelector(random_state=0, n_alphas=5).fit(X[:, ::25], y).coefficients_) == 1
     duplicates = np.column_stack([X[:, ::25], X[:, :100:25] + 0.05])
     with (
         pytest.warns(UserWarning, match="8 columns are in 4 clusters"),
         pytest.warns(UserWarning, match="ten draws"),  # however many rows there are
     ):
-        KnockoffSelector(rng=0, n_alphas=5).fit(duplicates, y)
+        KnockoffSelector(random_state=0, n_alphas=5).fit(duplicates, y)
 
 
 def test_a_target_may_depend_on_factors_that_columns_share() -> None:
@@ -120,7 +120,7 @@ def test_a_target_may_depend_on_factors_that_columns_share() -> None:
     shared = knockoffs_of(X).shared
     assert shared.shape == (200, 3)
     alone, driven = (
-        KnockoffSelector(fdr=0.2, rng=0).fit(X, target)
+        KnockoffSelector(fdr=0.2, random_state=0).fit(X, target)
         for target in (y, y + shared @ np.array([9.0, -5.0, 7.0]))
     )
     np.testing.assert_allclose(driven.coefficients_, alone.coefficients_, atol=1e-3)
@@ -133,7 +133,7 @@ def test_folds_decide_where_a_row_has_a_high_leverage() -> None:
         rng = np.random.default_rng([seed, 2])
         X = rng.standard_t(2, (200, 60))
         y = standardized(X)[0][:, :15].sum(axis=1) + rng.standard_normal(200)
-        formula, cut = (KnockoffSelector(rng=seed, cv=cv).fit(X, y) for cv in (None, 5))
+        formula, cut = (KnockoffSelector(random_state=seed, cv=cv).fit(X, y) for cv in ("auto", 5))
         np.testing.assert_array_equal(formula.statistics_, cut.statistics_)
         assert formula.get_support()[:15].mean() > 0.9
 
@@ -170,7 +170,7 @@ def test_a_threshold_of_what_is_none_is_refused(given: tuple[Any, ...], said: st
 def test_targets_of_one_value_and_columns_that_are_all_alike() -> None:
     X = np.random.default_rng(0).standard_normal((6, 2))
     for y in (np.full(6, 3.0), np.full(6, "a")):
-        for fit in (lambda y: KnockoffSelector(rng=0).fit(X, y), lambda y: p_values(X, y)):
+        for fit in (lambda y: KnockoffSelector(random_state=0).fit(X, y), lambda y: p_values(X, y)):
             with pytest.raises(ValueError, match="y holds one value only"):
                 fit(y)
     # Of two rows all standardized columns are the same but for their sign.
@@ -210,21 +210,21 @@ def signal(n: int, p: int, seed: int, rho: float = 0.0) -> tuple[np.ndarray, np.
 
 def test_true_features_are_found_and_exchanging_columns_changes_nothing_else() -> None:
     X, y = signal(300, 80, 0)
-    first = KnockoffSelector(fdr=0.2, rng=3).fit(X, y)
+    first = KnockoffSelector(fdr=0.2, random_state=3).fit(X, y)
     assert first.get_support()[:20].all()
     assert first.get_support()[20:].sum() <= 10
     # What fits columns and knockoffs does not know which is which.
     Z = standardized(X)[0]
     K = gaussian_knockoffs(Z, rng=5)
     swapped = np.arange(80) % 3 == 0
-    one = KnockoffSelector(knockoffs=K, rng=0).fit(Z, y).statistics_
+    one = KnockoffSelector(knockoffs=K, random_state=0).fit(Z, y).statistics_
     A, B = np.where(swapped, K, Z), np.where(swapped, Z, K)
     sizes = np.hstack([A, B])
-    both = KnockoffSelector(knockoffs=K, rng=0).fit(Z, y).coefficients_[0]
+    both = KnockoffSelector(knockoffs=K, random_state=0).fit(Z, y).coefficients_[0]
     from atomlearn.findings.importance import coefficients
 
     seed = int(generator(0).integers(2**31))
-    found, _ = coefficients(sizes, y, norms.L1(), "auto", KnockoffSelector().n_alphas, None, seed)
+    found, _ = coefficients(sizes, y, norms.L1(), "auto", KnockoffSelector().n_alphas, "auto", seed)
     W = (found[:80] - found[80:]) * np.where(swapped, -1.0, 1.0)
     np.testing.assert_allclose(W, one, atol=2e-3 * np.abs(both).max())
 
@@ -235,15 +235,15 @@ def test_rows_that_belong_together_are_left_out_together(told: dict[str, Any]) -
     rng = np.random.default_rng(4)
     X = np.repeat(rng.standard_normal((10, 8)), 6, axis=0) + 0.1 * rng.standard_normal((60, 8))
     y = X[:, 0] + np.repeat(rng.standard_normal(10), 6)
-    cv = None if told else 4
+    cv = "auto" if told else 4
     sizes, level = coefficients(X, y, norms.L1(), "squared", 8, cv, 0, **told)
     search = AtomicRegressorCV(
-        "l1", n_alphas=16, alpha_ratio=RATIO**2, cv=folds(60, cv or 5, 0, **told),
+        "l1", n_alphas=16, alpha_ratio=RATIO**2, cv=folds(60, 5 if told else 4, 0, **told),
         until=NoImprovement(),
     ).fit(X, y)  # fmt: skip
     assert level == search.alpha_
     assert_allclose(sizes, np.abs(search.coef_))
-    assert coefficients(X, y, norms.L1(), "squared", 8, None, 0)[1] != level
+    assert coefficients(X, y, norms.L1(), "squared", 8, "auto", 0)[1] != level
 
 
 def test_a_path_whose_last_level_is_the_best_goes_on() -> None:
@@ -306,7 +306,9 @@ def test_the_false_discovery_proportion_is_small_on_average() -> None:
     shares, power = [], []
     for seed in range(12):
         X, y = signal(200, 60, seed, rho=0.5)
-        chosen = KnockoffSelector(fdr=0.2, rng=seed, cv=3, n_alphas=8).fit(X, y).get_support()
+        chosen = (
+            KnockoffSelector(fdr=0.2, random_state=seed, cv=3, n_alphas=8).fit(X, y).get_support()
+        )
         shares.append(chosen[20:].sum() / max(1, chosen.sum()))
         power.append(chosen[:20].mean())
     # 12 repetitions: three standard errors of a proportion of 0.2 with spread 0.1 are 0.09.
@@ -330,7 +332,9 @@ def test_other_norms_and_groups(norm: str, groups: str | None) -> None:
     X, y = signal(250, 60, 1)
     labels = None if groups is None else np.arange(60) // 2
     the_norm: Any = norms.KSupport(5) if norm == "ksupport" else norm
-    found = KnockoffSelector(the_norm, 0.25, rng=0, groups=labels, n_alphas=8, cv=3).fit(X, y)
+    found = KnockoffSelector(the_norm, 0.25, random_state=0, groups=labels, n_alphas=8, cv=3).fit(
+        X, y
+    )
     assert found.statistics_.size == (60 if groups is None else 30)
     assert found.get_support()[:20].all()
     assert found.get_support()[20:].sum() <= 12
@@ -344,7 +348,7 @@ def test_labels_several_classes_and_counts() -> None:
     three = np.digitize(score, [-1.5, 1.5])
     counts = rng.poisson(np.exp(0.25 * score))
     for y, loss in ((two, "auto"), (three, "auto"), (counts, "poisson")):
-        found = KnockoffSelector(fdr=0.3, rng=0, loss=loss, n_alphas=6, cv=3).fit(X, y)
+        found = KnockoffSelector(fdr=0.3, random_state=0, loss=loss, n_alphas=6, cv=3).fit(X, y)
         assert found.get_support()[:12].mean() > 0.6
         # One draw may have more false ones than 0.3 on average; all at once would be a fault.
         assert found.statistics_[:12].min() > np.median(found.statistics_[12:])
@@ -353,7 +357,7 @@ def test_labels_several_classes_and_counts() -> None:
 
 def test_several_draws_agree_on_what_is_strong() -> None:
     X, y = signal(300, 60, 3)
-    found = KnockoffSelector(fdr=0.2, n_draws=4, rng=0, n_alphas=8, cv=3).fit(X, y)
+    found = KnockoffSelector(fdr=0.2, n_draws=4, random_state=0, n_alphas=8, cv=3).fit(X, y)
     assert found.e_values_ is not None
     assert found.get_support()[:20].all()
     assert not found.get_support()[20:].any()
@@ -380,11 +384,11 @@ def test_near_duplicates_are_found_and_selected_as_one() -> None:
     assert correlations[same].min() > 0.95
     assert 3 < np.unique(found).size < 40
     y = X[:, :20] @ np.full(20, 0.6) + rng.standard_normal(300)
-    both = KnockoffSelector(groups="auto", rng=0).fit(X, y).get_support()
+    both = KnockoffSelector(groups="auto", random_state=0).fit(X, y).get_support()
     assert both[:20].mean() > 0.9
     np.testing.assert_array_equal(both[:30], both[40:])
     with pytest.warns(UserWarning, match="60 columns are in 30 clusters"):
-        alone = KnockoffSelector(rng=0).fit(X, y).get_support()
+        alone = KnockoffSelector(random_state=0).fit(X, y).get_support()
     assert alone[:20].mean() < 0.5
 
 
@@ -394,7 +398,7 @@ def test_near_duplicates_are_found_and_selected_as_one() -> None:
 def test_probabilities_count_the_halves() -> None:
     X, y = signal(120, 15, 0)
     base = Lasso(alpha=0.5)
-    found = StabilitySelector(base, n_resamples=6, rng=1).fit(X, y)
+    found = StabilitySelector(base, n_resamples=6, random_state=1).fit(X, y)
     rng, counts = np.random.default_rng(1), np.zeros(15)
     for _ in range(3):
         order = rng.permutation(120)
@@ -421,8 +425,8 @@ def test_noise_is_below_the_bound_and_signal_is_found() -> None:
         X = rng.standard_normal((100, 100))
         y = X[:, :3].sum(axis=1) * 2 + rng.standard_normal(100)
         model = StabilitySelector(
-            AtomicRegressor(tol=1e-3), n_resamples=20, threshold=0.75, rng=seed, max_features=6,
-            alphas=np.geomspace(3.0, 0.1, 8),
+            AtomicRegressor(tol=1e-3), n_resamples=20, threshold=0.75,
+            random_state=seed, n_features=6, alphas=np.geomspace(3.0, 0.1, 8),
         ).fit(X, y)  # fmt: skip
         assert model.get_support()[:3].all()
         false.append(int(model.get_support()[3:].sum()))
@@ -437,7 +441,7 @@ def test_copies_of_columns_share_what_they_explain() -> None:
     X = np.hstack([X, X, X[:, :2].sum(axis=1, keepdims=True)])
     y = X[:, :3].sum(axis=1) + rng.standard_normal(60)
     model = StabilitySelector(
-        AtomicRegressor(), 10, rng=0, alphas=[0.5, 0.2, 0.05], max_features=8
+        AtomicRegressor(), 10, random_state=0, alphas=[0.5, 0.2, 0.05], n_features=8
     ).fit(X, y)
     assert model.n_selected_ <= 8
     pairs = model.selection_probabilities_[:20].reshape(2, 10).sum(axis=0)
@@ -458,7 +462,7 @@ def test_halves_that_are_read_together_select_what_each_would(model: Any) -> Non
     X, y = signal(100, 40, 0)
     alphas = None if isinstance(model, AtomicClassifier) else [0.3, 0.1, 0.05]
     target = (y > 0).astype(int) if isinstance(model, AtomicClassifier) else y
-    together = StabilitySelector(model.set_params(alpha=0.1), 6, rng=0, alphas=alphas)
+    together = StabilitySelector(model.set_params(alpha=0.1), 6, random_state=0, alphas=alphas)
     alone = clone(together)
     together.fit(X, target)
     alone.fit(X, target, sample_weight=None)  # what is passed on to fit asks for one at a time
@@ -475,12 +479,14 @@ def test_anything_that_selects_may_be_resampled() -> None:
         (AtomicRegressor(norms.KSupport(3), 0.1, form="squared"), y),
         (AtomicRegressor("groups", 0.05, features="splines"), y),
     ):
-        found = StabilitySelector(model, n_resamples=4, rng=0).fit(X, target)
+        found = StabilitySelector(model, n_resamples=4, random_state=0).fit(X, target)
         assert found.selection_probabilities_.shape == (10,)
         assert (
             0 <= found.selection_probabilities_.min() <= found.selection_probabilities_.max() <= 1
         )
-    grouped = StabilitySelector(AtomicRegressor(alpha=0.3), 4, rng=0, groups=np.arange(10) // 5)
+    grouped = StabilitySelector(
+        AtomicRegressor(alpha=0.3), 4, random_state=0, groups=np.arange(10) // 5
+    )
     assert grouped.fit(X, y).selection_probabilities_.shape == (2,)
     with pytest.raises(ValueError, match="threshold must be above"):
         StabilitySelector(threshold=0.5).fit(X, y)
@@ -504,9 +510,9 @@ def test_groups_of_names_are_those_of_numbers() -> None:
     X, y = signal(100, 20, 0)
     frame = pd.DataFrame(X, columns=[f"g{j}" for j in range(20)])
     pairs = np.arange(20).reshape(10, 2)
-    one = KnockoffSelector(fdr=0.3, rng=0, groups=pairs.tolist()).fit(X, y)
+    one = KnockoffSelector(fdr=0.3, random_state=0, groups=pairs.tolist()).fit(X, y)
     named = [[f"g{j}" for j in pair] for pair in pairs.tolist()]
-    two = KnockoffSelector(fdr=0.3, rng=0, groups=named).fit(frame, y)
+    two = KnockoffSelector(fdr=0.3, random_state=0, groups=named).fit(frame, y)
     np.testing.assert_allclose(one.statistics_, two.statistics_, rtol=1e-9)
 
 
@@ -516,7 +522,9 @@ def test_noise_selects_nothing_mostly() -> None:
     for seed in range(5):
         X = rng.standard_normal((100, 50))
         y = rng.standard_normal(100)
-        counts.append(KnockoffSelector(rng=seed, cv=3, n_alphas=6).fit(X, y).get_support().any())
+        counts.append(
+            KnockoffSelector(random_state=seed, cv=3, n_alphas=6).fit(X, y).get_support().any()
+        )
     assert sum(counts) <= 2
 
 
@@ -530,7 +538,7 @@ def test_knockoffs_tell_each_category_as_one() -> None:
     y = rng.standard_normal(300)
     for name in true:
         y += table[name] if name[0] == "x" else 2.0 * (table[name].isin(["a", "u"]))
-    found = KnockoffSelector(fdr=0.2, rng=0).fit(table, y)
+    found = KnockoffSelector(fdr=0.2, random_state=0).fit(table, y)
     assert found.statistics_.shape == (20,)
     assert set(true) <= set(found.get_feature_names_out())
     assert list(found.set_output(transform="pandas").transform(table).columns) == list(
@@ -539,7 +547,7 @@ def test_knockoffs_tell_each_category_as_one() -> None:
     # Indicator columns with their groups are the same as the categories themselves.
     read = datasets.read(table.assign(y=y), "y")
     kept = [name for name in table if name != "text"]
-    both = KnockoffSelector(fdr=0.2, rng=0, groups=read.groups).fit(read.X, y)
+    both = KnockoffSelector(fdr=0.2, random_state=0, groups=read.groups).fit(read.X, y)
     assert len(both.statistics_) == len(kept) + 1
     assert set(np.array(read.feature_names)[both.get_support()]) >= {"x0", "c0=a", "c0=b", "c0=c"}
     with pytest.raises(ValueError, match="column 'c0' of X has missing values"):
@@ -567,7 +575,7 @@ def test_knockoffs_of_sparse_columns_are_those_of_dense_ones() -> None:
     rng = np.random.default_rng(0)
     X = sp.random_array((150, 20), density=0.3, rng=rng, format="csr")
     y = X @ np.ones(20) + rng.standard_normal(150)
-    sparse, dense = (KnockoffSelector(rng=0).fit(each, y) for each in (X, X.toarray()))
+    sparse, dense = (KnockoffSelector(random_state=0).fit(each, y) for each in (X, X.toarray()))
     assert_allclose(sparse.statistics_, dense.statistics_)
 
 
@@ -576,18 +584,30 @@ def test_stability_without_an_estimator_does_not_depend_on_units():
     rng = np.random.default_rng(1)
     X = rng.normal(size=(60, 12))
     base = X[:, :3] @ [3.0, -2.0, 1.0] + rng.normal(size=60)
-    plain = StabilitySelector(n_resamples=10, rng=0).fit(X, base)
+    plain = StabilitySelector(n_resamples=10, random_state=0).fit(X, base)
     assert plain.get_support(indices=True).tolist() == [0, 1]
     assert plain.bounds_["meinshausen_buhlmann"] <= 1.0
     for y in (1e6 * (base + 300.0), 1e-6 * (base - 1e5), 1e-9 * base):
-        other = StabilitySelector(n_resamples=10, rng=0).fit(X, y)
+        other = StabilitySelector(n_resamples=10, random_state=0).fit(X, y)
         np.testing.assert_array_equal(
             other.selection_probabilities_, plain.selection_probabilities_
         )
     labels = base > 0
-    named = StabilitySelector(AtomicClassifier(), 4, rng=0, alphas="auto").fit(X, labels)
+    named = StabilitySelector(AtomicClassifier(), 4, random_state=0, alphas="auto").fit(X, labels)
     assert set(named.get_support(indices=True)) <= {0, 1, 2}
     with pytest.raises(ValueError, match="alphas must be an array, or 'auto' for AtomicRegressor"):
         StabilitySelector(LogisticRegression(), alphas="auto").fit(X, labels)
     with pytest.raises(ValueError, match="got alphas='all'"):
         StabilitySelector(alphas="all").fit(X, base)
+
+
+def test_halves_keep_the_squares_of_the_penalty() -> None:
+    """Halves that share readings select what single fits select, at each alpha and l1_ratio."""
+    X, y = signal(120, 30, 0, rho=0.5)
+    alphas = np.geomspace(2.0, 0.5, 3)
+    one, other = (
+        StabilitySelector(model, 6, random_state=0, alphas=alphas).fit(X, y)
+        for model in (AtomicRegressor(l1_ratio=0.4, tol=1e-9), ElasticNet(l1_ratio=0.4, tol=1e-9))
+    )
+    assert 0 < one.selection_probabilities_.mean() < 1
+    np.testing.assert_array_equal(one.selection_probabilities_, other.selection_probabilities_)

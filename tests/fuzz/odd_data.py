@@ -80,8 +80,8 @@ def _of_numbers() -> dict[str, Entry]:
         "subset": _model(lambda: fast(2, time_limit=1.0)),
         "subset cv": _model(lambda: fast(range(1, 3), cv=2, time_limit=1.0)),
         "kernels": _model(lambda: al.MultipleKernelRegressor(rank=2)),
-        "knockoffs": _model(lambda: al.KnockoffSelector(fdr=0.5, rng=0)),
-        "stability": _model(lambda: al.StabilitySelector(one(alpha=0.1), 3, rng=0)),
+        "knockoffs": _model(lambda: al.KnockoffSelector(fdr=0.5, random_state=0)),
+        "stability": _model(lambda: al.StabilitySelector(one(alpha=0.1), 3, random_state=0)),
         "p_values": lambda X, y: findings.p_values(X, y),
         "twins": lambda X, y: findings.twins(one(alpha=0.1).fit(X, y), X, y),
         "estimates": lambda X, y: findings.estimates(one(alpha=0.1).fit(X, y), X, y),
@@ -109,8 +109,10 @@ def _of_labels() -> dict[str, Entry]:
         "generator of labels": _model(lambda: al.FeatureGenerator(2)),
         "subset classifier": _model(lambda: al.SubsetClassifier(2, time_limit=1.0)),
         "kernel classifier": _model(lambda: al.MultipleKernelClassifier(rank=2)),
-        "knockoffs of labels": _model(lambda: al.KnockoffSelector(fdr=0.5, rng=0)),
-        "stability of labels": _model(lambda: al.StabilitySelector(one(alpha=0.1), 3, rng=0)),
+        "knockoffs of labels": _model(lambda: al.KnockoffSelector(fdr=0.5, random_state=0)),
+        "stability of labels": _model(
+            lambda: al.StabilitySelector(one(alpha=0.1), 3, random_state=0)
+        ),
         "p_values of labels": lambda X, y: findings.p_values(X, y),
         "verdict of labels": lambda X, y: findings.held_out_verdict(one(alpha=0.1), X, y),
         "estimates of labels": lambda X, y: findings.estimates(one(alpha=0.1).fit(X, y), X, y),
@@ -122,7 +124,7 @@ def _of_times() -> dict[str, Entry]:
     return {
         "survival": _model(lambda: al.AtomicSurvival(alpha=0.1)),
         "survival cv": _model(lambda: al.AtomicSurvivalCV(n_alphas=3, cv=2)),
-        "knockoffs of times": _model(lambda: al.KnockoffSelector(fdr=0.5, rng=0)),
+        "knockoffs of times": _model(lambda: al.KnockoffSelector(fdr=0.5, random_state=0)),
         "p_values of times": lambda X, y: findings.p_values(X, y),
         "verdict of times": lambda X, y: findings.held_out_verdict(
             al.AtomicSurvival(alpha=0.1), X, y

@@ -36,6 +36,6 @@ run() {
 }
 # Else the sanitizers would have seen nothing of what ran.
 run -c "from atomlearn._kernels import _native; assert '${copy}' in _native.__file__, _native.__file__"
-run -m pytest -q -n 0 -x -p no:cacheprovider -W ignore ${SANITIZE_TESTS:-tests/kernels tests/masters}
+run -m pytest -q -n 0 -x -p no:cacheprovider -W ignore ${SANITIZE_TESTS:-tests/kernels tests/core/masters}
 run -m benchmarks.certificate.campaign --seconds "${SECONDS_OF_CAMPAIGN:-60}"
 echo "sanitizers (${sanitizers}): clean"

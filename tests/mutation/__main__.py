@@ -25,62 +25,64 @@ from tests.mutation.reach import Chosen, Reach, tests_that_run
 #: Which tests are there for which files: the first that fits. Those of the file itself, by its
 #: name, come first, as most changes are noticed there.
 ROOMS = {
-    "core/problem": "tests/solvers/test_contracts_of_run.py "
-                    "tests/masters/test_master_suite.py tests/certificates/test_rounding.py "
-                    "tests/solvers/test_offset_and_free.py tests/solvers/test_run.py",
-    "core/losses": "tests/losses/test_losses.py tests/losses/test_pieces.py tests/losses "
-                   "tests/solvers/test_offset_and_free.py",
-    "core/norms": "tests/norms/test_norm_checks.py tests/norms/test_norm_parameters.py "
-                  "tests/norms/test_norm_combine.py "
-                  "tests/norms/test_norm_oracles.py",
-    "core/masters": "tests/masters/test_master_suite.py tests/masters/test_linear_algebra.py "
-                    "tests/masters",
-    "core/solvers": "tests/solvers/test_contracts_of_run.py tests/solvers/test_run.py "
-                    "tests/solvers/test_checkpoint.py "
-                    "tests/solvers/test_solver_suite.py",
-    "core/data": "tests/designs/test_explicit_designs.py tests/designs/test_wrappers.py "
-                 "tests/designs/test_scores.py tests/designs/test_as_design.py "
-                 "tests/designs/test_blocks.py tests/designs/test_standardized.py",
-    ".": "tests/estimators/test_exports.py tests/norms/test_names.py tests/architecture",
+    "core/problem": "tests/core/solvers/test_contracts_of_run.py "
+                    "tests/core/masters/test_master_suite.py tests/certificates/test_rounding.py "
+                    "tests/core/problem/test_offset_and_free.py tests/core/solvers/test_run.py",
+    "core/losses": "tests/core/losses/test_losses.py tests/core/losses/test_pieces.py "
+                   "tests/core/losses tests/core/problem/test_offset_and_free.py",
+    "core/norms": "tests/core/norms/test_norm_checks.py tests/core/norms/test_norm_parameters.py "
+                  "tests/core/norms/test_norm_combine.py "
+                  "tests/core/norms/test_norm_oracles.py",
+    "core/masters": "tests/core/masters/test_master_suite.py "
+                    "tests/core/masters/test_linear_algebra.py tests/core/masters",
+    "core/solvers": "tests/core/solvers/test_contracts_of_run.py tests/core/solvers/test_run.py "
+                    "tests/core/solvers/test_checkpoint.py "
+                    "tests/core/solvers/test_solver_suite.py",
+    "core/data": "tests/core/data/test_explicit_designs.py tests/core/data/test_wrappers.py "
+                 "tests/core/data/test_scores.py tests/core/data/test_as_design.py "
+                 "tests/core/data/test_blocks.py tests/core/data/test_standardized.py",
+    ".": "tests/estimators/test_exports.py tests/core/norms/test_names.py tests/architecture",
     "_kernels": "tests/kernels",
     "cli": "tests/cli",
-    "core": "tests/solvers/test_contracts_of_run.py tests/solvers/test_results.py",
-    "core/interfaces": "tests/solvers/test_contracts_of_run.py tests/designs/test_scores.py "
-                       "tests/estimators/test_other_names.py tests/masters/test_deadline.py "
-                       "tests/solvers/test_refusals.py",
-    "core/paths": "tests/paths",
-    "datasets": "tests/datasets/test_loaders.py tests/datasets/test_synthetic.py",
+    "core": "tests/core/solvers/test_contracts_of_run.py tests/core/problem/test_results.py",
+    "core/interfaces": "tests/core/solvers/test_contracts_of_run.py tests/core/data/test_scores.py "
+                       "tests/estimators/test_other_names.py tests/core/masters/test_deadline.py "
+                       "tests/core/problem/test_refusals.py",
+    "core/paths": "tests/core/paths",
+    "datasets": "tests/datasets/test_loaders.py tests/testing/test_synthetic.py",
     "estimators": "tests/estimators",
     "estimators/matrices": "tests/estimators/test_matrix_estimators.py "
                            "tests/estimators/test_matrix_completion.py",
     "findings": "tests/findings",
-    "lifting": "tests/norms/test_lifted_oracles.py tests/norms/test_trees_and_hierarchies.py "
-               "tests/norms/test_membership.py tests/norms/test_lifted_norm_checks.py "
-               "tests/solvers/test_lifted_problems.py",
-    "maps": "tests/designs/test_additive.py tests/designs/test_anova.py "
-            "tests/designs/test_kernels.py tests/estimators/test_additive_models.py",
-    "maps/pairs": "tests/designs/test_polynomial.py tests/designs/test_pair_index.py "
-                  "tests/designs/test_cubic.py tests/designs/test_device_pairs.py",
-    "matrices": "tests/norms/test_matrix_norms.py tests/designs/test_task_block.py "
-                "tests/solvers/test_matrix_generation.py",
-    "matrices/designs": "tests/designs/test_matrix_designs.py "
-                        "tests/designs/test_sparse_tensors.py tests/designs/test_task_block.py",
-    "matrices/norms": "tests/norms/test_matrix_norms.py",
-    "matrices/solver": "tests/solvers/test_matrix_generation.py "
+    "lifting": "tests/lifting/test_lifted_oracles.py tests/lifting/test_trees_and_hierarchies.py "
+               "tests/lifting/test_membership.py tests/lifting/test_lifted_norm_checks.py "
+               "tests/lifting/test_lifted_problems.py",
+    "maps": "tests/maps/test_additive.py tests/maps/test_anova.py "
+            "tests/maps/test_kernels.py tests/estimators/test_additive_models.py",
+    "maps/pairs": "tests/maps/test_polynomial.py tests/maps/test_pair_index.py "
+                  "tests/maps/test_cubic.py tests/maps/test_device_pairs.py",
+    "matrices": "tests/matrices/test_matrix_norms.py tests/matrices/test_task_block.py "
+                "tests/matrices/test_matrix_generation.py",
+    "matrices/designs": "tests/matrices/test_matrix_designs.py "
+                        "tests/storage/test_sparse_tensors.py tests/matrices/test_task_block.py",
+    "matrices/norms": "tests/matrices/test_matrix_norms.py",
+    "matrices/solver": "tests/matrices/test_matrix_generation.py "
                        "tests/estimators/test_matrix_completion.py",
-    "papers": "tests/solvers/test_fista_and_kfcfw.py tests/solvers/test_feature_generation.py "
-              "tests/solvers/test_atom_solvers.py tests/solvers/test_frank_wolfe_matrices.py",
+    "papers": "tests/papers/test_fista_and_kfcfw.py tests/papers/test_feature_generation.py "
+              "tests/papers/test_atom_solvers.py tests/papers/test_frank_wolfe_matrices.py",
     "reports": "tests/reports",
-    "storage/conversion": "tests/datasets/test_conversion.py",
-    "storage/device": "tests/designs/test_on_device.py tests/designs/test_device_pairs.py",
-    "storage/formats": "tests/datasets",
-    "storage/intake": "tests/datasets",
-    "storage/spread": "tests/designs/test_dask.py tests/designs/test_sites.py",
-    "storage/store": "tests/designs/test_on_disk.py tests/datasets/test_conversion.py",
+    "storage/conversion": "tests/storage/test_conversion.py",
+    "storage/device": "tests/storage/test_on_device.py tests/maps/test_device_pairs.py",
+    "storage/formats": "tests/storage/test_formats.py tests/storage/test_readers.py "
+                       "tests/storage/test_awkward_files.py tests/storage/test_hostile_files.py",
+    "storage/intake": "tests/storage/test_readers.py tests/storage/test_names_and_dates.py "
+                      "tests/storage/test_awkward_files.py tests/storage/test_anndata.py",
+    "storage/spread": "tests/storage/test_dask.py tests/storage/test_sites.py",
+    "storage/store": "tests/storage/test_on_disk.py tests/storage/test_conversion.py",
     "subsets": "tests/subsets",
-    "survival": "tests/losses/test_cox.py tests/estimators/test_survival.py",
-    "testing": "tests/masters/test_master_suite.py tests/norms/test_norm_checks.py "
-               "tests/designs/test_explicit_designs.py tests/losses/test_loss_oracles.py",
+    "survival": "tests/survival/test_cox.py tests/estimators/test_survival.py",
+    "testing": "tests/core/masters/test_master_suite.py tests/core/norms/test_norm_checks.py "
+               "tests/core/data/test_explicit_designs.py tests/core/losses/test_loss_oracles.py",
 }  # fmt: skip
 #: What the tests import and is never changed: once here, instead of once a change.
 HEAVY = ("numpy", "scipy.sparse.linalg", "scipy.optimize", "scipy.special", "sklearn.linear_model",

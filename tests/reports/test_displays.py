@@ -42,7 +42,7 @@ def test_every_display_draws_on_given_axes_and_keeps_what_it_drew() -> None:
     np.testing.assert_allclose(
         np.abs(found.values[0, 0]), np.abs(cv.coef_).max(), rtol=SAME_FLOAT64
     )
-    selector = StabilitySelector(AtomicRegressor(alpha=5.0), 4, rng=0).fit(Z, Y)
+    selector = StabilitySelector(AtomicRegressor(alpha=5.0), 4, random_state=0).fit(Z, Y)
     found = reports.StabilityDisplay.from_estimator(selector, ax=axes[4])
     assert found.probabilities[0] == selector.selection_probabilities_.max()
     data = load_breast_cancer()

@@ -87,7 +87,7 @@ def test_a_classifier_with_cross_validation_tells_everything(tmp_path: Path) -> 
         FeatureGenerator(n_features=4, batch=1, loss="squared"),
         Ridge(),
         make_pipeline(StandardScaler(), AtomicRegressor(alpha=2.0)),
-        StabilitySelector(AtomicRegressor(alpha=2.0), 4, rng=0),
+        StabilitySelector(AtomicRegressor(alpha=2.0), 4, random_state=0),
         AtomicRegressor(alpha=1e6),
     ],
     ids=lambda model: type(model).__name__,
@@ -310,7 +310,9 @@ def test_what_a_search_chose_is_told_and_halves_search_again(tmp_path: Path) -> 
 
 def test_a_selector_before_the_model_chose_from_all_columns(tmp_path: Path) -> None:
     X, y = diabetes()
-    model = make_pipeline(StandardScaler(), StabilitySelector(Lasso(2.0), 4, rng=0), Ridge())
+    model = make_pipeline(
+        StandardScaler(), StabilitySelector(Lasso(2.0), 4, random_state=0), Ridge()
+    )
     content, _ = page_of(model, X, y, tmp_path)
     chosen = int(model[1].get_support().sum())
     assert chosen < 10

@@ -136,16 +136,16 @@ def test_the_limit_covers_the_choice_by_cross_validation(monkeypatch: pytest.Mon
     def slow(self: Any, *given: Any, **named: Any) -> Any:
         fits.append(self.time_limit)
         found = search(self, *given, **named)
-        clock[0] += 1.0 if self.max_iter == 0 else 0.0
+        clock[0] += 1.0 if self.max_nodes == 0 else 0.0
         return found
 
     monkeypatch.setattr(SubsetRegressor, "fit", slow)
     X, y = table()
-    model = SubsetRegressor([1, 2, 3], ridge="cv", time_limit=40.0)
-    with pytest.warns(UserWarning, match="3 of 18 sizes and ridges were tried"):
+    model = SubsetRegressor([1, 2, 3], l2="cv", time_limit=40.0)
+    with pytest.warns(UserWarning, match="3 of 18 sizes and values of l2 were tried"):
         model.fit(X, y)
     assert len(model.cv_scores_) == 3
-    assert (model.n_selected_, model.ridge_) in model.cv_scores_
+    assert (model.n_selected_, model.l2_) in model.cv_scores_
     # Half of the time is for the proof; each fit has what is left of the other half.
     assert fits == [40.0, *(20.0 - second for second in range(20))]
 
@@ -154,17 +154,17 @@ def test_without_time_for_any_choice_the_usual_ridge_is_taken(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     X, y = table()
-    usual = SubsetRegressor(1).fit(X, y).ridge_
+    usual = SubsetRegressor(1).fit(X, y).l2_
     stopping_after(0, monkeypatch)
     monkeypatch.setattr(Deadline, "left", property(lambda self: 0.0))
-    model = SubsetRegressor([1, 2], ridge="cv", time_limit=1.0)
+    model = SubsetRegressor([1, 2], l2="cv", time_limit=1.0)
     with (
         pytest.warns(UserWarning, match="0 of 12 sizes"),
         pytest.warns(UserWarning, match="limit reached"),
     ):
         model.fit(X, y)
     assert model.cv_scores_ == {}
-    assert model.ridge_ == pytest.approx(usual)
+    assert model.l2_ == pytest.approx(usual)
 
 
 def test_the_status_of_a_result_follows_its_gap() -> None:

@@ -70,7 +70,7 @@ run(
 read = datasets.read(
     folder / "genes.csv", transpose=True, pheno=folder / "samples.csv", pheno_name="status"
 )
-selector = KnockoffSelector(fdr=0.2, rng=0).fit(read.X, read.y)
+selector = KnockoffSelector(fdr=0.2, random_state=0).fit(read.X, read.y)
 chosen = selector.get_support(indices=True)
 print([read.feature_names[j] for j in chosen])
 fig, ax = plt.subplots(figsize=(8, 2.6), layout="constrained")

@@ -14,7 +14,7 @@ from atomlearn import AtomicRegressorCV, KnockoffSelector, datasets
 
 data = datasets.make_correlated(n=500, p=1000, rho=0.5, n_true=50, snr=2.0, seed=0)
 true = data.coef != 0
-selector = KnockoffSelector(fdr=0.1, rng=0).fit(data.X, data.y)
+selector = KnockoffSelector(fdr=0.1, random_state=0).fit(data.X, data.y)
 lasso = AtomicRegressorCV(cv=5).fit(data.X, data.y)
 for name, found in [("knockoffs", selector.get_support()), ("lasso by CV", lasso.coef_ != 0)]:
     share = 1 - np.mean(true[found])

@@ -1,8 +1,8 @@
 """Kernels in C++ for what NumPy, SciPy and BLAS cannot do at memory speed.
 
 Every function has types and shapes checked, here or where C++ takes them, releases the interpreter
-lock, runs on as many OpenMP threads as ``OMP_NUM_THREADS`` or ``threadpoolctl`` allow, sums in
-float64 whatever the precision of the data, and has a slow twin of the same name in
+lock, runs on the number of OpenMP threads that ``OMP_NUM_THREADS`` or ``threadpoolctl`` allow, sums
+in float64 whatever the precision of the data, and has a slow twin of the same name in
 ``tests/oracles``. Numbers must be finite and sparse arrays valid (``sparse_fault``): the kernels do
 not look at every value.
 

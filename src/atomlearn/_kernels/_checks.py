@@ -22,7 +22,7 @@ def weights(value: Data, name: str, size: int) -> Array:
 
 
 def rows(value: Data, name: str, n_rows: int | None = None, width: int | None = None) -> Array:
-    """Return a float64 matrix with contiguous rows, of the given shape where one is given."""
+    """Return a float64 matrix with contiguous rows, of the given shape if one is given."""
     array = np.ascontiguousarray(value, dtype=np.float64)
     if array.ndim != 2 or n_rows not in (None, len(array)) or width not in (None, array.shape[1]):
         raise ValueError(f"{name} must have shape ({n_rows}, {width}), got {array.shape}")
@@ -48,7 +48,7 @@ def positions(value: Positions, name: str, limit: int) -> Positions:
 
 
 def symmetric(gram: Array, size: int) -> Array:
-    """Return the symmetric matrix with contiguous rows, or say what is wrong with it."""
+    """Return the symmetric matrix with contiguous rows, or raise an error that names its fault."""
     if gram.shape != (size, size):
         raise ValueError(f"gram must have shape ({size}, {size}), got {gram.shape}")
     matrix = gram if gram.strides[1] == gram.itemsize else gram.T

@@ -91,7 +91,7 @@ def active_set_qp(
 ) -> tuple[Array, QPOutcome]:
     """argmin_c 1/2 c'(H + coupling p p' + ridge I)c - linear'c + level p'c over c >= 0.
 
-    And over p'c <= radius where that is finite. With ``signed`` over c of either sign, p'|c| in
+    And over p'c <= radius if that is finite. With ``signed`` over c of either sign, p'|c| in
     the place of p'c: the lasso, the squared l1 norm, the l1 ball.
 
     Algorithm 2 of Vinyes, Obozinski 2017 (Nocedal, Wright 2006, chapter 16): full steps to the
@@ -108,8 +108,8 @@ def active_set_qp(
     weights : (m,)
         Warm start: entries that are not zero are in use. Made feasible first.
     state : ActiveFactor
-        What an earlier call with the same H, price, coupling and ridge among the atoms in use
-        left behind; updated. None: start afresh.
+        The state of an earlier call with the same H, price, coupling and ridge among the atoms in
+        use left behind; updated. None: start afresh.
     price : (m,) float64 > 0, optional
         p; all ones where None.
     radius, equality

@@ -1,7 +1,7 @@
 """Columns of small codes: sums of v over the entries of each code, and thermometer scores.
 
 Codes of column j are smaller than starts[j + 1] - starts[j], at most 256; they, and the rows of
-compressed columns, must have been checked: they are not looked at again. Codes stand for levels
+compressed columns, must have been checked: they are not checked again. Codes denote levels
 that entries are rounded to. Where columns come one after the other, ``values[begin[p] :
 begin[p + 1]]`` are the entries of column p.
 """
@@ -106,7 +106,7 @@ def pair_histograms(
 
 
 def _sums(kernel: Callable[..., None], given: tuple[Any, ...], v: Array, count: int) -> Array:
-    """Return so many sums of a kernel, (count,), or (count, m) for the m columns of v together."""
+    """Return ``count`` sums of a kernel, (count,), or (count, m) for m columns of v together."""
     if v.ndim != 2:
         sums = np.empty(count)
         kernel(*given, v, 1, sums)
@@ -128,10 +128,10 @@ def find_levels(
     """Return the levels of each column, (n_columns, n_bins + 1), their number, and the origin's.
 
     A column keeps its own values where these are at most ``n_bins`` + 1 = len(shares) + 1 with the
-    origin: 0 where values reach from below it to above, else the value nearest to it. Else levels
-    are its values at these shares of the weight of what is not the origin, or (``uniform``) of its
-    range, and the origin. rows : of each entry, None where every column has all rows in order;
-    other entries are 0. Of a column whose range is no finite number the count is 0, and the first
+    origin: 0 if values reach from below it to above, else the value nearest to it. Else levels
+    are its values at these shares of the weight of the other values, or (``uniform``) of its
+    range, and the origin. rows : of each entry, None if every column has all rows in order;
+    other entries are 0. The count of a column whose range is no finite number is 0, and the first
     two levels are its ends. O(entries log entries of a column).
     """
     ends = _ends(values, begin)

@@ -89,7 +89,7 @@ def pair_sums_dense(X: Data, first: Positions, second: Positions, v: Data) -> Ar
     """sum_i v_i x_ij x_ik for each pair (j, k) of columns, float64 of shape (len(first),).
 
     Products and sums are float64. X must have contiguous columns. The sum of a pair is the same
-    to the last bit whichever others are asked for.
+    to the last bit whichever others are requested.
     """
     out = np.zeros(first.size)
     _native.pair_sums(X, first, second, v, out)

@@ -17,7 +17,7 @@ class NewtonStatus(IntEnum):
     """Why the steps ended."""
 
     REACHED = 0
-    #: Of the steps, or of their work.
+    #: The bound on steps, or on their work.
     STEP_LIMIT = 1
     #: Rounding: no step descends any more.
     NO_DESCENT = 2

@@ -25,7 +25,7 @@ _METHODS: dict[str, Callable[[Data, int, float, Data], float]] = {
 
 
 def _finite(found: float, name: str) -> float:
-    """Return what a kernel found, NaN where its vector is not finite."""
+    """Return the result of a kernel, NaN if its vector is not finite."""
     if math.isnan(found):
         raise ValueError(f"{name} holds NaN or infinity: check where it came from")
     return found

@@ -46,10 +46,10 @@ def newton_qp(
     Parameters
     ----------
     columns : (n_samples, m) array, or sparse array by columns without duplicates
-        Copied where it is not float64, or dense without contiguous columns.
+        Copied if it is not float64, or dense without contiguous columns.
     target, sample_weight : (n_samples,) float64
     loss : Loss
-        One that treats each sample by itself; it is asked for values and derivatives.
+        One that treats each sample by itself; the kernel calls its values and derivatives.
     weights : (m,) feasible start
     shift : float
         The intercept at the start.
@@ -63,7 +63,7 @@ def newton_qp(
     seconds : float
         Ends when time is up.
     kept : KeptHessian, optional
-        What an earlier call left behind, for the same columns, or fewer of them; updated.
+        The state of an earlier call, for the same columns, or fewer of them; updated.
 
     Returns
     -------

@@ -1,6 +1,6 @@
 """The search for the largest sums_k v_k x_ki x_kj over pairs of columns (i, j).
 
-Bounds of every column exclude most of them; what is left is summed row by row, and only pairs
+Bounds of every column exclude most of them; the rest is summed row by row, and only pairs
 that meet in a row are ever formed. Arrays must have passed ``sparse_fault``.
 """
 
@@ -52,7 +52,7 @@ def pair_bounds_csc(
 
 
 def pair_rows(rows: Compressed, place: NDArray[np.int32], count: int) -> tuple[Table, Array]:
-    """Return X in CSR with its columns in another order, and what the pairs of each cost.
+    """Return X in CSR with its columns in another order, and the cost of the pairs of each.
 
     place : the position of each column in that order, -1 of those left out; costs : (count,)
     entries that the pairs of a position with those before it read.
@@ -81,7 +81,7 @@ def pair_search(
 ) -> Callable[..., Found]:
     """Return ``between``, which searches some of the pairs.
 
-    X is given twice, in CSC and in rows of positions. Of the first positions, (m,): order : their
+    X is given twice, in CSC and in rows of positions. For the first positions, (m,): order : their
     columns; reaches, upper : what decides which pairs are summed; sizes : |s_ab| <= sizes_a.
 
     between(begin, end, enough, threshold, relative, absolute, square, shift) searches positions a

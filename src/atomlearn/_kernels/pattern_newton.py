@@ -11,7 +11,7 @@ from atomlearn._kernels.threads import load_blas
 
 
 def balance_level(v: Array, k: float) -> float:
-    """Return the least theta >= 0 with ||S(v, theta)||_1 <= sqrt k ||S(v, theta)||_2."""
+    """Return the smallest theta >= 0 with ||S(v, theta)||_1 <= sqrt k ||S(v, theta)||_2."""
     return _native.balance_level(v, k)
 
 
@@ -89,7 +89,7 @@ def branch_newton(
     level : float > 0
     least : float >= 0
         Where it is above 0, gauge_k(w)^2 is min sum_j (w_j^2 / d_j + least^2 d_j) over
-        0 <= d <= 1, sum d <= k: each entry has a price of its own.
+        0 <= d <= 1, sum d <= k: each entry has a separate price.
     most : int
         Bound on steps.
 

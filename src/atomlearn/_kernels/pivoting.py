@@ -26,7 +26,7 @@ def pivot_path(
 
     Where the support S of w and its signs s are known, w is one system. All coordinates whose sign
     comes out wrong leave and all whose gradient exceeds level_k p_j enter, until none is left;
-    where that cycles it is given up. The Cholesky factor of H_SS + ridge I is kept: what enters is
+    if that cycles it is given up. The Cholesky factor of H_SS + ridge I is kept: what enters is
     appended by triangular solves, what leaves is projected off, and now and then it is made afresh.
 
     Parameters
@@ -37,7 +37,7 @@ def pivot_path(
     weights : (m,) the start, whose signs come first
     levels : (L,) > 0; each begins where the one before ended
     most : bound on the support; None: m
-    state : what an earlier call with the same (or a larger) H and ridge left behind; updated
+    state : of an earlier call with the same (or a larger) H and ridge; updated
 
     Returns
     -------

@@ -1,9 +1,9 @@
 """Products with CSR and CSC arrays, shared among threads by stored entries.
 
-The arrays must have passed ``sparse_fault``: indices are not looked at again. Beside products with
-vectors there are those of factors at the positions of a CSR matrix, of that matrix with a factor,
-and the ridge regressions of its rows on a factor. Every number of these is computed by one thread,
-whatever their number.
+The arrays must have passed ``sparse_fault``: indices are not checked again. In addition to products
+with vectors there are those of factors at the positions of a CSR matrix, of that matrix with a
+factor, and the ridge regressions of its rows on a factor. Every number of these is computed by one
+thread, whatever their number.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from atomlearn._kernels.threads import load_blas
 
 
 def sparse_fault(indices: Indices, indptr: Indices, n_minor: int) -> str | None:
-    """Return what is wrong with the positions of compressed arrays, None where nothing is."""
+    """Return the fault in the positions of compressed arrays, None if there is none."""
     if indptr[0] != 0:
         return f"indptr does not start with 0 ({indptr[0]} at position 0)"
     falls = np.flatnonzero(indptr[1:] < indptr[:-1])
@@ -77,7 +77,7 @@ def pair_sums_csc(
     """sum_i v_i x_ij x_ik for each pair (j, k) of columns of X in CSC, float64 (len(first),).
 
     Rows must be sorted within each column, without duplicates. The sum of a pair is the same to
-    the last bit whichever others are asked for, and in either order.
+    the last bit whichever others are requested, and in either order.
     """
     out = np.empty(first.size)
     _native.sparse_pairs(data, indices, indptr, first, second, v, out)
@@ -87,7 +87,7 @@ def pair_sums_csc(
 def sampled_products(indices: Indices, indptr: Indices, left: Data, right: Data) -> Array:
     """sum_k left_ik right_jk for every stored position (i, j), float64 of shape (len(indices),).
 
-    ``indices`` lie in [0, len(right)). O(len(indices) k).
+    ``indices`` are in [0, len(right)). O(len(indices) k).
     """
     a = _checks.rows(left, "left", indptr.size - 1, right.shape[1])
     out = np.empty(indices.size)
@@ -116,9 +116,10 @@ def factor_ridge(
     """One step of Newton for every row a_i: a_i - (sum h b b' + amount)^-1 (sum g b + amount a_i).
 
     Sums over the stored positions e = (i, j), with b = ``factor``_j, and slope g and curvature
-    h >= 0 of sample ``order``[e], a permutation (e itself where it is None). For the squared loss
+    h >= 0 of sample ``order``[e], a permutation (e itself if it is None). For the squared loss
     that is the ridge regression of row i on the factor. amount > 0.
-    O(len(indices) r^2 + n_rows r^3) for r columns; 8 r^2 bytes a thread beside the result.
+    O(len(indices) r^2 + n_rows r^3) for r columns; 8 r^2 bytes for each thread in addition to the
+    result.
     """
     b = _checks.rows(factor, "factor")
     out = _checks.rows(current, "current", indptr.size - 1, b.shape[1]).copy()

@@ -1,6 +1,6 @@
 """Products with genotypes of two bits, as files hold them.
 
-They are in PLINK's code, four samples a byte, each column beginning a byte of its own: 00 is
+They are in PLINK's code, four samples a byte, each column begins a new byte: 00 is
 two copies of the counted allele, 10 one, 11 none, 01 missing, which counts as the column's mean.
 The calls on genotypes run on one thread each: tiles of a file are what threads share.
 """
@@ -77,8 +77,8 @@ def genotype_search(V: Array, bounds: Array) -> Callable[..., tuple[Positions, A
 
     It finds the columns where \|(x_j'v_k - centers_j 1'v_k) factors_j\| >= bounds_k for some
     column v_k of V, and returns them with those numbers, (found, m), in float64; ``copies`` are
-    counted among all samples. What cannot reach a bound is left out by products of bytes, at some
-    sixty products a nanosecond and thread with AVX-512 VNNI.
+    counted among all samples. Columns that cannot reach a bound are left out by products of bytes,
+    at some sixty products a nanosecond and thread with AVX-512 VNNI.
     """
     rows = in_lanes(V)[0]
     of_rows = (rows, bounds.size, *_native.genotype_digits(rows))

@@ -3,7 +3,7 @@
 Solvers call many small BLAS functions between this package's own threaded kernels. OpenBLAS wakes
 its threads even for a dot product of 10,000 numbers and lets them spin for milliseconds
 afterwards, on the very cores that the kernels want: a product of 26 MB then takes four times as
-long. Large products between matrices use as many threads as the kernels do, each a piece by
+long. Large products between matrices use the same number of threads as the kernels, each a piece by
 plain BLAS.
 """
 
@@ -137,7 +137,7 @@ def sum_of_pieces(product: Callable[[slice], Array], count: int, operations: flo
 def share_out(
     work: Callable[[int], None], count: int, operations: float, most: int | None = None
 ) -> None:
-    """Call work(0), ..., work(count - 1), each once, on as many threads as they are worth.
+    """Call work(0), ..., work(count - 1), each once, on a number of threads that suits their work.
 
     BLAS keeps to one thread meanwhile, and kernels to their share of them. Pieces are taken in
     order by whichever thread is free; an exception ends the sharing and is raised here.

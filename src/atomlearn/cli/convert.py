@@ -12,9 +12,9 @@ from atomlearn.cli.arguments import reading_of
 from atomlearn.storage.conversion.to_store import convert as convert_file
 from atomlearn.storage.formats.format import MatrixColumns
 from atomlearn.storage.formats.held import within
-from atomlearn.storage.formats.registry import format_of
 from atomlearn.storage.intake.read import read_as, table_columns
 from atomlearn.storage.intake.reading import Reading
+from atomlearn.storage.intake.registry import format_of
 
 
 def convert(options: argparse.Namespace) -> int:

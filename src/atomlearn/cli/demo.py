@@ -9,6 +9,7 @@ import numpy as np
 
 from atomlearn.cli.arguments import build_parser
 from atomlearn.cli.select import select
+from atomlearn.core.data.whole_files import whole_file
 
 
 def demo(options: argparse.Namespace) -> int:
@@ -19,7 +20,8 @@ def demo(options: argparse.Namespace) -> int:
     data = Path(options.out) / "breast_cancer.npz"
     data.parent.mkdir(parents=True, exist_ok=True)
     diagnosis = bunch.target_names[bunch.target]
-    np.savez(data, X=bunch.data, diagnosis=diagnosis, features=bunch.feature_names)
+    with whole_file(data) as stream:
+        np.savez(stream, X=bunch.data, diagnosis=diagnosis, features=bunch.feature_names)
     words = ["select", str(data), "--target", "diagnosis", "--interactions", "--n-features", "20"]
     words += ["--out", options.out, *(["--quiet"] if options.quiet else [])]
     chosen = build_parser().parse_args(words)

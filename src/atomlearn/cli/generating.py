@@ -81,7 +81,7 @@ def _knocked(X: Array, y: NDArray[Any], data: Data, plan: Plan) -> Outcome:
     dependence = data.given.dependence
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
-        selector = KnockoffSelector(fdr=plan.fdr, rng=plan.seed, loss=loss)
+        selector = KnockoffSelector(fdr=plan.fdr, random_state=plan.seed, loss=loss)
         selector.fit(X, y, **dependence)
     notes = [str(item.message) for item in told if "correlated" in str(item.message)]
     columns = np.flatnonzero(selector.get_support())
@@ -116,7 +116,7 @@ def _stable(X: Array, y: NDArray[Any], data: Data, plan: Plan) -> Outcome:
     target = data.target
     kind = AtomicRegressor if target.classes is None else AtomicClassifier
     base = kind(tol=1e-3, loss=plan.loss_for(target.task))
-    selector = StabilitySelector(base, rng=plan.seed, alphas="auto")
+    selector = StabilitySelector(base, random_state=plan.seed, alphas="auto")
     selector.fit(X, y, **data.given.dependence)
     shares = selector.selection_probabilities_
     words = (
@@ -265,7 +265,7 @@ def best_subset(data: Data, plan: Plan, watch: Watch) -> Outcome:
     settings = {
         "method": "best subset",
         "n_features": model.n_selected_,
-        "ridge": model.ridge_,
+        "l2": model.l2_,
         "loss": loss,
         "branches": model.result_.nodes,
     }

@@ -14,13 +14,13 @@ from atomlearn.cli.arguments import reading_of
 from atomlearn.core.data.whole_files import write_text
 from atomlearn.storage.formats.format import Format
 from atomlearn.storage.formats.messages import clipped
-from atomlearn.storage.formats.registry import format_of
 from atomlearn.storage.formats.table import Request
 from atomlearn.storage.intake.columns import ColumnPlan
 from atomlearn.storage.intake.frame import transposed
 from atomlearn.storage.intake.plans import plans_of
 from atomlearn.storage.intake.read import read_as
 from atomlearn.storage.intake.reading import Reading, schema_text
+from atomlearn.storage.intake.registry import format_of
 
 #: Columns that are listed.
 MOST_LISTED = 60

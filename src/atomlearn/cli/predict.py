@@ -22,7 +22,6 @@ from atomlearn.reports.model import SavedModel
 from atomlearn.reports.model_file import read_model
 from atomlearn.reports.tables import csv_text, inert
 from atomlearn.storage.formats.messages import clipped, require_name
-from atomlearn.storage.formats.registry import format_of
 from atomlearn.storage.formats.table import DataTable, Observations, Request, Schema
 from atomlearn.storage.intake.annotated import annotated
 from atomlearn.storage.intake.columns import ColumnPlan
@@ -31,6 +30,7 @@ from atomlearn.storage.intake.frame import Frame, transposed
 from atomlearn.storage.intake.genotypes import distinct
 from atomlearn.storage.intake.join import NamedRows, joined_to_samples, named_frame
 from atomlearn.storage.intake.reading import Reading
+from atomlearn.storage.intake.registry import format_of
 
 
 def predict(options: argparse.Namespace) -> int:

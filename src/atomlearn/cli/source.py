@@ -25,11 +25,11 @@ from atomlearn.findings.copies import joined, repeated_rows
 from atomlearn.losses import as_loss
 from atomlearn.maps.feature_map import FeatureMap
 from atomlearn.reports.suspects import repeating
-from atomlearn.storage.formats.registry import format_of
 from atomlearn.storage.formats.table import DataTable, Schema
 from atomlearn.storage.intake.columns import absent
 from atomlearn.storage.intake.kinds import days_of
 from atomlearn.storage.intake.read import read_as
+from atomlearn.storage.intake.registry import format_of
 
 
 def belonging(

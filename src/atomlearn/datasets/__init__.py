@@ -1,11 +1,10 @@
-"""Data: synthetic problems with known solutions, public data sets, and readers of data files."""
+"""Readers and writers of data files, and synthetic problems with known solutions."""
 
 from atomlearn.datasets.gene_sets import read_gene_sets
-from atomlearn.datasets.loaders import RealData, load, names
 from atomlearn.storage.conversion.to_store import Conversion, convert
-from atomlearn.storage.formats.in_place import write_plink
 from atomlearn.storage.formats.table import DataTable, Schema
 from atomlearn.storage.intake.columns import ColumnPlan
+from atomlearn.storage.intake.in_place import write_plink
 from atomlearn.storage.intake.read import read
 from atomlearn.storage.intake.reading import Reading, read_schema
 from atomlearn.testing.synthetic import (
@@ -22,17 +21,14 @@ __all__ = [
     "Conversion",
     "DataTable",
     "Reading",
-    "RealData",
     "Schema",
     "Synthetic",
     "convert",
-    "load",
     "make_correlated",
     "make_feature_generation",
     "make_k_support_logistic",
     "make_text_like_sparse",
     "make_zou_hastie",
-    "names",
     "read",
     "read_gene_sets",
     "read_schema",

@@ -22,12 +22,14 @@ from atomlearn.estimators.checks import (
     amount_of,
     available_if,
     checked_design,
+    checked_l1_ratio,
     expanded,
     has_probabilities,
     input_names,
     loss_task,
     norm_for,
     norm_on,
+    penalty_of,
     unpenalized_columns,
 )
 from atomlearn.estimators.matrices.tasks import fit_tasks
@@ -42,7 +44,7 @@ from atomlearn.estimators.targets import (
     target_of,
 )
 from atomlearn.losses import as_loss
-from atomlearn.problem import Problem, Regularizer
+from atomlearn.problem import Problem
 from atomlearn.result import Result
 
 
@@ -107,7 +109,7 @@ class AtomicModel(FitParameters):
         if joint is not None:
             fit_tasks(self, data, joint, settings)
             return self
-        problems = self._problems(data, self.norm, amount_of(self))
+        problems = self._problems(data, *self._regularized_by())
         starts = self._starts(len(problems), data.design.shape[1], data.classes)
         share = checked_shares(self.relax)[0]
         results = self._solve(problems, starts, settings)
@@ -138,15 +140,17 @@ class AtomicModel(FitParameters):
         linear = self.features == "linear"
         return inputs if linear else expanded(inputs, self.features, weight)
 
-    def _regularized_by(self) -> tuple[str | Norm, float]:
-        """Return the norm, and alpha or radius, of the fit."""
-        return self.norm, amount_of(self)
+    def _regularized_by(self) -> tuple[str | Norm, float, float]:
+        """Return the norm, alpha (or the radius) and l1_ratio of the fit."""
+        return self.norm, amount_of(self), checked_l1_ratio(self.l1_ratio)
 
-    def _problems(self, data: Checked, norm: str | Norm, amount: float) -> list[Problem]:
-        """Return one checked problem an output; the parts are the same objects in all of them."""
+    def _problems(
+        self, data: Checked, norm: str | Norm, amount: float, l1_ratio: float
+    ) -> list[Problem]:
+        """Return one checked problem for each output, made of the same design, norm and loss."""
         design = data.design
         the_norm = norm_on(norm_for(self, norm, design), design)
-        penalty = Regularizer(the_norm, self._form_of(the_norm), amount)
+        penalty, tau = penalty_of(the_norm, self._form_of(the_norm), amount, l1_ratio)
         first = of_checked_data(
             design, data.targets[0], data.weight, data.loss, penalty, self.fit_intercept
         )
@@ -154,7 +158,7 @@ class AtomicModel(FitParameters):
         problems = []
         for output, y in enumerate(data.targets):
             offset = None if data.offset is None else data.offset[:, output]
-            problem = replace(first, y=y) if output else first
+            problem = replace(first, y=y, tau=tau)
             problems.append(with_free(with_offset(problem, offset), free))
         return problems
 

@@ -16,14 +16,23 @@ from atomlearn import solvers
 from atomlearn.core.data.convert import as_compressed, readable, refuse_not_finite
 from atomlearn.core.data.dense import DenseDesign
 from atomlearn.core.data.frames import frame_to_array, is_table
-from atomlearn.core.interfaces import Columns, Design, Norm, positive, whole_number
+from atomlearn.core.interfaces import (
+    Columns,
+    Design,
+    Form,
+    Norm,
+    is_number,
+    positive,
+    whole_number,
+)
 from atomlearn.core.norms.names import named_columns
 from atomlearn.core.problem.checks import check_free
 from atomlearn.core.solvers.solver import Solver
 from atomlearn.designs import as_design, feature_names, is_opened, map_of
 from atomlearn.losses import as_loss
 from atomlearn.maps.features import features_named
-from atomlearn.norms import Groups, KSupport, as_norm
+from atomlearn.norms import L2, Groups, KSupport, as_norm
+from atomlearn.problem import Regularizer
 
 
 class Available:
@@ -215,6 +224,34 @@ def amount_of(estimator: Any, default: Callable[[], float] | None = None) -> flo
     if estimator.alpha is None and default is not None:
         return default() or 1.0
     return positive("alpha", estimator.alpha, "weight of the penalty")
+
+
+def checked_l1_ratio(value: Any) -> float:
+    """Return l1_ratio as a float, or raise if it is not a number in [0, 1]."""
+    if not (is_number(value) and 0.0 <= value <= 1.0):
+        raise ValueError(
+            f"l1_ratio must be a number from 0 to 1, got {value!r}; use 1 for the norm without "
+            "squares, 0 for squares without the norm"
+        )
+    return float(value)
+
+
+def penalty_of(norm: Norm, form: Form, amount: float, l1_ratio: float) -> tuple[Regularizer, float]:
+    """Return the regularizer, and the weight tau of (tau/2) ||w||^2.
+
+    They are alpha * l1_ratio * R(w) and alpha * (1 - l1_ratio). For l1_ratio = 0 the regularizer is
+    the square of the l2 norm.
+    """
+    if l1_ratio == 1.0:
+        return Regularizer(norm, form, amount), 0.0
+    if form == "constrained":
+        raise ValueError(
+            f"form='constrained' needs l1_ratio=1, got l1_ratio={l1_ratio}: a bound on the norm "
+            "has no alpha; use form='penalized' or form='squared'"
+        )
+    if l1_ratio == 0.0:
+        return Regularizer(L2(), "squared", amount), 0.0
+    return Regularizer(norm, form, amount * l1_ratio), amount * (1.0 - l1_ratio)
 
 
 def whole(name: str, value: Any) -> int:

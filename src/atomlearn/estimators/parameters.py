@@ -140,6 +140,7 @@ def entries_of(result: Result) -> tuple[Columns, Array]:
 class FitParameters(ProvedModel):
     """How columns are made and penalized; estimators add what they fit."""
 
+    l1_ratio: Any = 1.0
     form: Form | None = "penalized"
     features: str = "linear"
     unpenalized: Any = None

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 from sklearn.base import RegressorMixin
 
 from atomlearn.core.interfaces import Loss
 from atomlearn.estimators.base import AtomicModel
-from atomlearn.estimators.checks import amount_of, available_if, checked_design, norm_for, norm_on
+from atomlearn.estimators.checks import available_if, checked_design, norm_for, norm_on, penalty_of
 from atomlearn.estimators.moments import Moments
 from atomlearn.estimators.parameters import OneLevel
 from atomlearn.estimators.targets import Checked, checked_target
 from atomlearn.losses import as_loss
-from atomlearn.problem import Regularizer, check_weight
+from atomlearn.problem import check_weight
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -194,9 +194,11 @@ class AtomicRegressor(OneLevel, LinearRegressor):
         weight = check_weight(sample_weight, design.shape[0])
         before = Moments.none(design.shape[1]) if known is None else known
         moments = before.joined(design, target, weight)
-        norm = norm_on(norm_for(self, self.norm, design), design)
-        penalty = Regularizer(norm, self._form_of(norm), amount_of(self))
+        given, *amounts = self._regularized_by()
+        norm = norm_on(norm_for(self, given, design), design)
+        penalty, tau = penalty_of(norm, self._form_of(norm), *amounts)
         problem, rest, lost = moments.problem(penalty, intercept)
+        problem = replace(problem, tau=tau)
         start = None if known is None else self.results_[0].warm_start()
         [result] = self._solve([problem], [start], settings)
         result = moments.completed(result, rest, lost, intercept)

@@ -23,16 +23,16 @@ from sklearn.utils.metadata_routing import (
 from sklearn.utils.validation import _check_method_params
 
 from atomlearn.core.data.parts import check_rows
-from atomlearn.core.interfaces import Array, Form, Norm, Rows, check_share
+from atomlearn.core.interfaces import Array, Form, Norm, Rows, WarmStart, check_share
 from atomlearn.core.paths.cross_validation import Rule
 from atomlearn.core.paths.folds import Fold, Score, training_part
-from atomlearn.core.paths.lattice import search_lattice
+from atomlearn.core.paths.lattice import search_lattices
 from atomlearn.core.paths.levels import check_levels, level_grids
 from atomlearn.core.paths.pool import Pool
 from atomlearn.core.paths.relax import checked_shares, relaxed
 from atomlearn.designs import Counted, is_opened
 from atomlearn.estimators.base import AtomicModel
-from atomlearn.estimators.checks import checked_design, norm_for, norm_on
+from atomlearn.estimators.checks import checked_design, checked_l1_ratio, norm_for, norm_on
 from atomlearn.estimators.dependent_rows import splits
 from atomlearn.estimators.parameters import keeps_blas_single
 from atomlearn.estimators.prediction_sets import OutOfFold
@@ -55,7 +55,7 @@ class CrossValidatedModel(AtomicModel):
     form: Form | None = None
     n_alphas: int = 20
     alpha_ratio: float | None = None
-    cv: Any = None
+    cv: Any = 5
     scoring: str | Callable[..., float] | None = None
     selection: Rule = "best"
     refit: bool = True
@@ -110,8 +110,8 @@ class CrossValidatedModel(AtomicModel):
         routed = process_routing(self, "fit", **weights, **of_rows, **params)
         return routed.splitter.split, routed.scorer.score if self._scorer() is not None else {}
 
-    def _regularized_by(self) -> tuple[str | Norm, float]:
-        return self.norm_, self.alpha_
+    def _regularized_by(self) -> tuple[str | Norm, float, float]:
+        return self.norm_, self.alpha_, self.l1_ratio_
 
     def _score_by(self, data: Checked, params: dict[str, Any]) -> Score:
         """Return the score of decisions at some rows by a scorer of scikit-learn, or by the loss.
@@ -279,13 +279,13 @@ class CrossValidatedModel(AtomicModel):
             )
         norms = [norm_on(norm, data.design) if norm.of_matrices else norm for norm in norms]
         counted = Counted(data.design)
-        problems = [replace(p, design=counted) for p in self._problems(data, norms[0], 1.0)]
+        problems = self._problems(replace(data, design=counted), norms[0], 1.0, 1.0)
         for norm in norms[1:]:
             norm.on(data.design.shape[1])
         score = score or held_out_loss(problems)
 
         chosen, starts = self._choose(problems, norms, folds, score, settings, is_open[0])
-        final = self._problems(data, norms[chosen], self.alpha_)
+        final = self._problems(data, norms[chosen], self.alpha_, self.l1_ratio_)
         if not self.refit:  # the one training part is what is kept
             final = [training_part(p, folds[0][0]) for p in final]
         results = self._solve(final, starts, settings)
@@ -304,40 +304,71 @@ class CrossValidatedModel(AtomicModel):
         score: Score,
         settings: Settings,
         is_open: bool,
-    ) -> tuple[int, list[Any]]:
-        """Choose alpha and the share of a refit; return the number of the norm, and starts."""
+    ) -> tuple[int, list[WarmStart | None]]:
+        """Choose l1_ratio, alpha and the share of a refit.
+
+        Return the number of the norm, and the points where the final fits begin.
+        """
         shares = checked_shares(self.relax)
         half = settings.within(0.5)
+        ratios = self._l1_ratios()
+        each = np.repeat(ratios, len(norms))[:, None]
         if self.alphas is None:
             levels = level_grids(problems, norms, self.n_alphas, self.alpha_ratio)
+            levels = np.tile(levels, (len(ratios), 1))
+            alphas = levels / each
         else:
             form = problems[0].regularizer.form
-            levels = np.tile(check_levels(self.alphas, form, "alphas"), (len(norms), 1))
-
+            alphas = np.tile(check_levels(self.alphas, form, "alphas"), (each.size, 1))
+            levels = alphas * each
         pools: dict[int, Pool] = {}
 
-        def scored(norms: Sequence[Norm], levels: Array) -> CrossValidation:
+        def scored(norms: Sequence[Norm], levels: Array, l1_ratio: Any) -> CrossValidation:
             more = folds, score, half, self.n_jobs, shares, self.until, pools
-            return cross_validate(problems, norms, levels, *more)
+            l1_ratios = np.broadcast_to(l1_ratio, len(norms)).tolist()
+            return cross_validate(problems, norms, levels, *more, l1_ratios=l1_ratios)
 
         # Shares of a refit are compared over the whole grid.
-        near = is_open and len(shares) == 1
-        scores = search_lattice(scored, norms, levels) if near else scored(norms, levels)
+        if is_open and len(shares) == 1:
+            scores = search_lattices(scored, norms, levels, ratios)
+        else:
+            scores = scored([*norms] * len(ratios), levels, each.ravel())
+        self._record_search(scores, alphas.reshape(len(ratios), len(norms), -1))
         chosen, position = scores.choose(self.selection)
-        self.relax_, self.alpha_ = scores.relax, float(levels[chosen, position])
+        self.alpha_ = float(alphas[chosen, position])
+        self.l1_ratio_ = float(each[chosen, 0])
         self._out_of_fold = None
         if scores.status.is_converged:
-            of_fold = scores.paths[chosen], self.alpha_, self.relax_
+            level = float(scores.levels[chosen, position])
+            of_fold = scores.paths[chosen], level, self.relax_
             self._out_of_fold = OutOfFold.of(problems, folds, *of_fold)
-        self.alphas_ = levels[0] if len(norms) == 1 else levels
+        return chosen % len(norms), scores.warm_starts(chosen, position)
+
+    def _record_search(self, scores: CrossValidation, alphas: Array) -> None:
+        """Set the candidates and their scores; warn if the search was cut short.
+
+        alphas : (n_l1_ratios, n_norms, n_alphas).
+        """
+        # An axis of one l1_ratio, or of one norm, is left out.
+        self.alphas_ = alphas[tuple(0 if size == 1 else slice(None) for size in alphas.shape[:2])]
+        self.relax_ = scores.relax
         self.cv_results_ = scores.table()
         self._searched = scores.status
         if not scores.status.is_converged:
             by = "Ctrl-C" if scores.status is Status.INTERRUPTED else "the time limit"
             known = f"{np.isfinite(scores.mean).sum()} of {scores.mean.size} candidates"
             said = f"{type(self).__name__}: the search was cut short by {by}: chosen among {known}"
-            warnings.warn(said, ConvergenceWarning, stacklevel=5)
-        return chosen, scores.warm_starts(chosen, position)
+            warnings.warn(said, ConvergenceWarning, stacklevel=6)
+
+    def _l1_ratios(self) -> list[float]:
+        """Return the candidates for l1_ratio, checked."""
+        ratios = [checked_l1_ratio(ratio) for ratio in np.ravel(self.l1_ratio).tolist()]
+        if 0.0 in ratios or not ratios:
+            raise ValueError(
+                f"l1_ratio of a search must be above 0, got {self.l1_ratio!r}: without the norm "
+                "nothing is selected; use RidgeCV or LogisticRegressionCV of scikit-learn"
+            )
+        return ratios
 
     def _strata(self, y: NDArray[Any]) -> tuple[NDArray[Any], bool]:
         """Return what splitters see, and whether each fold has its part of the values."""

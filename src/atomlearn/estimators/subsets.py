@@ -14,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from atomlearn.core.interfaces import Deadline, Form, Loss
 from atomlearn.core.problem.problem import with_amount
-from atomlearn.core.solvers.solver import Solver
+from atomlearn.core.solvers.solver import MAX_ITER, Solver
 from atomlearn.core.solvers.stopping import StoppingRule
 from atomlearn.designs import map_of
 from atomlearn.estimators.base import AtomicModel
@@ -32,8 +32,8 @@ from atomlearn.subsets import SubsetRecord, SubsetResult
 from atomlearn.subsets.hunt import GAP
 from atomlearn.subsets.solve import MOST_SETS, best_subset, checked_ridge, usual_ridge, wanted_of
 
-#: Ridges that ``ridge="cv"`` tries, in units of the usual one.
-RIDGES = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
+#: Values of l2 that ``l2="cv"`` tries, in units of the default one.
+FACTORS = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
 #: Seconds to prove that a model is the best.
 SECONDS = 60.0
 
@@ -43,7 +43,7 @@ class SubsetModel(SelectsColumns, AtomicModel):
     """The shared part of both; not for direct use."""
 
     n_features: Any = 10
-    ridge: Any = None
+    l2: Any = None
     loss: str | Loss = "squared"
     groups: Any = None
     _: KW_ONLY
@@ -51,10 +51,12 @@ class SubsetModel(SelectsColumns, AtomicModel):
     standardize: bool = True
     tol: float = GAP
     time_limit: float | None = SECONDS
-    max_iter: Any = None
+    max_nodes: int | None = None
     within: Any = 0.01
     cv: int = 5
-    # Of other models.
+    # Parameters of other models, which have no place here.
+    max_iter: int = field(default=MAX_ITER, init=False)
+    l1_ratio: Any = field(default=1.0, init=False)
     form: Form | None = field(default="squared", init=False)
     features: str = field(default="linear", init=False)
     relax: Any = field(default=0.0, init=False)
@@ -83,12 +85,12 @@ class SubsetModel(SelectsColumns, AtomicModel):
         ``offset`` (n_samples,) is added to X w + b. ``groups`` and ``order`` are of rows, for a
         size or a ridge that is chosen by cross-validation: see ``AtomicRegressorCV.fit``.
         """
-        wanted = wanted_of(self.tol, self.within, MOST_SETS, self.time_limit, self.max_iter)
+        wanted = wanted_of(self.tol, self.within, MOST_SETS, self.time_limit, self.max_nodes)
         data = self._checked(X, y, sample_weight, offset)
         problem, n_units, units = self._problem(data)
-        given = self.ridge not in (None, "cv")
-        level = checked_ridge(self.ridge) if given else usual_ridge(problem)
-        levels = [level * each for each in RIDGES] if self.ridge == "cv" else [level]
+        given = self.l2 not in (None, "cv")
+        level = checked_ridge(self.l2) if given else usual_ridge(problem)
+        levels = [level * each for each in FACTORS] if self.l2 == "cv" else [level]
         choices = list(itertools.product(self._sizes(n_units), levels))
         self.cv_scores_: dict[tuple[int, float], Any] | None = None
         k, level = choices[0]
@@ -105,9 +107,9 @@ class SubsetModel(SelectsColumns, AtomicModel):
         wanted = replace(wanted, watch=watch)
         result = best_subset(problem, k, wanted)
         self._record(data, problem, result, units)
-        if not result.status.is_proof and self.max_iter != 0:
+        if not result.status.is_proof and self.max_nodes != 0:
             warnings.warn(
-                f"{type(self).__name__}: {result.status}: {100 * result.gap:.2g}%. A larger ridge "
+                f"{type(self).__name__}: {result.status}: {100 * result.gap:.2g}%. A larger l2 "
                 "or fewer features prove more in the same time",
                 ConvergenceWarning,
                 stacklevel=2,
@@ -128,16 +130,17 @@ class SubsetModel(SelectsColumns, AtomicModel):
         if not trials.folds:
             raise ValueError(
                 f"{type(self).__name__} chooses by cross-validation, which needs two rows, of "
-                "each class; give more, or one n_features and one ridge"
+                "each class; give more, or one n_features and one l2"
             )
         found = dict[tuple[int, float], Any]()
-        for k, ridge in choices:
+        for k, l2 in choices:
             try:
-                found[k, ridge] = np.array(trials.score({"n_features": k, "ridge": ridge}))
+                found[k, l2] = np.array(trials.score({"n_features": k, "l2": l2}))
             except KeyboardInterrupt:
                 warnings.warn(
-                    f"{type(self).__name__}: {len(found)} of {len(choices)} sizes and ridges were "
-                    "tried by cross-validation before it was ended; a longer time_limit tries more",
+                    f"{type(self).__name__}: {len(found)} of {len(choices)} sizes and values of l2 "
+                    "were tried by cross-validation before it was ended; a longer time_limit tries "
+                    "more",
                     ConvergenceWarning,
                     stacklevel=4,
                 )
@@ -146,7 +149,7 @@ class SubsetModel(SelectsColumns, AtomicModel):
 
     def skip_proof(self) -> Self:
         """Take the first subset that is found, improved by exchanges: see ``AtomicModel``."""
-        self.set_params(max_iter=0, within=None, verbose=0, observers=None)
+        self.set_params(max_nodes=0, within=None, verbose=0, observers=None)
         return self
 
     def unit_names(self, names: Sequence[str]) -> dict[int, str]:
@@ -201,7 +204,7 @@ class SubsetModel(SelectsColumns, AtomicModel):
         self.objective_ = result.objective
         self.lower_bound_ = result.lower_bound
         self.gap_ = max(result.objective - result.lower_bound, 0.0)
-        self.ridge_ = result.ridge
+        self.l2_ = result.ridge
         self.n_selected_ = result.k
         self.n_passes_, self.n_iter_ = result.passes, max(result.nodes, 1)
 

@@ -2,8 +2,8 @@
 
 b ~ N(theta, V) are the estimates from all rows, a = b + d those of the rows that selected, with
 d ~ N(0, V_d) independent of b; the selection is  s_k (a_k - c_k) > 0  for all k. For one
-coefficient j, what is independent of b_j is kept as it was, and so are the a_k of all others. Then
-the selection of j alone is left: b_j = t has the density
+coefficient j, the part that is independent of b_j is kept as it was, and so are the a_k of all
+others. Then only the selection of j is left: b_j = t has the density
 
     phi((t - theta_j) / v) phi(d_others(t)) P(s_j (t + d_j - c_j) > 0 given d_others(t))
 
@@ -11,8 +11,8 @@ of one parameter. Where nothing depends on the others this is all the informatio
 than that of the rows that did not select.
 
 A normal variable that is only seen on a part of the line: b ~ N(theta, error^2) is kept where b + x
-lies in sets of intervals that are *known* to be kept; of sets that are *open* it is not known.
-F(theta) = P(b <= what was found | kept) falls in theta. An interval takes of each open set what
+is in sets of intervals that are *known* to be kept; for sets that are *open* it is not known.
+F(theta) = P(b <= the estimate | kept) falls in theta. An interval takes of each open set what
 makes it longer, so that it covers whatever is true there.
 """
 
@@ -28,16 +28,16 @@ from atomlearn.core.interfaces import TINY, Array
 
 #: A value that is too large as often as too small, the ends of its interval, and p of "zero".
 Found = tuple[float, float, float, float]
-#: The grid of values on which a density is summed: so many standard errors to each side of what was
-#: found, in so many steps.
+#: The grid of values on which a density is summed: standard errors to each side of the estimate,
+#: and the number of steps.
 REACH = 12.0
 STEPS = 1201
 
 
 def carved(
-    b: Array, V: Array, d: Array, V_d: Array, signs: Array, c: Array, j: int, level: float
+    b: Array, V: Array, d: Array, V_d: Array, signs: Array, c: Array, j: int, confidence: float
 ) -> Found:
-    """Return what is known of theta_j, given  s_k (b_k + d_k - c_k) > 0  where s_k is not 0.
+    """Return the law of theta_j, given  s_k (b_k + d_k - c_k) > 0  where s_k is not 0.
 
     References
     ----------
@@ -56,20 +56,22 @@ def carved(
         room = b[j] - c[j] + slopes @ d[others] + x * (1.0 - slopes @ along)
         left = float(V_d[j, j] - V_d[j, others] @ slopes)
         log_weight += log_ndtr(signs[j] * room / np.sqrt(max(left, TINY)))
-    return _of_density(b[j], error, x / error, log_weight, level)
+    return _of_density(b[j], error, x / error, log_weight, confidence)
 
 
-def _of_density(b: float, error: float, steps: Array, log_weight: Array, level: float) -> Found:
+def _of_density(
+    b: float, error: float, steps: Array, log_weight: Array, confidence: float
+) -> Found:
     """Return what b says of the mean of a normal variable whose density has one more factor."""
     half = np.where(steps < 0, 1.0, np.where(steps > 0, 0.0, 0.5))
 
     def below(shifts: Array) -> Array:
-        """Return P(b_j <= what was found) where its mean is so many errors above that, each."""
+        """Return P(b_j <= the estimate) for each shift of its mean, in standard errors."""
         logs = log_weight - 0.5 * (steps - shifts[..., None]) ** 2
         parts = np.exp(logs - logs.max(axis=-1, keepdims=True))
         return np.asarray(parts @ half / parts.sum(axis=-1))
 
-    shares = np.array([0.5, (1 + level) / 2, (1 - level) / 2])
+    shares = np.array([0.5, (1 + confidence) / 2, (1 - confidence) / 2])
     value, low, high = (b + error * inverted(below, shares, 2 * REACH)).tolist()
     tail = float(below(np.array([-b / error]))[0])
     return value, low, high, 2 * min(tail, 1 - tail)
@@ -92,11 +94,11 @@ def inverted(below: Callable[[Array], Array], shares: Array, reach: float) -> Ar
     return np.asarray(np.sinh(least) + outside)
 
 
-#: Standard errors from what was found beyond which an end of an interval is called infinite.
+#: Standard errors from the estimate beyond which an end of an interval is called infinite.
 FARTHEST = 1e6
 
 
-def truncated(b: float, error: float, known: Array, unknown: Array, level: float) -> Found:
+def truncated(b: float, error: float, known: Array, unknown: Array, confidence: float) -> Found:
     """Return what b says of its mean; ``known``, ``unknown`` : (m, 2) in units of b less b.
 
     References
@@ -114,7 +116,7 @@ def truncated(b: float, error: float, known: Array, unknown: Array, level: float
         above[..., 1] = np.logaddexp(above[..., 1], more_above[..., 1])
         return np.asarray(below - above)
 
-    shares = np.array([0.5, (1 + level) / 2, (1 - level) / 2])
+    shares = np.array([0.5, (1 + confidence) / 2, (1 - confidence) / 2])
     found = inverted(lambda shifts: expit(odds(shifts)), shares, FARTHEST)
     value, low, high = (b + error * found).tolist()
     _, least, most = odds(np.full(3, -b / error))

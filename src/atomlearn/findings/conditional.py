@@ -1,6 +1,6 @@
-"""p-values of features given all others: by what a column does not share with the other ones.
+"""p-values of features given all others: by the part of a column that others do not share.
 
-The law of x_j given the other columns comes from X alone, as for knockoffs. If y does not depend
+The law of x_j given the other columns comes from only X, as for knockoffs. If y does not depend
 on x_j given the others, x_j is as good as drawn anew from that law, and whatever is computed from y
 and the *other* columns stays as it is. Both tests here are of that kind.
 """
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import scipy.linalg as la
@@ -50,7 +50,7 @@ CONDITION = (
 class FeatureTests:
     """A p-value of each feature, or group of features, given all others.
 
-    units : the columns of each test; p_values : (m,); adjusted : (m,) the least false discovery
+    units : the columns of each test; p_values : (m,); adjusted : (m,) the smallest false discovery
     rate at which each is selected, by the rule of Benjamini and Hochberg; sizes : (m,) how far from
     nothing, in errors of the statistic (``p_values``), or by how much the loss of a row left out
     rises without it
@@ -88,7 +88,7 @@ class FeatureTests:
         return {j: (p, rate) for unit, p, rate in values for j in unit.tolist()}
 
     def sentences(self, names: Any = None, most: int = 20) -> tuple[str, ...]:
-        """Return the condition, and a line for each of the units with the least p-values."""
+        """Return the condition, and a line for each of the units with the smallest p-values."""
         told = [f"p-values {self.condition}"]
         for at in np.argsort(self.p_values, kind="stable")[:most]:
             unit = self.units[at].tolist()
@@ -105,7 +105,7 @@ class FeatureTests:
 
 @dataclass(frozen=True, slots=True)
 class Units:
-    """What is tested: columns that stand or fall together, and what they have of their own.
+    """The units of a test: columns tested together, and the parts that others do not explain.
 
     X : (n, p) standardized, the means of clusters where ``groups`` is "auto"; own : (n, p) what
     each column of it does not share with the others; places : columns of it, a unit; members :
@@ -145,13 +145,13 @@ def p_values(
     covariance: Any = "factors",
     loss: str | Loss = "auto",
     n_alphas: int = 20,
-    cv: int | None = None,
+    cv: int | Literal["auto"] = "auto",
     rng: int = 0,
 ) -> FeatureTests:
     r"""Return p-values of features given all others: distilled conditional randomization.
 
     With r_j the residuals of a lasso of y on all columns but x_j, and e_j = x_j - E(x_j | others),
-    the sum e_j'r_j has mean 0 where y does not depend on x_j given the others, whatever it depends
+    the sum e_j'r_j has mean 0 if y does not depend on x_j given the others, whatever it depends
     on otherwise. Its variance is the larger one of sum_i e_ij^2 r_ij^2 and that of e_j in another
     order. Where few rows matter (rare columns, rare classes, heavy tails) p is that of a
     saddlepoint approximation to the law of such sums. The lasso is fitted again without each column
@@ -167,7 +167,7 @@ def p_values(
         Those to test, all by default. Fewer need fewer fits.
     groups : lists of columns, labels (n_features,) or "auto", optional
         One test a group: of "no column of it has an effect". "auto": clusters of columns that are
-        all correlated by more than 0.95 are asked for by their mean, given the means of others.
+        all correlated by more than 0.95 are tested by their mean, given the means of others.
         Alone they have hardly any power.
     covariance : {"auto", "factors", "sparse_precision", "ledoit_wolf"} or (p, p) array
         Of the columns, see ``KnockoffSelector``. "factors" is "auto" without Ledoit-Wolf, which
@@ -175,7 +175,7 @@ def p_values(
     loss, n_alphas, cv
         Of the lasso, see ``KnockoffSelector``.
     rng : int
-        Seed of the folds, where there are any.
+        Seed of the folds, if there are any.
 
     References
     ----------
@@ -273,16 +273,16 @@ def conditional_importance(
     n_draws: int | None = None,
     rng: int = 0,
 ) -> FeatureTests:
-    """Return by how much any model predicts worse where a feature tells nothing of its own.
+    """Return by how much any model predicts worse if a feature has no information of its own.
 
-    A clone is fitted to a part of the rows. On the others, x_j keeps what the other columns say of
-    it, and what it has of its own is permuted between rows. Its size is the mean rise of the loss
-    of a row; p is the share of draws in which the loss is no larger than at the data.
+    A clone is fitted to a part of the rows. On the others, x_j keeps the part that the other
+    columns explain, and the rest is permuted between rows. Its size is the mean rise of the loss of
+    a row; p is the share of draws in which the loss is no larger than at the data.
 
     Parameters
     ----------
     estimator : any regressor or classifier of scikit-learn's kind
-        Squared errors count; of classifiers minus the log probability of the label, where there are
+        Squared errors count; for classifiers minus the log probability of the label, if there are
         probabilities, else errors.
     X, y : (n_samples, n_features), (n_samples,)
     columns, groups, covariance : see ``p_values``
@@ -291,7 +291,7 @@ def conditional_importance(
     n_draws : int, optional
         Permutations at most: p is never below 1 / (n_draws + 1). They end early where ten of them
         did as well as the data. By default ten times the number of tests, so that a single one
-        can be told at a false discovery rate of 0.1; at least 199 and at most 4,999.
+        can be detected at a false discovery rate of 0.1; at least 199 and at most 4,999.
     rng : int
         Seed of the split and the permutations.
 
@@ -329,7 +329,7 @@ def conditional_importance(
     for at, (places, members) in enumerate(zip(units.places, units.members, strict=True)):
         own = units.own[:, places]
         mine = table[:, members]
-        # What the columns have along it is the part of them that the others do not explain.
+        # The projection of the columns on it is the part that the others do not explain.
         part = own @ np.linalg.lstsq(own, mine - mine.mean(axis=0), rcond=None)[0]
         draws = _permuted(losses, table[test], members, part[test], n_draws, random)
         values[at], sizes[at] = draws

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from atomlearn.core.data.convert import as_compressed, readable
-from atomlearn.core.interfaces import Array, check_share
+from atomlearn.core.interfaces import Array, check_share, own_parameters
 from atomlearn.designs import as_design, part_of
 from atomlearn.estimators.checks import checked_design
 from atomlearn.findings.effects import line_of_lasso
@@ -18,33 +18,34 @@ from atomlearn.findings.lasso_line import LassoLine
 from atomlearn.storage.formats.format import stacked
 
 
+@own_parameters
 def full_conformal(
-    estimator: Any, X: Any, y: ArrayLike, X_new: Any, share: float = 0.9
+    estimator: Any, X: Any, y: ArrayLike, X_new: Any, confidence: float = 0.9
 ) -> tuple[Array, Array]:
     r"""Return the ends of intervals that hold the targets of new rows, from fits to all rows.
 
     A target t of a new row is in the set where, in a fit to all rows and (x_new, t) together,
 
-        #{i : \|r_i(t)\| >= \|r_new(t)\|} + 1  >  (1 - share) (n + 1).
+        #{i : \|r_i(t)\| >= \|r_new(t)\|} + 1  >  (1 - confidence) (n + 1).
 
     The fit is piecewise linear in t and is followed from the prediction on, up to the largest and
-    the least of y and once more as far as between these. Each piece is proved; where none is known,
-    as between two of them, residuals move by no more than t does, and t is left out only where that
-    proves it. An interval is the least one that holds the set and the prediction. An end is
-    infinite where the set goes on to the last t.
+    the smallest y and once their range beyond. Each piece is proved; between two pieces, residuals
+    move by no more than t does, and t is left out only if that proves it. An interval is the
+    smallest one that holds the set and the prediction. An end is infinite if the set reaches the
+    last t.
 
     Parameters
     ----------
     estimator : fitted ``AtomicRegressor``
         Of the squared loss with an intercept and l1 at one alpha that was not chosen by these rows.
     X, y : (n_samples, n_features), (n_samples,)
-        What it was fitted to, each row with the same weight.
+        The data of the fit, each row with the same weight.
     X_new : (n_new, n_features)
         A handful of rows: each is about as much work as a path of the lasso over all rows.
-    share : float
-        Of new targets that are held on average over data and new rows, whatever the law of rows
-        that are exchangeable, but for targets beyond all of y and as far again, of which there
-        are 2 / (n + 1) at the most. It is not held for each x.
+    confidence : float, default=0.9
+        Share of new targets that the intervals cover, on average over data and new rows, for any
+        distribution of exchangeable rows. Targets beyond all of y and as far again, at most a
+        share 2 / (n + 1), are not counted. The share may be lower at some x.
 
     Returns
     -------
@@ -70,7 +71,7 @@ def full_conformal(
     >>> bool(0.7 <= ((lower <= y[100:]) & (y[100:] <= upper)).mean() <= 1)
     True
     """
-    check_share("share", share, 0.9)
+    check_share("confidence", confidence, 0.9)
     data = Given.of(estimator, X, y, None, None)
     if not data.loss.is_quadratic:
         raise ValueError(f"full_conformal is of the squared loss and l1, got {data.loss.name!r}")
@@ -79,7 +80,7 @@ def full_conformal(
     y = data.y
     width = np.ptp(data.y)
     every = np.arange(y.size)
-    needed = int((1 - share) * (y.size + 1) + 1e-9)
+    needed = int((1 - confidence) * (y.size + 1) + 1e-9)
     rows = as_design(stacked([as_compressed(readable(part)) for part in (X, X_new)], "csr"))
     move = np.append(0.0 * y, 1.0)
     price = old.price * (1 + 1 / y.size)

@@ -1,13 +1,14 @@
 """Rows that repeat others, exactly or nearly: of these a model knows the answer.
 
 Rows are compared as they were given, before anything is encoded or filled in: words and gaps count
-as values. Each row is told by random sums over its standardized columns. Rows with the same sums
-are the same. Rows are nearly the same where the nearest few lie far closer than the next ones:
+as values. Each row is identified by random sums over its standardized columns. Rows with the same
+sums are the same. Rows are nearly the same if the nearest few are far closer than the next ones:
 among independent rows of a table with m dimensions, k log(d_{k+1} / d_k) of the distances d_k to
 the k-th neighbor is exponential with mean 1 / m, whatever their density.
 
-Rows of few columns, or of few values, meet by chance; so tables are drawn with as many rows and the
-same columns, but independent rows. Where these have as many such rows, they are no copies.
+Rows of few columns, or of few values, meet by chance; so tables are drawn with the same number of
+rows and the same columns, but independent rows. If these contain the same number of such rows, they
+are no copies.
 
 E. Facco, M. d'Errico, A. Rodriguez, A. Laio. Estimating the intrinsic dimension of datasets by a
 minimal neighborhood information. Scientific Reports 7 (2017) 12140.
@@ -29,21 +30,21 @@ from atomlearn.findings.precision import standardized
 from atomlearn.findings.ranking import MOST_DRAWN
 
 #: Distance, over the median one, up to which rows may be nearly the same: those of one subject with
-#: a tenth of the variance for each row are 0.3 apart.
+#: a tenth of the variance for each row differ by 0.3.
 NEAR = 0.35
 #: ... and in large tables, where only neighbors along single sums are looked at.
 NEARER = 0.02
-#: Neighbors that are looked at: so many rows of one subject are recognized.
+#: Neighbors that are compared: the number of rows of one subject that are recognized.
 MOST_ALIKE = 32
 #: The logarithm of 1 / p from which on a gap between neighbors is none by chance, above log(n k).
 SURE = 4.0
-#: ... and that gap at the least: d_{k+1} / d_k - 1, for density differs from place to place.
+#: ... and the minimum of that gap: d_{k+1} / d_k - 1, for density differs from place to place.
 GAP = 0.25
 #: Share of such rows by chance, of those there are, from which on they are no copies.
 BY_CHANCE = 0.25
 #: Columns from which on rows can be nearly the same: points of a plane always are.
 LEAST_COLUMNS = 4
-#: Random sums a row is compared by, and those of large data.
+#: Random sums by which each row is compared, and those of large data.
 SUMS = 32
 FEW_SUMS = 8
 #: Rows whose distances are all computed, and columns of the tables that are drawn.
@@ -209,7 +210,7 @@ def _along(keys: Array, radius: float, reach: int = 8) -> tuple[Rows, Rows]:
 
 
 def _by_chance(design: Design, rows: Rows, columns: Rows, share: float, alike: Any) -> bool:
-    """Return whether tables of independent rows have so many that are alike, too."""
+    """Return whether tables of independent rows have the same number of similar rows."""
     rng = np.random.default_rng(4)
     block = dense_part(design, columns)[rows]
     weights = rng.standard_normal((columns.size, SUMS)) / standardized(block)[2][:, None]
@@ -231,9 +232,10 @@ def surrogate(block: Array, rng: np.random.Generator) -> Array:
 
 
 def crossed(block: Array, rng: np.random.Generator) -> Array:
-    """Return rows of four pieces, each of a row of its own.
+    """Return rows of four pieces, each from a different row.
 
-    Pieces end where neighbors are least correlated: categories and powers mostly stay together.
+    Pieces end at the smallest correlation between neighbors: categories and powers mostly stay
+    together.
     """
     found = np.empty_like(block)
     (n_rows, n_columns) = block.shape

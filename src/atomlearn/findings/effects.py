@@ -13,7 +13,7 @@ from scipy.stats import t as student
 from sklearn.base import clone
 
 from atomlearn.core.data.coefficients import nonzero_coefficients
-from atomlearn.core.interfaces import TINY, Array, Columns, check_share
+from atomlearn.core.interfaces import TINY, Array, Columns, check_share, own_parameters
 from atomlearn.core.norms.groups import l1_weights
 from atomlearn.designs import as_design, is_opened
 from atomlearn.estimators.checks import amount_of, input_names
@@ -31,11 +31,12 @@ from atomlearn.findings.precision import columns_named
 from atomlearn.findings.subset_line import SubsetLine, subset_line
 from atomlearn.norms import L1
 
-#: Shares of a refit that the first fit of named columns chooses from: what it shrinks less, the
+#: Shares of a refit that the first fit of named columns chooses from: the less it shrinks, the
 #: others are mistaken for less.
 RELAX = (0.0, 0.5, 1.0)
 
 
+@own_parameters
 def estimates(
     estimator: Any,
     X: Any,
@@ -43,7 +44,7 @@ def estimates(
     columns: Any = None,
     *,
     how: Literal["auto", "carved", "split", "exact"] = "auto",
-    level: float = 0.95,
+    confidence: float = 0.95,
     fraction: float = 0.5,
     sigma: float | None = None,
     sample_weight: Any = None,
@@ -56,24 +57,24 @@ def estimates(
     ----------
     estimator : a fitted linear model of numbers, counts or two classes
     X, y : (n_samples, n_features), (n_samples,)
-        What it was fitted to: arrays, tables, sparse matrices, designs.
+        The data of the fit: arrays, tables, sparse matrices, designs.
     columns : numbers or names of columns, or lists of them, optional
         Named *before the data was seen*; a list in the list is a group that is tested as a whole.
         Each is estimated given all other columns, by a de-biased lasso. None: the
         columns that the estimator selects on a part of the rows.
     how : {"auto", "carved", "split", "exact"}
-        Of selected columns. "split": from the other rows alone. "carved": from all rows, given the
-        selection; for l1 at one alpha ("auto" takes it there, where its intervals are shorter).
+        For selected columns. "split": from the other rows only. "carved": from all rows, given the
+        selection; for l1 at one alpha ("auto" takes it there if its intervals are shorter).
         "exact": all rows select and estimate; for l1 at one alpha, and best subsets of one size.
-    level : float
+    confidence : float
         Coverage of the intervals.
     fraction : float
         Share of the rows that selects.
     sigma : float, optional
-        Of "exact": the standard deviation of y given X, where it is known. None: that of the
+        For "exact": the standard deviation of y given X, if it is known. None: that of the
         residuals of an l1 fit with alpha by cross-validation, and somewhat wider intervals.
     sample_weight : (n_samples,), optional
-        What the model was fitted with: weights that are inverse to variances.
+        The weights of the fit: inverse to variances.
     groups : (n_samples,), optional
         Rows that belong together: errors allow for that, and no group is cut.
     rng : int
@@ -81,13 +82,14 @@ def estimates(
 
     Notes
     -----
-    Named columns: with z_j what a lasso of x_j leaves (one l1 path a column, all of which share
-    every reading of the data), b_j + z_j'r / z_j'W x_j has an error sigma sqrt(z_j'W z_j) /
-    \|z_j'W x_j\|, where b is an l1 fit with alpha by cross-validation, r its residuals (minus the
-    gradient of the loss) and W the curvature. Of a group the same, with what is left outside it.
+    Named columns: with z_j the residual of a lasso of x_j (one l1 path for each column, all of
+    which share every reading of the data), b_j + z_j'r / z_j'W x_j has an error sigma sqrt(z_j'W
+    z_j) / \|z_j'W x_j\|, where b is an l1 fit with alpha by cross-validation, r its residuals
+    (minus the gradient of the loss) and W the curvature. For a group the same, with the residuals
+    of columns outside it.
 
     Selected columns: the estimator, made anew, selects on a share of the rows. Effects are those of
-    a model of the selected columns alone: the whole model only where nothing was overlooked. They
+    a model of only the selected columns: the whole model only if nothing was overlooked. They
     are fitted by Firth's likelihood, which keeps them finite and not too large where rows are few.
 
     References
@@ -115,20 +117,22 @@ def estimates(
     >>> estimates(model, X, y).how
     'carved'
     """
-    check_share("level", level, 0.95)
+    check_share("confidence", confidence, 0.95)
     if sigma is not None and (how != "exact" or not sigma > 0):
         raise ValueError(f'sigma={sigma!r} must be above 0, and is of how="exact" alone')
     data = Given.of(estimator, X, y, sample_weight, groups)
     if columns is not None:
         if how != "auto":
             raise ValueError(f"how={how!r} is of selected columns; leave columns= or how= out")
-        return _named(estimator, X, y, data, columns, level)
+        return _named(estimator, X, y, data, columns, confidence)
     if how == "exact":
-        return _exact(estimator, X, y, data, level, sigma)
-    return _selected(estimator, X, y, data, how, level, fraction, rng)
+        return _exact(estimator, X, y, data, confidence, sigma)
+    return _selected(estimator, X, y, data, how, confidence, fraction, rng)
 
 
-def _named(estimator: Any, X: Any, y: Any, data: Given, columns: Any, level: float) -> Estimates:
+def _named(
+    estimator: Any, X: Any, y: Any, data: Given, columns: Any, confidence: float
+) -> Estimates:
     units = _units(estimator, columns, data.design.shape[1])
     fit, prediction, used = _searched(X, y, data)
     # Rows of a group share errors, of which a fit to them takes a part that no count of rows tells.
@@ -146,14 +150,14 @@ def _named(estimator: Any, X: Any, y: Any, data: Given, columns: Any, level: flo
         rank = np.linalg.matrix_rank(covariance)
         tests.append(float(f.sf(square / max(rank, 1), rank, step.left)))
     values, errors = (np.concatenate(part) for part in zip(*steps, strict=True))
-    rows = _student(values, errors, step.left, level)
-    return _told(
-        estimator, data, np.concatenate(units), rows, level, "named", tuple(units), np.array(tests)
-    )
+    rows = _student(values, errors, step.left, confidence)
+    every = np.concatenate(units)
+    p_values = np.array(tests)
+    return _told(estimator, data, every, rows, confidence, "named", tuple(units), p_values)
 
 
 def _searched(X: Any, y: Any, data: Given) -> tuple[Any, Array, int]:
-    """Return an l1 fit with alpha by cross-validation, what it predicts, and its coefficients."""
+    """Return an l1 fit with alpha by cross-validation, its predictions, and its coefficients."""
     search = AtomicClassifierCV if data.loss.task == "classification" else AtomicRegressorCV
     norm = L1(weights=data.lengths(data.weight) / np.sqrt(data.y.size))
     fit = search(norm, loss=data.loss, features=data.model.features, tol=1e-5, relax=RELAX,
@@ -164,7 +168,7 @@ def _searched(X: Any, y: Any, data: Given) -> tuple[Any, Array, int]:
 
 
 def _left_out(fit: Any, data: Given) -> Array | None:
-    """Return what is predicted for each row by the fit without its fold."""
+    """Return the prediction for each row by the fit without its fold."""
     known = fit._out_of_fold
     if known is None:
         return None
@@ -183,7 +187,7 @@ def _units(estimator: Any, columns: Any, n_columns: int) -> list[Columns]:
 
 
 def _chosen(data: Given, step: Step) -> Array:
-    """Return the robust covariance; of counts and classes that with the larger one of both errors.
+    """Return the robust covariance; for counts and classes the one with the larger of both errors.
 
     Of few rows their scores have long tails, and either error may be too small.
     """
@@ -195,9 +199,9 @@ def _chosen(data: Given, step: Step) -> Array:
     return np.asarray(factors[:, None] * step.robust * factors)
 
 
-def _student(values: Array, errors: Array, left: int, level: float) -> Array:
+def _student(values: Array, errors: Array, left: int, confidence: float) -> Array:
     """Return (m, 4) values, both ends of their intervals, and p-values."""
-    width = float(student.isf((1 - level) / 2, left)) * errors
+    width = float(student.isf((1 - confidence) / 2, left)) * errors
     p_values = 2 * student.sf(np.abs(values) / errors, left)
     return np.column_stack([values, values - width, values + width, p_values])
 
@@ -217,7 +221,7 @@ def _selected(
     y: Any,
     data: Given,
     how: str,
-    level: float,
+    confidence: float,
     fraction: float,
     rng: int,
 ) -> Estimates:
@@ -245,15 +249,15 @@ def _selected(
     other = refitted(data.rows(rest), columns)
     if how == "split" or not can:
         errors = np.sqrt(np.diag(_chosen(data, other))[1:])
-        rows = _student(other.values[1:], errors, other.left, level)
-        return _told(estimator, data, columns, rows, level, "split")
-    found = _carved(data, train, columns, weights[0], fitted, other, level)
-    return _told(estimator, data, columns, found, level, "carved")
+        rows = _student(other.values[1:], errors, other.left, confidence)
+        return _told(estimator, data, columns, rows, confidence, "split")
+    found = _carved(data, train, columns, weights[0], fitted, other, confidence)
+    return _told(estimator, data, columns, found, confidence, "carved")
 
 
-def _widened(spread: Any, left: float, level: float) -> Any:
-    """Return a variance that is known of so many rows: wider by as much as Student's t."""
-    side = (1 - level) / 2
+def _widened(spread: Any, left: float, confidence: float) -> Any:
+    """Return a variance estimated from this number of rows: widened as Student's t is."""
+    side = (1 - confidence) / 2
     return spread * float(student.isf(side, left) / normal.isf(side)) ** 2
 
 
@@ -263,6 +267,7 @@ def _prices(fitted: Any, X: Any, y: Any, data: Given) -> Array | None:
     if (
         problem is None
         or problem.regularizer.form != "penalized"
+        or problem.tau
         or data.units is not None
         or not fitted.fit_intercept  # which the refit has
     ):
@@ -279,9 +284,9 @@ def _prices(fitted: Any, X: Any, y: Any, data: Given) -> Array | None:
 
 
 def _exact(
-    estimator: Any, X: Any, y: Any, data: Given, level: float, sigma: float | None
+    estimator: Any, X: Any, y: Any, data: Given, confidence: float, sigma: float | None
 ) -> Estimates:
-    """Return what all rows say of what they select, given the targets that select the same."""
+    """Return estimates from all rows of their selection, given targets that select the same."""
     spread = 1.0 if sigma is None else sigma**2
     left = np.inf
     if sigma is None and data.loss.dispersed:
@@ -294,14 +299,15 @@ def _exact(
     whole = refitted(data, line.columns)
     found = []
     inverse = la.pinvh(whole.information)
-    # What moves one coefficient alone, of the likelihood, in units of the squares of the line.
+    # The direction that moves only one coefficient, in the likelihood, in units of the squares of
+    # the line.
     moves = whole.weighed @ (inverse / np.diag(inverse))
     moves /= np.maximum(line.data.weight, TINY)[:, None]
     for value, own, move in list(zip(whole.values, np.diag(inverse), moves.T, strict=True))[1:]:
-        error = float(np.sqrt(float(_widened(spread, left, level)) * own))
-        found.append(truncated(value, error, *line.kept(move, REACH * error), level))
+        error = float(np.sqrt(float(_widened(spread, left, confidence)) * own))
+        found.append(truncated(value, error, *line.kept(move, REACH * error), confidence))
     how = "exact" if data.loss.is_quadratic else "quadratic"
-    return _told(estimator, data, line.columns, found, level, how)
+    return _told(estimator, data, line.columns, found, confidence, how)
 
 
 def exact_line(
@@ -321,7 +327,7 @@ def line_of_lasso(estimator: Any, X: Any, y: Any, data: Given) -> LassoLine:
     if prices is None:
         raise ValueError(
             "targets are followed for AtomicRegressor and AtomicClassifier with l1 at one alpha "
-            "(exact intervals: for SubsetRegressor with one size and ridge, too), with an "
+            "(exact intervals: for SubsetRegressor with one size and one l2, too), with an "
             'intercept, for rows that do not belong together; else use how="split", or '
             "predict(X, interval=0.9) of a search"
         )
@@ -336,15 +342,15 @@ def _told(
     data: Given,
     columns: Columns,
     rows: Any,
-    level: float,
+    confidence: float,
     how: Any,
     groups: tuple[Columns, ...] = (),
     p_values: Array | None = None,
 ) -> Estimates:
-    """Return the estimates of rows of values, ends and p-values, as the model has them beside."""
+    """Return the estimates of rows of values, ends and p-values, as the model reports them."""
     values, *ends, p = np.reshape(rows, (-1, 4)).T
     known = columns, _coefficients(estimator, columns), values, np.column_stack(ends), p
-    return Estimates(*known, level, how, groups, p_values, data.units is not None)
+    return Estimates(*known, confidence, how, groups, p_values, data.units is not None)
 
 
 def _carved(
@@ -354,7 +360,7 @@ def _carved(
     weights: Array,
     fitted: Any,
     other: Step,
-    level: float,
+    confidence: float,
 ) -> list[Found]:
     """Return what all rows say of these columns, given that a lasso of some rows selected them.
 
@@ -372,12 +378,12 @@ def _carved(
     model = np.diag(other.covariance)
     chosen = np.diag(_chosen(data, other))
     ratio = np.divide(chosen, model, out=np.zeros(model.size), where=model > 0)
-    spreads = _widened(other.spread * ratio, other.left, level)
+    spreads = _widened(other.spread * ratio, other.left, confidence)
     one = la.pinvh(whole.information)
     selecting = la.pinvh(step.information)
     d = step.values - whole.values
     c = step.values - b
     return [
-        carved(whole.values, spread * one, d, spread * (selecting - one), signs, c, j, level)
+        carved(whole.values, spread * one, d, spread * (selecting - one), signs, c, j, confidence)
         for j, spread in enumerate(spreads[1:], 1)
     ]

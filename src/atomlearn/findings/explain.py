@@ -30,12 +30,12 @@ class Explanation:
 
     @property
     def decisions(self) -> Array:
-        """Base and contributions together: what the model says, (n_samples, n_outputs)."""
+        """Base and contributions together: the decisions of the model, (n_samples, n_outputs)."""
         return np.asarray(self.base + self.contributions.sum(axis=1))
 
 
 def explain(estimator: Any, X: Any, reference: Any = None) -> Explanation:
-    """Return what each input adds to each decision, against the mean over reference rows.
+    """Return the contribution of each input to each decision, against the mean over reference rows.
 
     These are the Shapley values of the model where inputs are replaced by those of reference rows
     independently of each other, which for sums of functions of one input are exactly
@@ -104,7 +104,7 @@ def explain(estimator: Any, X: Any, reference: Any = None) -> Explanation:
 
 
 def _shares(centered: Array, product: Array, x: Array, m: Array) -> list[Array]:
-    """Return what each of two inputs adds to their product, together what it is beyond its mean.
+    """Return the contributions of two inputs to their product; they sum to its centered value.
 
     (x_i - m_i) m_j, (x_j - m_j) m_i, and half of the rest each; m are means over reference rows.
     """

@@ -30,7 +30,7 @@ from atomlearn.findings.precision import (
     standardized,
 )
 
-#: What ``covariance`` may be beside an array.
+#: The values of ``covariance`` that are not arrays.
 COVARIANCES = ("auto", "factors", "sparse_precision", "ledoit_wolf")
 #: The most factors that columns are taken to share, ...
 MOST_FACTORS = 10
@@ -51,10 +51,10 @@ class Knockoffs:
     """A way to draw knockoffs of one matrix, and how its covariance was found.
 
     draw : (generator) -> (n, p) knockoffs of the standardized columns; covariance : its name;
-    words : a sentence on it; s : the number s of S = s D; own : (n, p) what each column does not
-    share with the others, X Theta up to a factor a column; shared : (n, q) common factors, which
-    knockoffs keep as they are; unsure : whether the covariance is a guess, by which more features
-    may be false.
+    words : a sentence on it; s : the number s of S = s D; own : (n, p) the part of each column that
+    it does not share with the others, X Theta up to a factor a column; shared : (n, q) common
+    factors, which knockoffs keep as they are; unsure : whether the covariance is a guess, by which
+    more features may be false.
     """
 
     draw: Callable[[np.random.Generator], Array]
@@ -77,7 +77,7 @@ def gaussian_knockoffs(
     ----------
     X : (n, p) array
     covariance : {"auto", "factors", "sparse_precision", "ledoit_wolf"} or (p, p) array
-        That of the columns, where it is known; else how it is estimated, see ``KnockoffSelector``.
+        That of the columns, if it is known; else how it is estimated, see ``KnockoffSelector``.
     rng : int or Generator, optional
 
     References
@@ -155,7 +155,7 @@ def knockoffs_of(X: Array, covariance: str | Array = "auto") -> Knockoffs:
 
 
 def _estimated(X: Array, covariance: str) -> Knockoffs:
-    """Return knockoffs that keep the factors, if there are any, and are drawn of what is left."""
+    """Return knockoffs that keep the factors, if there are any, and redraw the remainder."""
     if covariance not in COVARIANCES:
         raise ValueError(
             f"covariance must be one of {COVARIANCES} or a (p, p) array, got {covariance!r}"
@@ -207,8 +207,8 @@ def _strongly_correlated(X: Array) -> bool:
 def _of_precision(X: Array, precision: Any, name: str, words: str) -> Knockoffs:
     """Return knockoffs for a precision matrix, dense or with few entries a column.
 
-    With D = 1 / diag(Theta), what a column varies given all others, and M = D^1/2 Theta D^1/2, the
-    noise has covariance s D^1/2 (2 - s M) D^1/2.
+    With D = 1 / diag(Theta), the variance of a column given all others, and M = D^1/2 Theta D^1/2,
+    the noise has covariance s D^1/2 (2 - s M) D^1/2.
     """
     root = 1.0 / np.sqrt(precision.diagonal())
     n_columns = root.size
@@ -219,7 +219,7 @@ def _of_precision(X: Array, precision: Any, name: str, words: str) -> Knockoffs:
         scaled = shrunk(scaled, shift)
         largest = (largest + shift) / (1 + shift)
     s = SHARE * 2.0 / largest
-    # Columns of X lie in rows here: what products with M read and write is in one piece.
+    # Columns of X are rows here: products with M then read and write contiguous memory.
     root = root[:, None]
     columns = np.ascontiguousarray(X.T)
     own = scaled.dot(columns / root) * root
@@ -238,12 +238,12 @@ def _of_precision(X: Array, precision: Any, name: str, words: str) -> Knockoffs:
 
 
 def _ends(matrix: Any) -> tuple[float, float]:
-    """Return the least and the largest eigenvalue, with an error of about a hundredth."""
+    """Return the smallest and the largest eigenvalue, with an error of about a hundredth."""
     size = matrix.shape[0]
     if size < 20:
         values = la.eigvalsh(matrix @ np.eye(size))
     else:
-        # Accuracy is relative to the eigenvalue, and the least one may be near 0.
+        # Accuracy is relative to the eigenvalue, and the smallest one may be near 0.
         start = np.random.default_rng(0).standard_normal(size)
         moved = shrunk(matrix, 1.0)
         values = eigsh(moved, 2, which="BE", v0=start, tol=1e-2, return_eigenvectors=False)
@@ -269,7 +269,7 @@ def _root_times(times: Callable[[Array], Array], V: Array) -> Array:
 
 
 def _ledoit_wolf(X: Array) -> Knockoffs:
-    """Return knockoffs for (1 - g) X'X / n + g I: from the n x n Gram matrix alone, S = s I."""
+    """Return knockoffs for (1 - g) X'X / n + g I: from only the n x n Gram matrix, S = s I."""
     values, _, right = _principal(X)
     share = max(float(ledoit_wolf_shrinkage(X, assume_centered=True)), 1e-3)
     # of columns of variance 1
@@ -297,7 +297,7 @@ def _ledoit_wolf(X: Array) -> Knockoffs:
 def _principal(X: Array, count: int | None = None) -> tuple[Array, Array, Array]:
     """Return the eigenvalues of X'X / n above rounding, falling, and vectors of rows and columns.
 
-    From the smaller one of the two Gram matrices; ``count`` : the largest ones alone.
+    From the smaller one of the two Gram matrices; ``count`` : only the largest ones.
     """
     n_rows, n_columns = X.shape
     wide = n_rows <= n_columns
@@ -314,7 +314,7 @@ def _principal(X: Array, count: int | None = None) -> tuple[Array, Array, Array]
 
 
 def _factors(X: Array) -> Array:
-    """Return the factors that stand out of the noise, (n, q) with variance one."""
+    """Return the factors that exceed the noise, (n, q) with variance one."""
     n_rows, n_columns = X.shape
     most = min(MOST_FACTORS, n_rows // 10, n_columns // 10)
     values, vectors, _ = _principal(X, most + 1)

@@ -30,9 +30,9 @@ def of_single_rows(loss: Loss) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """What a model was fitted to: X, the target as the loss takes it, weights of mean 1.
+    """The data of a fit: X, the target as the loss takes it, weights of mean 1.
 
-    free : covariates; units : number of the group of each row, None where each stands for itself.
+    free : covariates; units : number of the group of each row, None if rows are independent.
     """
 
     design: Design
@@ -78,7 +78,7 @@ class Given:
         return replace(self, design=design, y=y, weight=weight, units=units)
 
     def lengths(self, weight: Array) -> Array:
-        """Return sqrt(sum_i w_i (x_ij - mean_j)^2) of each column, 1 where that is zero."""
+        """Return sqrt(sum_i w_i (x_ij - mean_j)^2) of each column, 1 if that is zero."""
         deviations = column_moments(self.design, weight)[1]
         return np.asarray(np.sqrt(weight.sum()) * np.where(deviations > 0, deviations, 1.0))
 
@@ -86,7 +86,7 @@ class Given:
         return dense_part(self.design, columns)
 
     def projected(self, V: Array) -> Array:
-        """Return W^1/2 v without what an intercept and the free columns explain, of each column."""
+        """Return W^1/2 v less the part that an intercept and free columns explain."""
         root = np.sqrt(self.weight)[:, None]
         ones = np.ones(self.y.size)
         basis = la.orth(root * np.column_stack([ones, self.columns_of(self.free)]))
@@ -98,8 +98,8 @@ class Step:
     """One step of Newton: values b + A^-1 Z'r and their covariance A^-1 M A^-T, A = Z'W X.
 
     left : rows less coefficients, at most the groups of rows less one; spread : variance of r_i
-    over W_i; weighed : W X; information : A; covariance : where that variance is one number;
-    robust : the squares of what each row, or group of rows, changes where it is left out (the
+    over W_i; weighed : W X; information : A; covariance : if that variance is one number;
+    robust : the squares of the change if a row, or group of rows, is left out (the
     jackknife; of rows HC3), which holds for any spread.
 
     References
@@ -138,7 +138,7 @@ class Step:
         rows = int(np.count_nonzero(data.weight))
         left = max(rows - used, 1)
         positive = W > 0
-        # Where the deviance has units of its own, as squares have, residuals tell them.
+        # If the deviance has units, as squares have, residuals give them.
         spread = (
             float(np.sum(r[positive] ** 2 / W[positive])) / left if data.loss.dispersed else 1.0
         )
@@ -150,7 +150,7 @@ class Step:
         # Coefficients of the predictions that are none of b have no part in the leverage.
         factor = rows / max(rows - max(used - b.size, 0), 1)
         leverage = inverse
-        if left_out is not None:  # which is what the fit took of each row
+        if left_out is not None:  # the part of each row that the fit explains
             r = -data.loss.gradient(data.y, left_out, data.weight)
             factor = 1.0
             leverage = 0.0 * inverse
@@ -164,7 +164,7 @@ class Step:
 def _without_each(
     units: Columns | None, Z: Array, weighed: Array, inverse: Array, r: Array
 ) -> Array:
-    """Return A times what b loses where each row, or group of rows, is left out, one a row."""
+    """Return A times the change of b if a row, or group of rows, is left out, one in each row."""
     if units is None:  # the residual over one less the leverage
         rest = 1.0 - np.einsum("ij,jk,ik->i", weighed, inverse, Z)
         left = np.divide(r, rest, out=np.zeros_like(r), where=rest > EPS)
@@ -178,7 +178,7 @@ def _without_each(
 
 
 def refitted(data: Given, columns: Columns) -> Step:
-    """Return the step at the fit of these columns alone, with an intercept, which comes first.
+    """Return the step at the fit of only these columns, with an intercept, which comes first.
 
     Not the likelihood is maximized but that times the root of the determinant of the information
     (Firth; nothing changes for squares): so effects are not too large where rows are few, and

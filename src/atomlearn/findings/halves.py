@@ -33,13 +33,18 @@ FEW_COLUMNS = 4_000
 
 
 def own_problem(model: Any, X: Any, y: NDArray[Any]) -> Problem | None:
-    """Return what a model of ours minimizes for X and y, where that is one fit of plain columns."""
+    """Return the problem of a model at alpha = 1; None unless it is one fit of plain columns."""
     if type(model) not in (AtomicRegressor, AtomicClassifier) or np.ndim(y) != 1:
         return None
     if model.features != "linear" or model.relax or model.form == "constrained":
         return None
+    if not model.l1_ratio:  # squares select nothing
+        return None
     data = model._checked(X, y, None)
-    return model._problems(data, model.norm, 1.0)[0] if len(data.targets) == 1 else None
+    if len(data.targets) > 1:
+        return None
+    problem: Problem = model._problems(data, model.norm, 1.0, model.l1_ratio)[0]
+    return problem
 
 
 def automatic_alphas(model: Any, X: Any, y: Any, asked: Any) -> Array:
@@ -51,8 +56,9 @@ def automatic_alphas(model: Any, X: Any, y: Any, asked: Any) -> Array:
             f"penalty; got alphas={asked!r} for {type(model).__name__}"
         )
     model = clone(model)
-    problems = model._problems(model._checked(X, y, None), model.norm, 1.0)
-    return max(map(largest_useful_level, problems)) * np.geomspace(0.9, 0.1, 10)
+    problems = model._problems(model._checked(X, y, None), model.norm, 1.0, model.l1_ratio)
+    largest = max(map(largest_useful_level, problems)) / (model.l1_ratio or 1.0)
+    return largest * np.geomspace(0.9, 0.1, 10)
 
 
 def masks_of_parts(
@@ -60,13 +66,13 @@ def masks_of_parts(
 ) -> list[Mask] | None:
     """Return the columns that each part of the rows selects at any of the levels.
 
-    None where the model is not one that can be fitted to several parts at once.
+    None if the model cannot be fitted to several parts at once.
 
     Parameters
     ----------
     model : estimator, X, y : its data, parts : rows of each part.
     levels : weights of the penalty, falling.
-    most : the first so many columns of each path.
+    most : the maximum number of first columns of each path.
     """
     model = clone(model)
     problem = own_problem(model, X, y)
@@ -87,6 +93,7 @@ def masks_of_parts(
             for rows in parts
         )
     else:
+        levels = levels * model.l1_ratio
         together = _together(problem, parts, levels, most, model._settings())
         paths = ((np.abs(result.coef) for result in results) for results in together)
     return [first_columns(sizes, most) for sizes in paths]

@@ -49,8 +49,8 @@ def held_out_verdict(
     ----------
     estimator : scikit-learn estimator, fitted or not
         A pipeline that selects features selects them on the rows of the fit only, as it must.
-        Columns that are ``unpenalized`` are covariates: the question is what others add to them,
-        and to a cubic spline of each.
+        Columns that are ``unpenalized`` are covariates: the question is how much others add to
+        them, and to a cubic spline of each.
     X, y : array (n_samples, n_features), array (n_samples,)
     test_fraction : float
         Share of the rows that are held out; classes keep their shares.
@@ -67,13 +67,13 @@ def held_out_verdict(
     Rows are taken for independent, or groups of them. "better" says: if the target had nothing to
     do with the features, a score this far above that of a guess would come at most once in twenty
     data sets. "no better" is said only where a signal of correlation 0.3 (AUC 0.65), put into these
-    data, was told in four of five trials.
+    data, was found in four of five trials.
 
     References
     ----------
     J. Besag, P. Clifford. Sequential Monte Carlo p-values. Biometrika 78 (1991) 301-304.
     R. Shah, J. Peters. The hardness of conditional independence testing and the generalised
-    covariance measure. Annals of Statistics 48 (2020) 1514-1538 (beside covariates).
+    covariance measure. Annals of Statistics 48 (2020) 1514-1538 (given covariates).
 
     Examples
     --------
@@ -170,7 +170,7 @@ def fits_of(fitted: Any) -> int:
         count += sum(np.size(table[name]) for name in table if name.startswith("split"))
         choice = own.get("C_choice_")
         count += 0 if choice is None else choice.scores.size
-        count += int(own.get("n_resamples") or 0) + SUBSET_FITS * ("ridge_" in own)
+        count += int(own.get("n_resamples") or 0) + SUBSET_FITS * ("l2_" in own)
     return count
 
 
@@ -247,7 +247,7 @@ def unsearched(estimator: Any) -> Any:
 
 
 def decisions_of(fitted: Any, X: Any, before_link: bool = False) -> Array:
-    """Return what a fitted estimator says of rows: of classes its decisions, else predictions."""
+    """Return the output of a fitted estimator for rows: decisions for classes, else predictions."""
     ways = ["decision_function", "predict_proba"] if is_classifier(fitted) else ["predict"]
     if before_link and not is_classifier(fitted):
         ways = ["decision_function", "predict"]

@@ -1,14 +1,14 @@
 """Sizes of coefficients at the level that predicts best, for whatever the target is.
 
-For l1 and smooth losses the level is chosen along one path, by what each solution predicts for rows
-that are left out one at a time. Leaving out row i moves the fit on its columns S by one Newton
+For l1 and smooth losses the level is chosen along one path, by the predictions of each solution for
+rows that are left out one at a time. Leaving out row i moves the fit on its columns S by one Newton
 step, to first order:
 
     z_i without i  =  z_i + H_ii f_i' / (1 - H_ii f_i''),    H = A (A' diag(f'') A)^-1 A',
 
-with A the columns of S beside a column of ones; exact for least squares while no column enters or
-leaves. One path then does what five folds need five of. A row that alone holds a coefficient (its
-leverage stands out, as where columns have heavy tails) would take columns with it: folds decide.
+with A the columns of S and a column of ones; exact for least squares while no column enters or
+leaves. One path then does what five folds need five of. A row that determines a coefficient by
+itself (its leverage is high, as with heavy tails) would take columns with it: folds decide.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import scipy.linalg as la
@@ -51,10 +51,10 @@ SEARCHES = {
 }
 #: Last level of the search over the first.
 RATIO = 0.05
-#: Loss of left-out rows over its least, from which on no further level is tried: it wavers by less
-#: before it falls again.
+#: Ratio of the left-out loss to its minimum above which no further level is tried: it wavers by
+#: less before it falls again.
 RISEN = 1.05
-#: Leverage of a row over the mean one, and the least of it, from which on no formula says what the
+#: Leverage of a row over the mean one, and its minimum, above which no formula gives the
 #: fit would be without that row. Those of normal columns are at most twice the mean, if not small.
 STANDS_OUT = 4.0
 HIGH = 0.25
@@ -80,7 +80,7 @@ def coefficients(
     norm: Norm,
     loss: str | Loss,
     n_alphas: int,
-    cv: int | None,
+    cv: int | Literal["auto"],
     seed: int,
     groups: Any = None,
     order: Any = None,
@@ -88,7 +88,7 @@ def coefficients(
 ) -> tuple[Array, float]:
     """Return the sizes of the coefficients of X, and the level that was chosen.
 
-    ``cv`` None leaves out one row at a time where there is a formula and rows are independent, else
+    ``cv="auto"`` leaves out one row at a time if there is a formula and rows are independent, else
     a fifth of them; ``groups`` and ``order`` of the rows as ``dependent_rows`` has them. The last
     ``n_free`` columns have no penalty, and sizes are of the others. Folds depend on rows only and
     levels are shared by all columns: exchanging two columns exchanges their sizes, and nothing
@@ -104,7 +104,7 @@ def coefficients(
         classes, codes, counts = np.unique(y, return_inverse=True, return_counts=True)
         n_classes = classes.size
         rarest = int(counts.min())
-    one_by_one = n_classes <= 2 and cv is None and groups is None and order is None
+    one_by_one = n_classes <= 2 and cv == "auto" and groups is None and order is None
     free = np.arange(X.shape[1])[X.shape[1] - n_free :]
     n_own = X.shape[1] - n_free
     if one_by_one and of_single_rows(found) and l1_weights(norm, X.shape[1]) is not None:
@@ -114,7 +114,7 @@ def coefficients(
         if not path.stands_out:
             sizes = np.abs(path.results[best].coef[:n_own])
             return sizes, float(path.levels[best]) / len(y)
-    n_folds = max(2, min(cv or 5, rarest))
+    n_folds = max(2, min(5 if cv == "auto" else cv, rarest))
     cut = folds(len(y), n_folds, seed, codes, groups, order)
     sizes, level = _by_folds(X, y, norm, found, n_alphas, cut, free)
     return sizes[:n_own], level
@@ -145,7 +145,7 @@ def _by_folds(
         **own,
     )
     with warnings.catch_warnings(action="ignore", category=UserWarning):
-        # A gap that was not reached is small beside what separates two columns.
+        # A gap that was not reached is small compared with the difference of two columns.
         search.fit(X, y)
     sizes = np.linalg.norm(np.atleast_2d(search.coef_).astype(np.float64), axis=0)
     return sizes, float(search.alpha_)
@@ -176,8 +176,8 @@ def path_with_scores(
     """Return a path with the losses of rows that are left out.
 
     ``ratio`` : last level over the first; ``free`` : columns without a penalty. The path ends where
-    its best level is well behind, and goes on once by as many levels where the last one is the
-    best. A loss is infinite where as many columns as rows are in use.
+    its best level is well behind, and continues once by the same number of levels if the last one
+    is the best. A loss is infinite if the columns in use are no fewer than the rows.
 
     References
     ----------
@@ -203,7 +203,7 @@ def path_with_scores(
 
 @dataclass(frozen=True, slots=True)
 class _Passed(End):
-    """Where the mean loss of left-out rows has risen well above its least; it keeps the scores."""
+    """Ends a path when the mean left-out loss is well above its minimum; it keeps the scores."""
 
     X: Array
     loss: Loss
@@ -232,7 +232,7 @@ def _left_out(X: Array, y: Array, loss: Loss, result: Result) -> tuple[float, Ar
     ones = np.ones(n_rows)
     slope = loss.gradient(y, z, ones)
     curvature = loss.curvature(y, z, ones)
-    # The lower half alone.
+    # Only the lower half.
     hessian = la.blas.dsyrk(1.0, (A * np.sqrt(curvature)).T, trans=1, lower=1)
     # Columns that are copies of each other leave it singular.
     hessian[np.diag_indices_from(hessian)] += 1e-10 * max(hessian.diagonal().max(), 1e-300)

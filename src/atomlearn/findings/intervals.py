@@ -10,7 +10,7 @@ import numpy as np
 
 from atomlearn.core.interfaces import Array, Columns
 
-#: What each way of estimating is called, and the sentence without which its intervals say nothing.
+#: The name of each way of estimating, and the condition without which its intervals say nothing.
 CONDITIONS = {
     "named": "for columns named before the data was seen, where few columns have an effect, "
     "effects are linear, and {rows} are independent, of any spread (the lasso that this corrects "
@@ -34,11 +34,11 @@ class Estimates:
 
     columns : (m,) named, or selected on a part of the rows; penalized : (m,) as the model has them,
     pulled towards zero; values : (m,) not pulled; intervals : (m, 2); p_values : (m,) of "no
-    effect"; level : of the intervals; how : "named", "carved", "split", "exact", or "quadratic"
-    ("exact" of counts and classes); groups : the columns that were named together, and
+    effect"; confidence : of the intervals; how : "named", "carved", "split", "exact", or
+    "quadratic" ("exact" of counts and classes); groups : the columns that were named together, and
     group_p_values : of "none of them has an effect"; by_group : whether errors are of groups of
     rows, not of rows. ``condition`` is the sentence that belongs to
-    the intervals. ``wrong_signs`` : at most so many values have the wrong sign.
+    the intervals. ``wrong_signs`` : the maximum number of values with the wrong sign.
 
     References
     ----------
@@ -51,7 +51,7 @@ class Estimates:
     values: Array
     intervals: Array
     p_values: Array
-    level: float
+    confidence: float
     how: Literal["named", "carved", "split", "exact", "quadratic"]
     groups: tuple[Columns, ...] = ()
     group_p_values: Array | None = None
@@ -64,12 +64,12 @@ class Estimates:
 
     @property
     def wrong_signs(self) -> int:
-        """At most so many of the values have the wrong sign (zero has none), at this level.
+        """The maximum number of values with the wrong sign (zero has none), at this confidence.
 
         Those that Holm's method does not tell, whatever the p-values have to do with each other.
         """
         size = self.p_values.size
-        told = np.sort(self.p_values) * np.arange(size, 0, -1) <= 1 - self.level
+        told = np.sort(self.p_values) * np.arange(size, 0, -1) <= 1 - self.confidence
         return size - int(np.argmin(np.append(told, False)))
 
     def sentences(self, names: Sequence[str] | None = None) -> tuple[str, ...]:
@@ -79,12 +79,12 @@ class Estimates:
         """
         rows = zip(self.columns, self.values, *self.intervals.T, strict=True)
         signs = (
-            f"with {self.level:.0%} confidence at most {self.wrong_signs} of these "
+            f"with {self.confidence:.0%} confidence at most {self.wrong_signs} of these "
             f"{self.columns.size} effects are zero or have the other sign, {self.condition}"
         )
         return (*(
             f"effect of {f'column {j}' if names is None else names[j]}: {value:.4g}, with a "
-            f"{self.level:.0%} interval from {low:.4g} to {high:.4g}"
+            f"{self.confidence:.0%} interval from {low:.4g} to {high:.4g}"
             f"{'' if np.isfinite(high - low) else ' (the data set no bound to that side)'} "
             f"{self.condition}"
             for j, value, low, high in rows

@@ -1,10 +1,10 @@
-"""What stands for rows that are gone, and the bound that it proves for a model of all rows.
+"""A replacement of rows that are gone, and the bound that it proves for a model of all rows.
 
 How much must be kept of the old rows to bound how far the old model w is from the optimum of all
 rows together? Of the squared loss their projection onto the columns in use, the constant and what
 the model leaves of y: for an orthonormal Q, ||y - X u|| >= ||Q'(y - X u)|| for every u, and both
 are the same at u = w where Q spans y - X w. So Q'X and Q'y, a row for each column in use and two
-more, are rows that can stand for the old ones in a proof: the optimum over them and the new rows
+more, are rows that can replace the old ones in a proof: the optimum over them and the new rows
 is at most that over all, and near it as long as few other columns come into use.
 
 Of other losses X'v and f_old*(-v) are kept, with v minus the slopes at w. With
@@ -45,7 +45,7 @@ Point = tuple[Columns, Array, float]
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """What is kept of rows when they go, see ``keep``.
+    """The data kept of rows that are dropped, see ``keep``.
 
     n_rows : of them; point : columns, weights and intercept of the model; loss : its mean loss;
     rounding : what floats may have lost, of an objective of 1; rows : (k, p + 2) of the squared
@@ -72,7 +72,7 @@ def linear_at(design: Design, point: Point) -> Array:
 
 
 def rows_that_stand(problem: Problem, point: Point) -> tuple[Array, float, float]:
-    """Return what is kept of X, f*(-v), and what floats may have lost in them."""
+    """Return the kept part of X, f*(-v), and the bound on the rounding in them."""
     linear = linear_at(problem.design, point)
     certificate = prove(problem, point[0], point[1], linear).certificate
     lost = certificate.rounding / max(certificate.objective, TINY)
@@ -117,7 +117,7 @@ def gap_of(problem: Problem, kept: Kept) -> float:
 
 
 def _bound_by_rows(problem: Problem, kept: Kept, linear: Array, new: float) -> float:
-    """Return the optimum over rows that stand for the old ones, and the new ones, less its gap."""
+    """Return the optimum over rows that replace the old ones, and the new ones, less its gap."""
     n_new, n_columns = problem.design.shape
     own = dense_part(problem.design, np.arange(n_columns))
     new_rows = np.column_stack([own, problem.y, np.ones(n_new)])
@@ -137,7 +137,7 @@ def _bound_by_rows(problem: Problem, kept: Kept, linear: Array, new: float) -> f
 
 
 def _bound_by_dual(problem: Problem, kept: Kept, linear: Array, new: float) -> float:
-    """Return the best bound at the old dual point beside shares of the new one."""
+    """Return the best bound over mixtures of the old and the new dual point."""
     penalty = problem.regularizer
     old = 1 - new
     best = 0.0

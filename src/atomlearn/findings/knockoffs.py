@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -75,7 +75,7 @@ def e_values(statistics: Array, fdr: float) -> Array:
 
 
 def e_threshold(values: Array, fdr: float) -> float:
-    """Return the least e-value that the e-BH procedure selects at level ``fdr``, or infinity."""
+    """Return the smallest e-value that the e-BH procedure selects at level ``fdr``, or infinity."""
     ordered = np.sort(values)[::-1]
     enough = np.flatnonzero(ordered >= values.size / (fdr * np.arange(1, values.size + 1)))
     return float(ordered[enough[-1]]) if enough.size else float("inf")
@@ -88,7 +88,7 @@ class KnockoffSelector(OwnParameters, SelectorMixin, BaseEstimator):
     (``condition``). A feature is false if the target does not depend on it, given all other
     features. Each column x_j gets a knockoff x~_j, as alike as can be but drawn without the target.
     Both are fitted together, and W_j = |b_j| - |b~_j| tells true from false: of false features
-    either sign is as likely. The threshold T is the least t with
+    either sign is as likely. The threshold T is the smallest t with
     (1 + #{W <= -t}) / #{W >= t} <= fdr.
 
     Parameters
@@ -104,12 +104,12 @@ class KnockoffSelector(OwnParameters, SelectorMixin, BaseEstimator):
         selection stable and cautious. None: 10 where columns are strongly correlated and neither
         factors nor few neighbors explain it, so that Ledoit-Wolf guesses, as a warning says;
         else 1.
-    rng : int, Generator or None
+    random_state : int, Generator or None, default=None
         Seed of the knockoffs and of the folds.
     covariance : {"auto", "factors", "sparse_precision", "ledoit_wolf"} or array (p, p)
         Of the features. "auto" keeps factors where the eigenvalues show them (they join the fit
         without a penalty, since the target may depend on them), takes the precision
-        of each column given the few most correlated with it where that explains the correlations,
+        of each column given the few most correlated with it if that explains the correlations,
         and else Ledoit-Wolf, with a warning under strong correlation. ``covariance_`` tells.
     groups : lists of columns (numbers or names), labels (n_features,) or "auto", optional
         Select groups instead, with a bound on the share of false groups; indicator columns of a
@@ -121,17 +121,17 @@ class KnockoffSelector(OwnParameters, SelectorMixin, BaseEstimator):
         for numbers; any loss of ``atomlearn.losses`` else.
     n_alphas : int
         Weights of the norm over columns and knockoffs that are tried.
-    cv : int, optional
-        Folds of the cross-validation that chooses among them. By default rows are left out one at
-        a time, by a formula, where the norm is l1, the loss smooth, and no row has so high a
-        leverage that the formula would not hold (heavy tails); else there are 5 folds.
+    cv : int or "auto", default="auto"
+        Number of folds that choose among the alphas. "auto": a formula leaves out one row at a
+        time if the norm is l1, the loss is smooth, and no row has so high a leverage that the
+        formula fails (heavy tails); otherwise there are 5 folds.
 
     Attributes
     ----------
     statistics_ : (n_features,) or (n_groups,) array
         W, of several draws their mean.
     threshold_ : float
-        T, infinity where nothing can be selected; for several draws that of the e-values.
+        T, infinity if nothing can be selected; for several draws that of the e-values.
     e_values_ : array, or None for one draw
     coefficients_ : (n_draws, n_units, 2) array
         |b_j| and |b~_j| of each draw.
@@ -161,7 +161,7 @@ class KnockoffSelector(OwnParameters, SelectorMixin, BaseEstimator):
     >>> rng = np.random.default_rng(0)
     >>> X = rng.standard_normal((300, 60))
     >>> y = X[:, :15].sum(axis=1) + rng.standard_normal(300)
-    >>> selector = KnockoffSelector(fdr=0.2, rng=0).fit(X, y)
+    >>> selector = KnockoffSelector(fdr=0.2, random_state=0).fit(X, y)
     >>> bool(selector.get_support()[:15].all())
     True
     """
@@ -172,13 +172,13 @@ class KnockoffSelector(OwnParameters, SelectorMixin, BaseEstimator):
         fdr: float = 0.1,
         knockoffs: Any = "gaussian",
         n_draws: int | None = None,
-        rng: Any = None,
+        random_state: Any = None,
         *,
         covariance: Any = "auto",
         groups: Any = None,
         loss: str | Loss = "auto",
         n_alphas: int = 20,
-        cv: int | None = None,
+        cv: int | Literal["auto"] = "auto",
     ) -> None:
         keep(self, locals())
 
@@ -206,7 +206,7 @@ class KnockoffSelector(OwnParameters, SelectorMixin, BaseEstimator):
             )
         structured = np.asarray(y).dtype.names is not None
         target = np.asarray(y) if structured else checked_target(self, y, len(array))
-        rng = generator(self.rng)
+        rng = generator(self.random_state)
         asked = self.groups if labels is None else labels
         standard, means, scales, labels = grouped(array, asked, input_names(self))
         turned = None
@@ -257,7 +257,7 @@ class KnockoffSelector(OwnParameters, SelectorMixin, BaseEstimator):
     def _draws(
         self, X: Array, means: Array, scales: Array, rng: np.random.Generator, turned: Any
     ) -> tuple[list[Array], Array, str]:
-        """Return knockoffs of the standardized columns, one a draw, what they keep, and how.
+        """Return knockoffs of standardized columns, one for each draw, the kept part, and the way.
 
         turned : what these are multiplied by before, or None.
         """
@@ -287,9 +287,9 @@ class KnockoffSelector(OwnParameters, SelectorMixin, BaseEstimator):
         return draws, X[:, :0], "knockoffs as given"
 
     def _norm(self, of: Columns | None, n_free: int) -> Norm:
-        """Return the norm over columns and knockoffs; their groups are twice as many.
+        """Return the norm over columns and knockoffs; it has twice as many groups as the columns.
 
-        Free columns follow, with groups of their own.
+        Free columns follow, with separate groups.
         """
         norm = as_norm(self.norm)
         if of is None:

@@ -3,10 +3,10 @@
     min over b, g of  1/2 sum_i w_i (y_i - x_i'b - z_i'g)^2 + sum_j price_j |b_j|
 
 With A the columns in use and s their signs, b_A = K_AA^-1 (q_A - price_A s) and the scores of all
-columns q - K_A b_A are linear in q = X'W y, what is free taken off. So along a line of targets a
-piece lasts as long as s_k b_k > 0 on A, and |score_j| < price_j beside it: how far each column is
-from entering is known, and what the sums may have lost is taken off it. What no such piece holds is
-left open.
+columns q - K_A b_A are linear in q = X'W y, after projection off the free columns. So along a line
+of targets a piece lasts as long as s_k b_k > 0 on A, and |score_j| < price_j outside it: the
+distance of each column from entering is known, less the possible rounding of the sums. A stretch
+that no such piece holds is left open.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ MOST_PIECES = 500
 class Stretch:
     """Columns in use, their signs, and their weights (2, m): at t = 0, and slopes.
 
-    forms : (2, k), values at 0 and slopes of what ends the piece where it reaches 0: s_j b_j, then
-    both sides of all scores; ends : between which t >= 0 no form is below what rounding may hide.
+    forms : (2, k), values at 0 and slopes of the forms that end the piece at 0: s_j b_j, then
+    both sides of all scores; ends : between which t >= 0 no form is below the bound on rounding.
     """
 
     used: Columns
@@ -41,7 +41,7 @@ class Stretch:
     ends: tuple[float, float]
 
     def following(self, at: float) -> tuple[float, Columns, Array]:
-        """Return where the piece ends beyond ``at``, and what is in use there."""
+        """Return the end of the piece beyond ``at``, and the columns in use there."""
         value, slope = self.forms
         with np.errstate(divide="ignore", invalid="ignore"):
             reached = np.maximum(np.where(slope < 0, -value / slope, np.inf), at)
@@ -84,7 +84,7 @@ class LassoLine:
 
     @property
     def prediction(self) -> Array:
-        """What the lasso predicts, (n,)."""
+        """The predictions of the lasso, (n,)."""
         left = self.left(self.first, np.zeros(self.data.y.size))[:, 0]
         return np.asarray(self.data.y - left / np.sqrt(self.data.weight))
 
@@ -121,7 +121,7 @@ class LassoLine:
         z[:, used] = 0.0
         room = np.stack([self.price, np.zeros(self.price.size)])
         forms = np.concatenate([signs * b, room - z, room + z], axis=1)
-        # What rounding may hide grows with t as the targets do.
+        # The bound on rounding grows with t as the targets do.
         size = [self._size, pace] + np.abs(b) @ self._lengths[used]
         lost = np.abs(inverse) @ self._lengths[used]
         each = (1.0 + np.sqrt(lost @ self._lengths[used])) * self._lengths
@@ -184,7 +184,7 @@ class LassoLine:
                 break
 
     def kept(self, move: Array, reach: float) -> tuple[Array, Array]:
-        """Return where the columns of the solution are selected, and where that is left open.
+        """Return the parts of the line on which the columns are selected, and the undecided parts.
 
         Both are intervals (m, 2) of t, of targets y + t move; far beyond ``reach`` all is open.
         """
@@ -212,7 +212,7 @@ def _between(known: Array) -> Array:
 
 
 def lasso_line(data: Given, price: Array, columns: Columns, signs: Array, z: Array) -> LassoLine:
-    """Return the line of a fit that selects about these columns and predicts about z.
+    """Return the line of a fit that selects roughly these columns and predicts roughly z.
 
     Of losses but squares: that of the lasso of squares that has the same solution, by Newton.
     """

@@ -39,8 +39,8 @@ class Monitored:
 
     gap : a proved bound on (F - F*) / F, F the objective of the old model over old and new rows
     together, at the shares that they have; p_value : how often rows like the old ones would differ
-    as much; differs : in what they differ the most; n_old, n_new : rows; model : fitted to all rows
-    from the old model on, where that was asked for and pays, else None.
+    as much; differs : the column in which they differ the most; n_old, n_new : rows; model : fitted
+    to all rows from the old model, if requested and worthwhile, else None.
     """
 
     gap: float
@@ -64,15 +64,15 @@ def keep(estimator: Any, X: Any, y: ArrayLike, *, rng: int = 0) -> Kept:
     """Return what ``monitor`` needs of the rows that a model was fitted to, once they are gone.
 
     A few passes over X, and five fits without a fifth of the rows each. It holds p numbers for each
-    column in use with the squared loss, p in all with others, beside 3 n (n at most 20,000), and
-    can be pickled.
+    column in use with the squared loss, p in all with others, in addition to 3 n (n at most
+    20,000), and can be pickled.
 
     Parameters
     ----------
     estimator : fitted regression, or classifier of two classes
         Of ours, over plain columns, with a smooth loss of single rows, without covariates
         (``unpenalized=``), weights and offsets.
-    X, y : what it was fitted to
+    X, y : the data of the fit
     rng : int
         Seed of the folds.
     """
@@ -112,7 +112,7 @@ def monitor(
     estimator : the fitted model
     X, y : the new rows, columns as in the fit
     kept : what ``keep`` returned for the old rows
-    old : (X, y) of the old rows, where they are still at hand; then ``kept`` is not needed
+    old : (X, y) of the old rows, if they are still at hand; then ``kept`` is not needed
     refit : bool
         With ``old``: whether to fit to all rows, beginning at the old model, where the gap is above
         1%. alpha stays as it is.
@@ -122,15 +122,15 @@ def monitor(
     Notes
     -----
     The gap needs one pass over the new rows, and with the squared loss the optimum over them and
-    rows that stand for the old ones. It is of the objective with alpha as it is, says nothing of
+    rows that replace the old ones. It is of the objective with alpha as it is, says nothing of
     another alpha, and is a bound: the model may be nearer. With other losses than the squared one
     it is seldom much better than the share of the new rows. The test compares new rows
     with old ones that were left out of a fit, of which each new row is given one at random; rows
     are exchanged between both within a fit. Three numbers are compared: residuals, their sizes,
     and their products with the predictions; p is of the largest difference of the three, so it is
-    exact for independent rows but for what alpha has seen. A difference may be one of X alone.
+    exact for independent rows, except that alpha was chosen on them. A difference may be only in X.
 
-    Without ``kept`` and ``old`` nothing is said. The model alone proves no more than that the gap
+    Without ``kept`` and ``old`` nothing is known. The model by itself proves only that the gap
     is at most about the share of the new rows, and has residuals of rows that it was fitted to.
 
     References
@@ -174,7 +174,7 @@ def monitor(
 
 
 def _problem(estimator: Any, X: Any, y: Any) -> tuple[AtomicModel, Problem]:
-    """Return the model at its one level, new, and what it minimizes over these rows."""
+    """Return a new model at its one level, and the problem that it solves over these rows."""
     if not isinstance(estimator, AtomicModel) or not len(estimator.results_):
         raise TypeError(f"monitor is of fitted models of ours, got {type(estimator).__name__}")
     model = _at_one_level(estimator)
@@ -219,12 +219,12 @@ def _at_one_level(estimator: Any) -> AtomicModel:
     if not isinstance(estimator, CrossValidatedModel):
         plain: AtomicModel = clone(estimator)
         return plain
-    norm, alpha = estimator._regularized_by()
+    norm, alpha, l1_ratio = estimator._regularized_by()
     kind = AtomicClassifier if estimator.task == "classification" else AtomicRegressor
     form = estimator.form or estimator._candidates()[0].usual_form
     names = ("loss", "tol", "features", "unpenalized", "fit_intercept")
     same = {name: estimator.get_params(deep=False)[name] for name in names}
-    model: AtomicModel = kind(norm, alpha, form=form, radius=alpha, **same)
+    model: AtomicModel = kind(norm, alpha, l1_ratio=l1_ratio, form=form, radius=alpha, **same)
     return model
 
 

@@ -22,7 +22,7 @@ from atomlearn.result import Result
 MOST_GROWTH = 1.25
 #: A price at which no column enters; an infinite one would keep the fast solvers of l1 away.
 BARRED = 1e6
-#: Gap of fits whose residuals alone count: what it leaves open of them is far below their noise.
+#: Gap of fits of which only the residuals count: their error is then far below their noise.
 GAP = 1e-4
 #: Levels of a path, and the last one as a share of the first.
 N_LEVELS = 30
@@ -32,12 +32,12 @@ LAST = 0.01
 def directions(
     design: Design, weight: Array, units: Sequence[Columns], price: Array, free: Columns
 ) -> list[Array]:
-    """Return of each unit of columns what a lasso on all columns outside leaves, (n, size).
+    """Return the residual of each unit of columns on a lasso of all columns outside, (n, size).
 
     z_j = x_j - b - sum over k outside the unit of g_k x_k, where g minimizes
     1/2 sum_i w_i z_ij^2 + level sum_k price_k |g_k|. Then |x_k'W z_j| <= level price_k: the smaller
     the level the less errors in other coefficients count, and the larger the standard error
-    sigma sqrt(z_j'W z_j) / |z_j'W x_j|. Each path goes on while that grows by no more than a
+    sigma sqrt(z_j'W z_j) / |z_j'W x_j|. Each path continues while that grows by no more than a
     quarter over the one at which the bound is that of noise, sqrt(2 log p / n). All paths share
     every reading of the data.
 
@@ -85,7 +85,7 @@ def directions(
 
 
 def _followed(design: Design, weight: Array, x: Array, found: list[Array]) -> Reached:
-    """Return what follows the path of a column to where its standard error begins to grow.
+    """Return the observer of a column's path that ends it when its standard error begins to grow.
 
     ``found`` : the directions of the levels that were good.
     """

@@ -1,4 +1,4 @@
-"""power: what a selection could have found in this X, by targets that are made up."""
+"""power: the effects that a selection could find in this X, by simulated targets."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from atomlearn.findings.stability import selected_by
 
 @dataclass(frozen=True, slots=True)
 class PowerCurve:
-    """Of features with an effect the share that is found, and of what is found the false share.
+    """The share of features with an effect that is found, and the false share of those found.
 
     sizes : (m,) of effects, a standard deviation of the feature, in standard deviations of the
     noise (of classes: in log odds); found, false : (m,) means over the draws, found_error : the
@@ -55,7 +55,7 @@ def power(
     classes: bool = False,
     rng: Any = 0,
 ) -> PowerCurve:
-    """Return what a selection would find in X, where some features had effects of these sizes.
+    """Return the share of effects of these sizes that a selection would find in X.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ def power(
 
     Notes
     -----
-    That nothing was found says something only where it would have been: read the curve at the
+    An empty selection is informative only if an effect would have been found: read the curve at the
     size of effect that matters to you. Noise, linearity and the number of true features are
     assumed here; the real ones are not known.
 
@@ -83,7 +83,7 @@ def power(
     >>> from atomlearn import KnockoffSelector
     >>> from atomlearn.findings import power
     >>> X = np.random.default_rng(0).standard_normal((200, 60))
-    >>> curve = power(KnockoffSelector(fdr=0.2, rng=0), X, [0.05, 0.8], n_draws=3)
+    >>> curve = power(KnockoffSelector(fdr=0.2, random_state=0), X, [0.05, 0.8], n_draws=3)
     >>> bool(curve.found[1] > 0.9 > 0.3 > curve.found[0])
     True
     """

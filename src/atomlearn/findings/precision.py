@@ -1,7 +1,7 @@
 """Precision of columns from few rows: each column on the few that it is most correlated with.
 
 Theta_jj = 1 / t_j^2 and Theta_ij = -b_ij / t_j^2 for x_j = sum_i b_ij x_i + noise of variance
-t_j^2, over the neighbors i of j alone. No order of the columns is assumed, and no p x p matrix is
+t_j^2, over only the neighbors i of j. No order of the columns is assumed, and no p x p matrix is
 formed.
 """
 
@@ -142,7 +142,7 @@ def _refitted(columns: Array, graph: sp.csr_array) -> tuple[Any, bool]:
 
 
 def near_duplicates(X: Array) -> Columns:
-    """Return labels of standardized columns: one where all pairs are correlated by over 0.95."""
+    """Return labels of standardized columns: the same if all pairs are correlated by over 0.95."""
     n_rows, n_columns = X.shape
     pieces = gen_batches(n_columns, TOGETHER)
     rough = X.astype(np.float32)
@@ -190,7 +190,7 @@ def grouped(
     """Return standardized columns, with means and scales, and their groups, None for none.
 
     ``groups`` "auto" : the columns are then the means of clusters of near-duplicates, and the
-    groups are these clusters. None: a warning says where there are some.
+    groups are these clusters. None: a warning says if there are some.
     """
     standard, means, scales = standardized(X)
     if groups is None:
@@ -217,7 +217,7 @@ def standardized(X: Array) -> tuple[Array, Array, Array]:
 
 
 def _warn_of_duplicates(X: Array) -> None:
-    """Say how many of the standardized columns are near-duplicates, and what to do about it."""
+    """Say how many of the standardized columns are near-duplicates, and how to handle them."""
     counts = np.bincount(near_duplicates(X))
     alike = counts > 1
     if alike.any():
@@ -239,11 +239,11 @@ def means_of(X: Array, labels: Columns) -> Array:
 
 
 def independent(X: Array, labels: Columns) -> tuple[sp.csr_array | None, Columns]:
-    """Return what makes columns of each group uncorrelated where they depend on each other.
+    """Return the map that makes columns of each group uncorrelated if they depend on each other.
 
     X : (n, p) standardized; labels : (p,) groups. The k indicators of a category sum to one, so
     that no knockoff could differ from its column. They become k - 1 columns of variance one that
-    span the same. Returns the map (p, q), None where there are none such, and the groups of the q
+    span the same. Returns the map (p, q), None if there are none such, and the groups of the q
     columns.
     """
     parts = list[Array]()

@@ -1,4 +1,4 @@
-"""prediction_sets: intervals and sets of labels with a share of its own in parts of the rows."""
+"""prediction_sets: intervals and sets of labels with a separate share in each part of the rows."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from atomlearn.core.data.parts import dense_part
-from atomlearn.core.interfaces import Array, Design, Mask, check_share
+from atomlearn.core.interfaces import Array, Design, Mask, check_share, own_parameters
 from atomlearn.designs import as_design
 from atomlearn.estimators.prediction_sets import OutOfFold
 
@@ -22,36 +22,38 @@ from atomlearn.estimators.prediction_sets import OutOfFold
 LEAST_CHANCE = 0.01
 
 
+@own_parameters
 def prediction_sets(
     search: Any,
     X: Any,
     y: ArrayLike,
     X_new: Any,
-    share: float = 0.9,
+    confidence: float = 0.9,
     *,
     by: Any = None,
     shift: bool = False,
 ) -> tuple[NDArray[Any], ...]:
     """Return predictions with intervals, or sets of labels, that hold a share in parts of the rows.
 
-    ``search.predict(X_new, interval=share)`` holds its share of all rows together: of a rare class,
-    or of one hospital, it may hold far fewer. Here the errors of each part make the sets of that
-    part (Mondrian sets), or errors count as new rows are like them.
+    ``search.predict(X_new, interval=confidence)`` covers that share of all rows together. It may
+    cover far fewer rows of a rare class, or of one hospital. Here the errors of each part make the
+    sets of that part (Mondrian sets), or errors are weighted by their likeness to new rows.
 
     Parameters
     ----------
     search : fitted ``AtomicRegressorCV`` or ``AtomicClassifierCV``
-    X, y : what it was fitted to
+    X, y : the data of the fit
     X_new : (n_new, n_features)
-    share : float in (0, 1)
+    confidence : float in (0, 1), default=0.9
+        Share of the targets of each part that the sets cover.
     by : "class", or a pair of arrays, optional
-        Of what parts the share is held: of each class; or of rows with one value, (values of the
+        The parts: each class; or rows with one value, (values of the
         rows of X, values of the rows of X_new), such as one column of both. A part of fewer than
-        1 / (1 - share) rows says nothing: intervals are infinite, sets hold all labels.
+        1 / (1 - confidence) rows says nothing: intervals are infinite, sets hold all labels.
     shift : bool
         Whether rows count by how much more often rows like them are among X_new than among X: by
         the odds of a logistic regression on the columns that the fits use, made without the fold of
-        the row. Then the share is of rows that come from where X_new comes from, if only x has
+        the row. Then the confidence is of rows that come from where X_new comes from, if only x has
         changed, the target given x has not, and these odds are right.
 
     Returns
@@ -61,9 +63,10 @@ def prediction_sets(
 
     Notes
     -----
-    From the fits without each fold (see ``predict``). A share is held on average over data and new
-    rows of the part, if these are exchangeable with the rows of the part; the theorem promises
-    2 share - 1, for folds that chose nothing, and what is seen is near the share.
+    From the fits without each fold (see ``predict``). The sets cover the share ``confidence`` on
+    average over data and new rows of the part, if these are exchangeable with the rows of the part.
+    The theorem promises 2 confidence - 1, for folds that chose nothing; in practice the share is
+    near ``confidence``.
 
     References
     ----------
@@ -83,7 +86,7 @@ def prediction_sets(
     >>> held.shape
     (100, 2)
     """
-    check_share("share", share, 0.9)
+    check_share("confidence", confidence, 0.9)
     known = vars(search).get("_out_of_fold")
     if known is None:
         raise ValueError(
@@ -100,12 +103,14 @@ def prediction_sets(
         )
     old = as_design(X)
     design = search._expanded(as_design(X_new))
-    wanted: Any = share
+    wanted: Any = confidence
     if shift:
-        known, wanted = _shifted(known, search._expanded(old), design, share)
+        known, wanted = _shifted(known, search._expanded(old), design, confidence)
     if by_class:
         codes = np.searchsorted(search.classes_, np.asarray(y))[known.rows]
-        each = [known.among(codes == code).sets(design, share, None) for code in np.unique(codes)]
+        each = [
+            known.among(codes == code).sets(design, confidence, None) for code in np.unique(codes)
+        ]
         return predicted, np.stack([held[:, code] for code, held in enumerate(each)], axis=1)
     found: list[Any] = []
     for own, its in _parts(known, by, old.shape[0], len(predicted)):
@@ -135,7 +140,7 @@ def _parts(known: OutOfFold, by: Any, n_old: int, n_new: int) -> Iterator[tuple[
 
 
 def _shifted(
-    known: OutOfFold, old: Design, new: Design, share: float
+    known: OutOfFold, old: Design, new: Design, confidence: float
 ) -> tuple[OutOfFold, NDArray[Any]]:
     """Return the fits with rows that count by the odds of the new data, and the mass each needs."""
     columns = known.columns if known.columns.size else np.arange(1)
@@ -151,4 +156,4 @@ def _shifted(
     # All rows hold units / (units + 1) of the mass before, the new one the rest, by its own odds.
     rest = (1.0 - known.mass.sum()) * scale * odds[old.shape[0] :]
     total = known.mass.sum() + rest
-    return replace(known, mass=mass * scale), share * total
+    return replace(known, mass=mass * scale), confidence * total

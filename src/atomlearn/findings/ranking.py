@@ -23,9 +23,9 @@ from atomlearn.core.interfaces import Array, Columns, Mask, Rows
 #: test agree. Error rates at this level, and how often verdicts are right, are measured by
 #: ``benchmarks/findings/verdict.py``.
 LEVEL = 0.05
-#: Probability with which a signal has to be seen for its absence to be told.
+#: Probability with which a signal must be detectable before its absence is reported.
 POWER = 0.8
-#: Rows beyond the covariates that a partial correlation is of, at the least: of fewer what is left
+#: Minimum of rows beyond the covariates for a partial correlation: with fewer the rest
 #: of the rows is not exchangeable enough.
 FEWEST_BESIDE = 8
 #: Numbers of all permutations: what keeps a verdict below a second, and in memory.
@@ -36,7 +36,7 @@ MOST_PAIRED = 1_000
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
-    """A statistic, its error, and what it would be if target and decisions had no relation.
+    """A statistic, its error, and its law if target and decisions had no relation.
 
     score, error : at the labels as they are; null : (n_draws,) with permuted labels, each draw
     times the error at these labels over its own: the share of draws above the score is that of
@@ -65,7 +65,7 @@ class Ranked:
         return float(np.quantile(self.null, 1.0 - LEVEL, method="higher"))
 
     def sees(self, score: float) -> bool:
-        """Return whether a model whose true score is this one would be told with POWER."""
+        """Return whether a model with this true score would be detected with POWER."""
         spread = max(float(np.std(self.null)), self.usual)
         return self.critical() + float(norm.ppf(POWER)) * spread <= score
 
@@ -82,7 +82,7 @@ def _in_the_limit(baseline: float, error: float) -> Array:
 
 
 def _orders(n_rows: int, n_columns: int, rng: np.random.Generator) -> Iterator[Rows]:
-    """Yield orders of the rows, some at a time, (n, n_rows); none where rows are too many."""
+    """Yield orders of the rows, some at a time, (n, n_rows); none if there are too many rows."""
     n_draws = min(9_999, MOST_DRAWN // (n_rows * max(n_columns, 1)))
     step = max(1, MOST_DRAWN // 5 // n_rows)
     for start in range(0, n_draws if n_draws >= 999 else 0, step):
@@ -148,8 +148,8 @@ class _Sorted:
 def mean_area(codes: Columns, decisions: Array) -> tuple[float, Array]:
     """Return the mean AUC of the classes, each against the rest, and the influence of rows on it.
 
-    decisions (n, m) : one column a class, or one alone that speaks for class 1 of two. It is
-    NaN where there is one class only.
+    decisions (n, m) : one column for each class, or a single one for class 1 of two. It is
+    NaN if there is only one class.
     """
     positive, columns = _against_rest(codes, decisions)
     each = [area_of(column, mine) for column, mine in zip(columns.T, positive.T, strict=True)]
@@ -159,7 +159,7 @@ def mean_area(codes: Columns, decisions: Array) -> tuple[float, Array]:
 
 
 def guess_area(codes: Columns, decisions: Array) -> tuple[float, Array]:
-    """Return the mean area less one half, and twice what each row adds to it: (n,)."""
+    """Return the mean area less one half, and twice the part that each row adds to it: (n,)."""
     positive, columns = _against_rest(codes, decisions)
     found = np.zeros(codes.size)
     for column, mine in zip(columns.T, positive.T, strict=True):
@@ -179,7 +179,7 @@ def _against_rest(codes: Columns, decisions: Array) -> tuple[Mask, Array]:
 
 
 def area_of(decisions: Array, positive: Mask) -> tuple[float, Array]:
-    """Return the area, and what each row adds to its error: the squares sum to DeLong's variance.
+    """Return the area, and the part of each row in its error: the squares sum to DeLong's variance.
 
     A positive row adds the share of negative ones below it, less the area, and so the other way.
     """
@@ -200,8 +200,8 @@ def correlations(
 ) -> Ranked | None:
     """Return the correlation of what linear functions of ``known`` (n, q) do not explain.
 
-    The mean over the columns of truth and predicted, (n, m) both. None where ``known`` has nearly
-    as many columns as there are rows. The error, on Fisher's scale, is that of the
+    The mean over the columns of truth and predicted, (n, m) both. None if ``known`` has nearly
+    one column for each row. The error, on Fisher's scale, is that of the
     jackknife; its freedom is the number of rows that it rests on, less one. The null permutes what
     is left of ``predicted``; without ``rng`` there is none.
     """
@@ -233,7 +233,7 @@ def correlations(
 
 
 def correlation_rows(truth: Array, predicted: Array, known: Array) -> Array:
-    """Return what each row adds to the correlation given ``known``; zeros if too few are left."""
+    """Return the part of each row in the correlation given ``known``; zeros if too few are left."""
     left = _basis(known, len(truth))
     if len(truth) - left.shape[1] < FEWEST_BESIDE:
         return np.zeros(len(truth))
@@ -244,7 +244,7 @@ def _jackknife(x: Array, y: Array, left: Array) -> tuple[float, float]:
     """Return the jackknife's error of the mean correlation, on Fisher's scale, and its freedom.
 
     x, y : of length 1 and free of ``left``, so that a row left out changes them as it would change
-    residuals. Where few rows make up most of the error, it is known as badly as from so few.
+    residuals. If few rows make up most of the error, it is known only as well as from these few.
     """
     stays = np.maximum(1.0 - np.sum(left**2, axis=1), 1e-6)[:, None]
     products = np.sum(x * y, axis=0) - x * y / stays
@@ -267,7 +267,7 @@ def _basis(known: Array | None, n_rows: int) -> Array:
 
 
 def _free_of(left: Array, values: Array) -> Array:
-    """Return what the basis leaves of each column, of length 1; rounding alone is nothing."""
+    """Return each column's residual on the basis, of length 1; pure rounding counts as zero."""
     rest = values - left @ (left.T @ values)
     rest[:, np.abs(rest).max(axis=0) <= 1e-10 * np.abs(values).max(axis=0)] = 0.0
     sizes = np.sqrt(np.sum(rest**2, axis=0))
@@ -297,7 +297,7 @@ def concordance_of(risk: Array, first: Rows, second: Rows) -> float:
 def ranked_concordance(
     records: NDArray[Any], risk: Array, rng: np.random.Generator
 ) -> Ranked | None:
-    """Return Harrell's index with its error and null; None where no pair can be compared.
+    """Return Harrell's index with its error and null; None if no pair can be compared.
 
     Risks are permuted within strata: what these have in common is no order of times.
     """
@@ -336,7 +336,7 @@ def concordance_rows(risk: Array, first: Rows, second: Rows) -> Array:
 def plain_interval(ranked: Ranked) -> tuple[float, float]:
     """Return the interval of an area (or a concordance) with an error that is of a guess.
 
-    Areas spread most where they are one half: at a larger area the interval is rather too wide. On
+    Areas spread most at one half: at a larger area the interval is rather too wide. On
     the scale of the logit that error would grow without bound near 1.
     """
     width = float(norm.isf(LEVEL)) * ranked.error
@@ -346,7 +346,7 @@ def plain_interval(ranked: Ranked) -> tuple[float, float]:
 def area_interval(ranked: Ranked, n_fewer: int) -> tuple[float, float]:
     """Return the interval of an area (or a concordance) on the scale of its logit.
 
-    Where all pairs are right (or wrong) the error is 0, which nobody should believe: so many
+    If all pairs are right (or wrong) the error is 0, which is not credible: this number of
     independent pairs as there are rows of the rarer kind (``n_fewer``) would all be right with
     probability area^n_fewer, which is set to the level of one side.
     """

@@ -50,9 +50,9 @@ from atomlearn.findings.precision import labels_of
 
 
 def selected_by(estimator: Any) -> tuple[Mask, Array]:
-    """Return which inputs a fitted estimator uses, and the size of what it does with each.
+    """Return which inputs a fitted estimator uses, and the size of their effects.
 
-    By ``get_support`` where it has one, else by coefficients that are not zero; for models of
+    By ``get_support`` if it has one, else by coefficients that are not zero; for models of
     products and curves these are the inputs that any of them is made of.
     """
     estimator = unsearched(estimator)
@@ -95,14 +95,14 @@ class StabilitySelector(OwnParameters, MetaEstimatorMixin, SelectorMixin, Packed
         Number of halves, in pairs; an odd number is raised by one.
     threshold : float, default=0.7
         Share of the halves that must select a feature, in (0.5, 1].
-    rng : int, Generator or None
+    random_state : int, Generator or None, default=None
         Seed of the halves.
     alphas : array or "auto", optional
         Weights of the penalty to walk along, from the largest on, instead of the estimator's own
         ``alpha``: a feature counts as selected by a half if it is at any of them. "auto": ten, from
         0.9 to 0.1 of the largest alpha at which all rows select anything, for ``AtomicRegressor``
         and ``AtomicClassifier``.
-    max_features : int, optional
+    n_features : int, optional
         The most features a half may select: along ``alphas`` those that come first, and by default
         half as many as it has rows, beyond which a fit tells little; else those of the largest
         coefficients, by default all. It sets q, and with it the bounds. With "auto" the default is
@@ -123,7 +123,7 @@ class StabilitySelector(OwnParameters, MetaEstimatorMixin, SelectorMixin, Packed
         most q / p (those "no better than random"): ``bounds_["unimodal"]``.
     bounds_ : dict
         That and "meinshausen_buhlmann", which does not ask for one mode of the probabilities.
-    estimator_ : fitted to all rows, with "auto" at the least alpha.
+    estimator_ : fitted to all rows, with "auto" at the smallest alpha.
     n_features_in_, feature_names_in_
 
     Notes
@@ -145,8 +145,8 @@ class StabilitySelector(OwnParameters, MetaEstimatorMixin, SelectorMixin, Packed
     >>> rng = np.random.default_rng(0)
     >>> X = rng.standard_normal((100, 20))
     >>> y = X[:, 0] - X[:, 1] + 0.5 * rng.standard_normal(100)
-    >>> selector = StabilitySelector(AtomicRegressor(alpha=0.3), n_resamples=20, rng=0).fit(X, y)
-    >>> selector.get_support(indices=True).tolist()
+    >>> selector = StabilitySelector(AtomicRegressor(alpha=0.3), n_resamples=20, random_state=0)
+    >>> selector.fit(X, y).get_support(indices=True).tolist()
     [0, 1]
     """
 
@@ -155,10 +155,10 @@ class StabilitySelector(OwnParameters, MetaEstimatorMixin, SelectorMixin, Packed
         estimator: Any = None,
         n_resamples: int = 100,
         threshold: float = 0.7,
-        rng: Any = None,
+        random_state: Any = None,
         *,
         alphas: Any = None,
-        max_features: int | None = None,
+        n_features: int | None = None,
         groups: Any = None,
     ) -> None:
         keep(self, locals())
@@ -176,7 +176,7 @@ class StabilitySelector(OwnParameters, MetaEstimatorMixin, SelectorMixin, Packed
         """Select features of X (n_samples, n_features) for y.
 
         ``groups`` and ``order`` are of rows: halves are of whole groups, or of stretches of a
-        series, and an estimator that holds out rows itself is told, too.
+        series, and an estimator that holds out rows itself receives it, too.
         """
         self._check()
         X = as_table(X)
@@ -195,13 +195,13 @@ class StabilitySelector(OwnParameters, MetaEstimatorMixin, SelectorMixin, Packed
         labels = every if self.groups is None else labels_of(self.groups, every.size)
         n_units = int(labels.max()) + 1
         target = np.asarray(y)
-        rng = np.random.default_rng(self.rng)
+        rng = np.random.default_rng(self.random_state)
         n_pairs = (int(self.n_resamples) + 1) // 2
         parts: list[Columns] = []
         codes = codes_of(target)
         for _ in range(n_pairs):
             parts += halves(len(target), rng, codes, groups, order)
-        most = self.max_features
+        most = self.n_features
         if most is None and automatic:
             bounded = int(np.sqrt((2 * self.threshold - 1) * n_units))
             most = min(max(2, bounded), n_units)
@@ -241,7 +241,7 @@ class StabilitySelector(OwnParameters, MetaEstimatorMixin, SelectorMixin, Packed
         levels: Array,
         most: int | None,
     ) -> list[Mask]:
-        """Return what each half selects: all halves at once where the model is one of ours."""
+        """Return the selection of each half: all halves at once if the model is one of ours."""
         if not routed and isinstance(base, (AtomicRegressor, AtomicClassifier)):
             falling = levels if levels.size else np.array([float(base.alpha)])
             together = masks_of_parts(base, X, y, parts, falling, most)
@@ -250,7 +250,7 @@ class StabilitySelector(OwnParameters, MetaEstimatorMixin, SelectorMixin, Packed
         models = [clone(base).set_params(alpha=float(level)) for level in levels] or [base]
         masks = []
         with warnings.catch_warnings(action="ignore", category=UserWarning):
-            # What a half could not prove is small beside what differs from half to half.
+            # The gap of a half is small compared with the differences between halves.
             for rows in parts:
                 part = rows_of(X, rows)
                 told = fit_parameters(base, rows, groups, order)
@@ -265,13 +265,13 @@ class StabilitySelector(OwnParameters, MetaEstimatorMixin, SelectorMixin, Packed
 
     @available_if(_estimator_has("predict"))  # type: ignore[untyped-decorator]
     def predict(self, X: Any) -> Any:
-        """Return what the estimator, fitted to all rows and with all it selects, predicts."""
+        """Return predictions of the estimator that is fitted to all rows with all it selects."""
         check_is_fitted(self)
         return self.estimator_.predict(X)
 
 
 def codes_of(y: NDArray[Any]) -> Columns | None:
-    """Return the classes whose shares halves keep; None where values are many."""
+    """Return the classes whose shares halves keep; None if there are many values."""
     if y.ndim != 1 or y.dtype.names is not None:
         return None
     values, codes, counts = np.unique(y, return_inverse=True, return_counts=True)

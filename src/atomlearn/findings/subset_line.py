@@ -1,7 +1,7 @@
 """Where on a line of targets y + t a one subset stays the best one, proved over all subsets.
 
 The objective of each subset, at its ridge fit, is a quadratic in t. Those of subsets that a search
-lists as near are compared with it exactly. Of all others a search proves at one t that they are no
+lists as near are compared with it exactly. For all others a search proves at one t that they are no
 better than a bound; between two such t their objectives, which bend upward by a'a at the most, are
 at least the chord of both bounds less a'a (t - t_1) (t_2 - t) / 2. Where that does not do, the
 stretch is halved.
@@ -59,12 +59,12 @@ class SubsetLine:
         return np.array([two / 2, both, one / 2])
 
     def kept(self, move: Array, reach: float) -> tuple[Array, Array]:
-        """Return where the subset is the best one, and where that is left open.
+        """Return the parts of the line on which the subset is the best, and the undecided parts.
 
         Both are intervals (m, 2) of t, of targets y + t move; beyond ``reach`` all is open.
         """
         # Of each subset that was listed: by how much its objective is above that of ours, as
-        # coefficients of t^2, t, 1. Of each t that was looked at: the least one of all others.
+        # coefficients of t^2, t, 1. For each t that was tried: the smallest one of all others.
         self._others: dict[bytes, Array] = {}
         self._bounds: dict[float, float] = {}
         self._move = move
@@ -154,6 +154,6 @@ def subset_line(
     if chosen or estimator.groups is not None or not estimator.fit_intercept:
         return None
     model = clone(estimator)
-    problem = with_amount(model._problem(model._checked(X, y, data.weight))[0], estimator.ridge_)
+    problem = with_amount(model._problem(model._checked(X, y, data.weight))[0], estimator.l2_)
     subset = np.setdiff1d(estimator.selected_, data.free)
     return SubsetLine(data, problem, np.union1d(subset, data.free), subset, spread)

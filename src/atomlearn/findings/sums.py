@@ -84,7 +84,7 @@ class SumOfProducts:
         return float(np.sqrt(max(excess, 0.0) / self.e.size))
 
     def p_value(self) -> float | None:
-        """Return P(|sum| >= the one at hand), None where the normal law is as good."""
+        """Return P(|sum| >= the observed one), None if the normal law is as good."""
         drawn, kept = sorted((self.e, self.r), key=_kurtosis)
         variance = np.mean(drawn**2) * np.sum(kept**2)
         skew = np.mean(drawn**3) * np.sum(kept**3) / variance**1.5
@@ -118,7 +118,7 @@ def _kurtosis(values: Array) -> float:
 
 
 def _joined(values: Array) -> tuple[Array, Array]:
-    """Return at most so many values and how often each occurs; their mean stays as it is."""
+    """Return at most ``most`` values and how often each occurs; the mean does not change."""
     low = values.min()
     high = values.max()
     cells = np.minimum((values - low) * (MOST_VALUES / (high - low)), MOST_VALUES - 1).astype(int)

@@ -1,9 +1,9 @@
 """Trials: a way to select and fit, judged by held-out rows, or where these are few by all of them.
 
-Few held-out rows alone tell little. There the whole cross-validation is repeated, with all choices
+Few held-out rows say little. There the whole cross-validation is repeated, with all choices
 that are made in it, over rows whose features are permuted: targets, weights and offsets stay
-together, and nothing but their connection with the features is lost. Beside covariates targets are
-drawn instead, from the covariates alone. The repetitions end as soon as enough of them did as well
+together, and nothing but their connection with the features is lost. With covariates, targets are
+drawn instead, from only the covariates. The repetitions end as soon as enough of them did as well
 (Besag and Clifford), which keeps the test exact. How many there are at most is counted in entries
 of the data that are fitted to, never in seconds: so an answer does not depend on the machine.
 """
@@ -49,7 +49,7 @@ from atomlearn.findings.verdict import (
 )
 from atomlearn.survival.target import checked_survival
 
-#: Held-out rows below which they alone tell too little: 50 at an area of 0.65 do so every second
+#: Held-out rows below which they say too little: 50 at an area of 0.65 do so every second
 #: time. These numbers are measured by ``benchmarks/findings/few_rows.py``.
 FEW_ROWS = 50
 #: The most repetitions of the whole cross-validation, and the fewest; 20 k - 1, so that p can be
@@ -62,7 +62,7 @@ MOST_WORK = 200_000_000
 A_FIT = 200_000
 #: Relative gap below which differences of fits decide nothing.
 LOOSE_GAP = 1e-2
-#: Tables with a signal put in: rows are too few where less than POWER of them are told, ...
+#: Tables with a signal put in: rows are too few if less than POWER of them are found, ...
 N_PLANTED = 10
 #: ... features that share the signal, and its correlation with what orders the target: it makes a
 #: correlation of 0.3 with numbers, an area of 0.65 of two classes alike, a concordance of 0.65.
@@ -80,11 +80,11 @@ class Trial:
     decide : fits to training rows, with another target or with features in another order where
     such are given, and returns decisions at test rows, those of regressions with covariates before
     the link; values : codes of classes, numbers, or records of (event, time); ranks : whether
-    numbers have a long tail; known : (n_rows, q) what a guess knows, such as covariates; inputs :
-    the columns of the data, None where they are too many to look at; groups, order : as in
+    numbers have a long tail; known : (n_rows, q) columns of the baseline, such as covariates;
+    inputs : the columns of the data, None if there are too many of them; groups, order : as in
     ``dependent_rows``; repeated : a number for each row that rows share which repeat each other, or
     None; work : entries of the data that one call of ``decide`` fits to, ``A_FIT`` more for each
-    fit, infinite where it may not be called often.
+    fit, infinite if it may not be called often.
     """
 
     decide: Decide
@@ -113,7 +113,7 @@ class Trial:
                 found = self._cross_validated() or found
             elif found.verdict == "no better":
                 found = self._with_power(found, [(train, test)])
-        except KeyboardInterrupt:  # Ctrl-C leaves what is known so far
+        except KeyboardInterrupt:  # Ctrl-C leaves the trials so far
             self.say("interrupted: the verdict is of the held-out rows")
         return found
 
@@ -161,7 +161,7 @@ class Trial:
         """Return the verdict on rows that belong together, whose targets are moved together.
 
         Those of held-out groups are exchanged. Those of a series are shifted along all of it: so
-        what is next to each other stays so, where its end alone would break apart.
+        neighbors stay neighbors, except at the end.
         """
         if self.order is None and np.unique(np.asarray(self.groups)[test]).size < 2:
             return no_verdict("the held-out rows are one group")
@@ -180,7 +180,7 @@ class Trial:
         return self._judged(observed, null, test.size, 0, f"permutations of {of}")
 
     def _is_few(self, test: Rows) -> bool:
-        """Return whether held-out rows are few: as many balanced ones as would tell as much."""
+        """Return whether held-out rows are few, counted as balanced rows of the same precision."""
         # Next to covariates nothing that is repeated holds the level: targets drawn from them were
         # called better in 10% of 200 tables of 60 rows, permuted features in 8 of 84.
         if self.known is not None or self.order is not None or self.values.ndim > 1:
@@ -216,7 +216,7 @@ class Trial:
         observed = self._measure(self.values, *told)
         null = list[tuple[float, float]]()
         rng = np.random.default_rng(self.rng)
-        enough = int(LEVEL * (total + 1))  # as many that do as well: p is above the level
+        enough = int(LEVEL * (total + 1))  # with this many that do as well, p is above the level
         t_value = _t(*observed, self._asked[1])
         while len(null) < total:
             order = permuted_rows(len(self.values), rng, self.groups)
@@ -255,14 +255,14 @@ class Trial:
 
     @property
     def _asked(self) -> tuple[str, float, str]:
-        """What the score is called, what a guess has, and what the guess is."""
+        """The name of the score, the score of a guess, and the name of the guess."""
         several = self.task == "classification" and self.values.max() > 1
         return measure(self.task, several, self.ranks, self.known is not None)
 
     def decisions(
         self, parts: Sequence[Fold], values: NDArray[Any] | None = None, order: Rows | None = None
     ) -> tuple[list[Rows], list[Array]]:
-        """Return the test rows of folds and the decisions there; none of what cannot be fitted."""
+        """Return the test rows and decisions of each fold, without folds that cannot be fitted."""
         rows = list[Rows]()
         told = list[Array]()
         for train, test in parts:
@@ -322,7 +322,7 @@ class Trial:
     def _correlation(
         self, truth: NDArray[Any], rows: list[Rows], told: list[Array]
     ) -> tuple[float, list[Array]]:
-        """Return the correlation given the means of parts, and what a guess knows."""
+        """Return the correlation given the means of parts, and the columns of the baseline."""
         if not rows:
             return 0.0, []
         numbers = numbers_of(self.task, truth)
@@ -339,11 +339,11 @@ class Trial:
         return float(added.sum()), [added]
 
     def _with_power(self, found: Verdict, parts: Sequence[Fold]) -> Verdict:
-        """Return a verdict of "no better" with its power: how often signals are told.
+        """Return a verdict of "no better" with its power: how often signals are found.
 
         So many are put into the data as a few features would carry, of a useful size: their sum
         with noise orders the values of the target. It ends as soon as it is known whether POWER of
-        N_PLANTED are told.
+        N_PLANTED are found.
         """
         work = len(parts) * N_PLANTED * self.work
         if self.inputs is None or self.values.ndim > 1 or work > MOST_WORK:
@@ -377,7 +377,7 @@ class Trial:
         columns = np.sort(rng.permutation(n_columns)[:FEATURES_PLANTED])
         block = standardized(dense_part(self.inputs, columns))[0]
         signal = block @ rng.choice([-1.0, 1.0], columns.size)
-        noise = rng.standard_normal(n_rows)[units]  # rows of a group share what is not told
+        noise = rng.standard_normal(n_rows)[units]  # rows of a group share the unexplained part
         signal = standardized((np.bincount(units, signal) / np.bincount(units))[units, None])[0]
         share = PLANTED[self.task]
         score = share * signal[:, 0] + np.sqrt(1 - share**2) * noise

@@ -1,4 +1,4 @@
-"""Twins: what could have stood for a selected feature, by correlation and by forbidding it."""
+"""Twins: the columns that could replace a selected feature, by correlation and by forbidding it."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from atomlearn.result import Result
 
 @dataclass(frozen=True, slots=True)
 class Twins:
-    """What could have stood for one selected feature.
+    """The columns that could replace one selected feature.
 
     feature, name : the selected column; correlated : (name, correlation) of the columns nearest
-    to it, selected or not; rise : how much larger the objective is, relative to what it is, where
+    to it, selected or not; rise : the relative rise of the objective if
     the feature is forbidden and all others are fitted again (a bound below is 0: forbidding never
-    helps), None where that was not asked; rise_error : what the two gaps leave open of it;
+    helps), None if not computed; rise_error : the part of it that the two gaps leave open;
     replaced_by : names of the columns whose coefficients grew the most then.
     """
 
@@ -38,7 +38,7 @@ class Twins:
 
     @property
     def words(self) -> str:
-        """What forbidding it costs, and what comes instead."""
+        """The cost of forbidding it, and the columns that replace it."""
         if self.rise is None:
             return ""
         instead = f", instead: {self.replaced_by[0]}" if self.replaced_by else ""
@@ -48,7 +48,7 @@ class Twins:
 def correlated_columns(
     design: Design, columns: Sequence[int], most: int = 3, least: float = 0.5
 ) -> list[list[tuple[int, float]]]:
-    """Return for each of some columns the others most correlated with it, one pass a column."""
+    """Return the columns most correlated with each of some columns, one pass for each."""
     deviations = column_moments(design)[1]
     chosen = np.asarray(columns, dtype=np.int64)
     means, own = moments_of(design, chosen)
@@ -79,7 +79,7 @@ def twins(
     Parameters
     ----------
     estimator : fitted AtomicRegressor, AtomicClassifier or one of their CV variants
-    X, y : what it was fitted to
+    X, y : the data of the fit
     most : int
         Features to look at.
     forbid : bool

@@ -45,11 +45,11 @@ class Verdict:
     verdict : {"better", "no better", "too few rows to tell"}
     score, score_name : float, str
         Held-out AUC, mean AUC over classes, correlation, rank correlation or concordance; NaN
-        where there is none.
+        if there is none.
     interval : (float, float)
-        With ``interval_level`` coverage, 90%, for the score of this very model.
+        With ``confidence`` coverage, 90%, for the score of this very model.
     baseline : float
-        What a guess scores: 0.5, or 0 for correlations.
+        The score of a guess: 0.5, or 0 for correlations.
     p_value : float
         How often targets that have nothing to do with the features would score as much, one-sided:
         by permutations, of scores over their errors; at the most so often where no permutation
@@ -61,11 +61,11 @@ class Verdict:
     how : dict
         Sentences on how score, interval, p_value and verdict came about.
     n_folds : int
-        Of the cross-validation that the score is of; 0 where it is of one held-out part.
+        Of the cross-validation that the score is of; 0 if it is of one held-out part.
     guess : str
-        What the model is compared with: a guess, or the covariates alone.
+        The baseline of the comparison: a guess, or only the covariates.
     power : float or None
-        Share of signals of this size, put into the data, that this test tells; None where that
+        Share of signals of this size, put into the data, that this test finds; None if that
         was not tried.
     n_draws : int
         Permutations, or draws of targets, behind p_value.
@@ -102,7 +102,7 @@ class Verdict:
 
     @property
     def at_most(self) -> bool:
-        """True where no permutation scored as much: p_value is what it cannot be below."""
+        """True if no permutation scored as much: p_value is its smallest possible value."""
         return self.n_draws > 0 and self.p_value <= 1.0 / (1.0 + self.n_draws) * (1 + 1e-9)
 
     @property
@@ -111,18 +111,18 @@ class Verdict:
         return f"p {'at most' if self.at_most else '='} {self.p_value:.2g}"
 
     @property
-    def interval_level(self) -> float:
+    def confidence(self) -> float:
         """Coverage of the interval."""
         return 1.0 - 2.0 * LEVEL
 
     @property
     def better(self) -> bool:
-        """True where the model is shown to predict."""
+        """True if the model is shown to predict."""
         return self.verdict == "better"
 
     @property
     def measured(self) -> str:
-        """What the score is: "held-out AUC", "cross-validated correlation"."""
+        """The name of the score: "held-out AUC", "cross-validated correlation"."""
         return f"{self.kind} {self.score_name}"
 
     @property
@@ -137,7 +137,7 @@ class Verdict:
             return self.how["verdict"]
         low, high = self.interval
         return (
-            f"{self.measured} {self.score:.3f} ({100 * self.interval_level:.0f}% interval "
+            f"{self.measured} {self.score:.3f} ({100 * self.confidence:.0f}% interval "
             f"{low:.3f} to {high:.3f}; {self.guess}: {self.baseline:g}), {self.p_words}"
         )
 
@@ -146,14 +146,14 @@ class Verdict:
         return f"{self.verdict}{than}: {self.evidence}"
 
     def as_dict(self) -> dict[str, Any]:
-        """Return plain values, None for what is not known: what ``summary.json`` holds."""
+        """Return plain values, None for unknown ones: the content of ``summary.json``."""
         known = self.n_rows > 0
         return {
             "verdict": self.verdict,
             "score": self.score if known else None,
             "score_name": self.score_name,
             "interval": list(self.interval) if known else None,
-            "interval_level": self.interval_level,
+            "confidence": self.confidence,
             "baseline": self.baseline if known else None,
             "p_value": self.p_value if known else None,
             "p_value_at_most": self.at_most if known else None,
@@ -168,7 +168,7 @@ class Verdict:
 
 
 def no_verdict(reason: str) -> Verdict:
-    """Return the verdict where nothing can be said, with the reason."""
+    """Return the verdict that nothing can be concluded, with the reason."""
     nothing = float("nan")
     interval = (nothing, nothing)
     how = {"verdict": reason}
@@ -176,7 +176,7 @@ def no_verdict(reason: str) -> Verdict:
 
 
 def measure(task: Task, several: bool, ranks: bool, known: bool) -> tuple[str, float, str]:
-    """Return what the score is called, what a guess has, and what the guess is."""
+    """Return the name of the score, the score of a guess, and the name of the guess."""
     if known:
         return "partial correlation", 0.0, "the covariates alone"
     if task == "regression":
@@ -204,13 +204,13 @@ def verdict_on(
         Codes of classes from 0; numbers, of several targets the mean of their correlations is
         taken; or records of ``survival_target``, of which only rows of one stratum are compared.
     decisions : (n,) or (n, m)
-        The larger the more they speak for class 1, or one column a class; predicted numbers; or
-        risks, the larger the earlier an event.
+        The larger the more they speak for class 1, or one column for each class; predicted numbers;
+        or risks, the larger the earlier an event.
     rng : int or Generator
     ranks : bool
         Of ranks of numbers instead (Spearman), for counts and amounts with long tails.
     known : (n, q), optional
-        What a guess knows of the rows, such as covariates. The null hypothesis is then: given
+        The baseline's knowledge of the rows, such as covariates. The null hypothesis is then: given
         these, predictions and target are independent, and linear functions of them explain what
         one of both, or the other, has in common with them; columns of curves make it curves.
     """
@@ -261,9 +261,9 @@ def verdict_on(
 
 
 def with_curves(known: Array | None, n_rows: int) -> tuple[Array | None, dict[str, str]]:
-    """Return what a guess knows, with a curve of each number where so many judged rows allow it.
+    """Return the baseline's columns, with a curve of each number if there are enough judged rows.
 
-    And what it is, in words, none where nothing is known.
+    And its description in words, empty if there is none.
     """
     if known is None:
         return None, {}
@@ -290,7 +290,7 @@ def _numbers(name: str, given: ArrayLike) -> Array:
 
 
 def numbers_of(task: Task, truth: NDArray[Any]) -> Array:
-    """Return the target as columns of numbers: classes as 0 and 1, of times what was not expected.
+    """Return the target as columns of numbers: classes as 0 and 1, times as the unexpected part.
 
     That is the event less the hazard of its stratum summed from entry until then (Nelson, Aalen).
     """
@@ -321,7 +321,7 @@ def judged(
 ) -> Verdict:
     """Return the verdict on a score and its null distribution.
 
-    words : how the interval came about; draws : what the null distribution is of.
+    words : the method of the interval; draws : the kind of draws of the null distribution.
     """
     p_value = ranked.p_value()
     critical = ranked.critical()

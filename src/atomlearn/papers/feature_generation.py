@@ -84,7 +84,7 @@ class GenerationState(State):
         return norms / total if total > 0 else norms
 
     def selected_gap(self) -> float | None:
-        """Return the proved relative gap over the active columns alone, None without any."""
+        """Return the proved relative gap over only the active columns, None without any."""
         if not self.columns.size:
             return None
         return self.restricted_gap / max(abs(self.restricted_objective), 1e-300)
@@ -110,7 +110,7 @@ class GenerationState(State):
 
 @dataclass(frozen=True, slots=True)
 class FeatureGeneration(Solver):
-    """min f(X w + b) + (level/2) (||w||_k^sp)^2, k = B, by [T] Algorithm 1; one pass a step.
+    """min f(X w + b) + (level/2) (||w||_k^sp)^2, k = B, by [T] Algorithm 1; one pass per step.
 
     The norm of the problem must be ``KSupport(k=B)``, or ``KSupport(k=B, groups=...)`` for blocks
     of the B best groups, in the squared form, without tau. The certificate is that of the whole
@@ -143,7 +143,7 @@ class FeatureGeneration(Solver):
         Stop with exactly this many distinct features (groups, where the norm has them); the last
         block is truncated. The optimum may have fewer: then the run ends by its gap.
     settled : bool
-        Whether the columns of the warm start, zeros included, are what is selected: only their
+        Whether the columns of the warm start, zeros included, are the selection: only their
         weights are found, to the final tolerance.
 
     References
@@ -251,9 +251,9 @@ class FeatureGeneration(Solver):
         last = self.final_tolerance
         self._drop_idle(following)
         if most and _count(problem, whole) >= most and _count(problem, following) == state.units:
-            following = whole  # blocks cut to what is left would trade places for ever
+            following = whole  # blocks cut to the remainder would trade places for ever
         if last is not None and most and _count(problem, following) >= most:
-            # What is selected is settled before: it is the same whatever is asked of the weights.
+            # The selection is settled before: it does not depend on the accuracy of the weights.
             self._refit(problem, following, min(last, self.inner_tolerance))
         return self._price(problem, following, state)
 
@@ -263,7 +263,7 @@ class FeatureGeneration(Solver):
         master = self.master or choose_master(restricted)
         if problem.loss.free is not None and problem.loss.free.separable:
             master = ModelNewton(master)
-        # Beside a covariate that is the target, what is left is rounding.
+        # Next to a covariate that is the target, the remainder is rounding.
         target = max(self._gap_target(following, accuracy), negligible_objective(restricted))
         refit = master.solve(restricted, following.omega, following.intercept, target)
         # May be far below the last one, of the target.
@@ -304,12 +304,12 @@ class FeatureGeneration(Solver):
             return target
         target = min(target, 0.1 * state.certificate.gap)
         if not state.candidate.size:
-            # No new block: only a more exact subproblem can close what is left.
+            # No new block: only a more exact subproblem can close the rest of the gap.
             target = min(target, 0.1 * state.restricted_gap)
         return target
 
     def _drop_idle(self, state: GenerationState) -> None:
-        """Drop the blocks without weight: the point stays, and n_features counts what it uses."""
+        """Drop the blocks without weight: the point stays; n_features counts the columns in use."""
         used = np.bincount(state.labels, state.omega != 0, minlength=state.n_blocks) > 0
         if not used.all():
             assert state.block is not None
@@ -375,7 +375,7 @@ def _count(problem: Problem, state: GenerationState) -> int:
 
 
 def units_of(problem: Problem, columns: Columns) -> Columns:
-    """Return what is counted for each column: itself, or its group."""
+    """Return the unit that each column counts for: itself, or its group."""
     norm = _check(problem)
     if norm.groups is None:
         return columns

@@ -75,7 +75,7 @@ class FISTA(Solver):
     iterations: int = 10
 
     def start(self, problem: Problem, warm: WarmStart | None = None) -> FISTAState:
-        """Certify the warm start: one pass, and one more where it is not zero."""
+        """Certify the warm start: one pass, and one more if it is not zero."""
         proximal_of(problem, "FISTA", self.prox, problem.tau)
         weights, linear, intercept = dense_start(problem, warm)
         price = prove(problem, None, weights, prediction := linear + intercept)

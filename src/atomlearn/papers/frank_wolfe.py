@@ -35,7 +35,7 @@ class FrankWolfeState(State):
     """State in the set of vertices 0 and reach * a for atoms a (with their gauge, reach).
 
     reach : the radius, or the rho of [V] (4); vertex : the best atom at this point (a RankOne
-    where atoms are factored), None where zero is better; toward_gap : the decrease of the
+    where atoms are factored), None if zero is better; toward_gap : the decrease of the
     linearized F that it promises; atoms, shares : w = U c, with sum c >= gauge(w); of ``toward``
     over vectors the point itself is the one atom.
     """
@@ -49,7 +49,7 @@ class FrankWolfeState(State):
 
     @property
     def factors(self) -> FactoredAtoms | None:
-        """The atoms, where they are kept as factors of matrices."""
+        """The atoms, if they are kept as factors of matrices."""
         return self.atoms if isinstance(self.atoms, FactoredAtoms) else None
 
     def n_active(self) -> int:
@@ -64,11 +64,11 @@ class FrankWolfeState(State):
 
 @dataclass(frozen=True, slots=True)
 class FrankWolfe(Solver):
-    """min f(X w + b) + tau/2 ||w||^2 + R(gauge(w)) by conditional gradients, one pass a step.
+    """min f(X w + b) + tau/2 ||w||^2 + R(gauge(w)) by conditional gradients, one pass per step.
 
     Constrained: over conv(0, radius * atoms). Penalized and squared: over the truncated cone
     { (w, t) : gauge(w) <= t <= rho } with R(t) in the objective ([V] (4)), whose vertices are zero
-    and rho * (a, 1). rho is F/level or sqrt(2 F/level) at the start: no solution lies beyond.
+    and rho * (a, 1). rho is F/level or sqrt(2 F/level) at the start: no solution is beyond.
 
     With z the scores, x the point, v the vertex that minimises the linearized F over the set, u
     the one of those in use that maximises it, l the one of those in use that minimises it:
@@ -88,8 +88,8 @@ class FrankWolfe(Solver):
         The exact minimum along the direction, or 2 / (t + 2) for the t-th step (``toward`` only).
     direction : {"toward", "away", "pairwise", "blended"}
     tolerance : float
-        Relative gap that will be asked of the whole. A search for atoms that finds nothing beyond
-        it ends with ``Status.SEARCH_RELATIVE`` where its bound from above proves less.
+        Relative gap to prove for the whole problem. A search for atoms that finds nothing beyond
+        it ends with ``Status.SEARCH_RELATIVE`` if its bound from above proves less.
 
     Notes
     -----
@@ -262,7 +262,7 @@ class FrankWolfe(Solver):
         """Count the step, and say whether a further one can change anything."""
         state.iteration = before.iteration + 1
         if self.step_size == "classic" and not np.array_equal(state.prediction, before.prediction):
-            # F may rise as well: only a point that stays where it is has stalled.
+            # F may rise as well: only a point that does not move has stalled.
             state.patience = math.inf
         hard = state.factors is None or state.factors.is_hard
         if hard and state.certificate.leaves_open(self.tolerance):

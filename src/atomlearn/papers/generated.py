@@ -39,9 +39,9 @@ def generated(
     selected_tol: float | None = None,
     solver: FeatureGeneration | None = None,
 ) -> Result:
-    """Return the result of feature generation, of ``wanted`` features where there are so many.
+    """Return the result of feature generation, of ``wanted`` features if there are that many.
 
-    ``limit`` None: all may be selected, so the run ends at the optimum. Where that is what is left
+    ``limit`` None: all may be selected, so the run ends at the optimum. If that is all that is left
     to find, generation would come to it in ever smaller steps: once it finds no further features
     for some rounds, column generation solves the problem. ``also_stop`` is one more rule that ends
     generation; ``selected_tol`` the relative gap over the selected features to which the last round
@@ -71,14 +71,14 @@ def generated(
 
 
 class _Settled(StoppingRule):
-    """As soon as the number of features has not grown for so many rounds."""
+    """As soon as the number of features has not grown for this number of rounds."""
 
     def __init__(self) -> None:
         self.most = self.since = 0
 
     @property
     def reached(self) -> bool:
-        """Whether so many rounds have brought nothing."""
+        """Whether this number of rounds have brought nothing."""
         return self.since >= SETTLED
 
     def reason(self, progress: Progress) -> Status | None:
@@ -89,7 +89,7 @@ class _Settled(StoppingRule):
 
 
 def polished(problem: Problem, result: Result) -> Result:
-    """Return the optimum itself, a few Newton steps away; where it is not found, what there was.
+    """Return the optimum itself, a few Newton steps away; if it is not found, the point so far.
 
     Blocks that overlap share their features' weights in many ways, and where generation comes
     within the gap depends on rounding; the optimum does not.

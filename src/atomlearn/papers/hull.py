@@ -29,7 +29,7 @@ class Move:
 class Hull:
     """w = U c with c >= 0, sum c <= reach: shares c_h / reach of the vertices reach * a_h.
 
-    What the sum leaves of reach is the share of zero. ``intercept`` follows along.
+    Reach less the sum is the share of zero. ``intercept`` follows along.
     """
 
     atoms: AtomSet | FactoredAtoms
@@ -54,7 +54,7 @@ class Hull:
         return self.atoms.take(kept), self.shares[kept]
 
     def add(self, problem: Problem, atom: Any) -> int:
-        """Return the number of this atom (ZERO for None), appended where it is new."""
+        """Return the number of this atom (ZERO for None), appended if it is new."""
         if atom is None:
             return ZERO
         number = self.atoms.find(atom)

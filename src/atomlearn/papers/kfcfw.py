@@ -26,7 +26,7 @@ class AtomState(State):
 
     atoms : U; alpha : (t + 1,) in the simplex; costs : (t + 1,) level/2 times v_h = gauge(u_h)^2,
     0 in the constrained form; atom : the next one to add, already scaled, with its cost;
-    model_objective : f + costs'alpha >= F, what the re-fit minimises.
+    model_objective : f + costs'alpha >= F, which the re-fit minimizes.
     """
 
     atoms: AtomSet | None = None
@@ -44,7 +44,7 @@ class AtomState(State):
 class SimplexModel:
     """phi(alpha) = min_b f(X w + b) + tau/2 ||w||^2 + costs'alpha, w = U a, alpha = (alpha_0, a).
 
-    alpha lies in the simplex; alpha_0 is the share of zero.
+    alpha is in the simplex; alpha_0 is the share of zero.
     """
 
     problem: Problem
@@ -118,7 +118,7 @@ class KFCFW(Solver):
     Parameters
     ----------
     inner_ratio : float
-        The re-fit (S4) is asked for this fraction of the outer gap.
+        The re-fit (S4) has to reach this fraction of the outer gap.
     prune : bool
         Whether atoms without weight leave. False is the plain form of the paper, which keeps all
         atoms: as many as there were passes.
@@ -208,7 +208,7 @@ class KFCFW(Solver):
 
 
 def _new_atom(problem: Problem, scores: Scores) -> tuple[Columns, Array, float] | None:
-    """Return (S2): the scaled atom with its cost, None where the gradient vanishes."""
+    """Return (S2): the scaled atom with its cost, None if the gradient vanishes."""
     regularizer = problem.regularizer
     found = regularizer.norm.best_atom(scores)
     columns = found.columns

@@ -28,7 +28,7 @@ def best_step(problem: Problem, way: Way, longest: float, intercept: float) -> f
     """argmin over s in [0, longest] of min_b f(X(w + s d) + b) + s slope + s^2/2 bend.
 
     Newton steps on the slope, kept between a point that falls short and one beyond: one for the
-    squared loss. O(n_samples) a step; 0 where the direction does not descend.
+    squared loss. O(n_samples) a step; 0 if the direction does not descend.
     """
     low = 0.0
     high = math.inf

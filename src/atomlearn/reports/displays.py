@@ -94,7 +94,7 @@ class PathDisplay(Display):
         if not alpha or view.outputs > 1 or options.get("form", "constrained") == "constrained":
             return None
         total = len(y) if sample_weight is None else sample_weight.sum()
-        levels = alpha * total * np.geomspace(8.0, 0.5, 16)
+        levels = alpha * options.get("l1_ratio", 1.0) * total * np.geomspace(8.0, 0.5, 16)
         options |= {"intercept": model.fit_intercept, "sample_weight": sample_weight}
         target = y if view.classes is None else np.where(y > 0, 1.0, -1.0)
         try:
@@ -158,7 +158,10 @@ class ValidationDisplay(Display):
         if not isinstance(estimator, CrossValidatedModel):
             return None
         table = estimator.cv_results_
-        mine = [repr(norm) == repr(estimator.norm_) for norm in table["param_norm"]]
+        mine = [
+            repr(norm) == repr(estimator.norm_) and ratio == estimator.l1_ratio_
+            for norm, ratio in zip(table["param_norm"], table["param_l1_ratio"], strict=True)
+        ]
         keys = ("param_alpha", "mean_test_score", "standard_error")
         levels, mean, error = (np.asarray(table[key], dtype=np.float64)[mine] for key in keys)
         return cls(levels, mean, error, float(estimator.alpha_))
@@ -239,7 +242,7 @@ class StabilityDisplay(Display):
     >>> from sklearn.datasets import load_diabetes
     >>> from atomlearn import AtomicRegressor, StabilitySelector, reports
     >>> X, y = load_diabetes(return_X_y=True)
-    >>> selector = StabilitySelector(AtomicRegressor(alpha=0.5), 6, rng=0).fit(X, y)
+    >>> selector = StabilitySelector(AtomicRegressor(alpha=0.5), 6, random_state=0).fit(X, y)
     >>> reports.StabilityDisplay.from_estimator(selector).probabilities.shape
     (10,)
     """

@@ -127,7 +127,8 @@ def objective_of(model: Any) -> dict[str, Any]:
     if isinstance(model, CrossValidatedModel):
         given["norm"] = model.norm_
         given["form"] = model.form or model.norm_.usual_form
-    return {key: given[key] for key in ("loss", "form", "norm") if key in given}
+        given["l1_ratio"] = model.l1_ratio_
+    return {key: given[key] for key in ("loss", "form", "norm", "l1_ratio") if key in given}
 
 
 def names_of_columns(estimator: Any, columns: ArrayLike, names: Any = None) -> list[str]:

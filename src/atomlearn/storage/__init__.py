@@ -1,1 +1,1 @@
-"""Storage: files, column stores, clusters and devices."""
+"""Data outside of NumPy's memory: files and stores, clusters and sites, devices."""

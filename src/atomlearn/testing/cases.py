@@ -9,7 +9,7 @@ from typing import Any
 
 
 def each(name: str, values: Iterable[Any]) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Run a test for each value of an argument; where it fails, a note names the value.
+    """Run a test for each value of an argument; if it fails, a note names the value.
 
     As ``pytest.mark.parametrize``, yet one test: for seeds and other values that are many and
     alike. Several names ("rows, message") take a tuple each. Fixtures are shared by all values.

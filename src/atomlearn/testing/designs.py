@@ -58,7 +58,7 @@ class DesignChecks:
     gathers_exactly: bool = True
 
     def build(self) -> tuple[Design, Array]:
-        """Return a design with at least 2 rows and 8 columns, and the float64 array it stands for.
+        """Return a design with at least 2 rows and 8 columns, and the equivalent float64 array.
 
         Deterministic: two calls give equal results.
         """
@@ -158,7 +158,7 @@ class DesignChecks:
         assert_within(norms, np.array(expected), bound + 1e-14 * np.array(expected))
 
     def test_predict(self) -> None:
-        """X w, by a way of its own and by the one that ``Design`` has for everybody."""
+        """X w, by the design's method and by the default of ``Design``."""
         design, array = self.build()
         for seed in range(3):
             w = np.random.default_rng(seed).standard_normal((array.shape[1],))
@@ -167,7 +167,7 @@ class DesignChecks:
                 assert_within(predict(w), array @ w, self.bound(right=w))
 
     def test_squared_norms(self) -> None:
-        """The sums over rows of c x^2, by a way of its own and by that of ``Design``."""
+        """The sums over rows of c x^2, by the design's method and by the default of ``Design``."""
         design, array = self.build()
         if not design.listable:
             with pytest.raises(TypeError, match="best columns"):
@@ -181,7 +181,7 @@ class DesignChecks:
             bound = self.square_bound(everything, weights)
             for found in (design.squared_norms(c), Design._squares(design, weights)):
                 assert_within(found, weights @ array**2, bound)
-        # What is taken off after sums costs digits: gaps have to know of it.
+        # Subtraction after sums costs digits: gaps have to include that.
         taken = np.sqrt(array.shape[0]) * design.taken_off(everything)
         lost = np.linalg.norm(self._sizes, axis=0)
         told = np.linalg.norm(array, axis=0) + taken
@@ -266,7 +266,7 @@ class DesignChecks:
             assert not np.isfinite(values).all()
 
     def test_answers_stay_when_the_arrays_that_were_passed_change(self) -> None:
-        """Scores may be asked long after the pass, when the caller has used v again."""
+        """Scores may be read long after the pass, when the caller has used v again."""
         plain, array = self.build()
         everything = np.arange(array.shape[1])
         for design in (plain, Counted(plain)):

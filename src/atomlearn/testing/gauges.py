@@ -1,4 +1,4 @@
-"""Gauges as CVXPY models: what an independent optimum of a problem is computed with.
+"""Gauges as CVXPY models: for an independent optimum of a problem.
 
 One table from the class of a norm to its model; norms that lift are modeled by their lift. A norm
 that is neither is refused, so that no problem is ever compared with the wrong optimum.
@@ -53,7 +53,7 @@ def _nonnegative(cp: Any, norm: Nonnegative, w: Any) -> Model:
 
 
 def _sizes(cp: Any, norm: Groups | KSupport, w: Any) -> Model:
-    """Return variables >= the l2 norm of each group; w itself where there are no groups."""
+    """Return variables >= the l2 norm of each group; w itself if there are no groups."""
     if norm.groups is None:
         return w, []
     partition = norm.partition(w.shape[0])
@@ -79,7 +79,7 @@ def _ksupport(cp: Any, norm: KSupport, w: Any) -> Model:
     return t, [*constraints, cone, cp.sum(e) <= t, d <= t, cp.sum(d) <= norm.k * t]
 
 
-#: Class of a norm -> its model. A new norm is one line here, or none where it lifts.
+#: Class of a norm -> its model. A new norm is one line here, or none if it lifts.
 GAUGES: dict[type[Norm], Callable[[Any, Any, Any], Model]] = {
     L1: lambda cp, norm, w: (cp.norm1(w), []),
     L2: lambda cp, norm, w: (cp.norm(w), []),

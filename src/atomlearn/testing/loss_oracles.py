@@ -14,7 +14,7 @@ from atomlearn.core.interfaces import Array, Loss
 
 
 def _as_labels(numbers: Array) -> Array:
-    """Return the signs: of standard normals about as many of both."""
+    """Return the signs: of standard normals about the same number of both."""
     return np.where(numbers > 0.0, 1.0, -1.0)
 
 
@@ -61,7 +61,7 @@ def _negative_binomial(cp: Any, y: Array, z: Any, s: Array, loss: Any) -> Any:
     return s @ terms - float(s @ least)
 
 
-#: One line a loss, by its name. Suites over losses run for those that stand here.
+#: One line for each loss, by its name. Suites over losses run for those in this table.
 LOSS_ORACLES: dict[str, LossOracle] = {
     "squared": LossOracle(
         lambda cp, y, z, s, loss: 0.5 * cp.sum_squares(cp.multiply(np.sqrt(s), z - y)),
@@ -98,7 +98,7 @@ LOSS_ORACLES: dict[str, LossOracle] = {
 
 
 def oracle_of(loss: Loss) -> LossOracle:
-    """Return what is known of a loss, or raise: a wrong optimum would be compared with nothing."""
+    """Return the oracle of a loss, or raise: a wrong optimum would be compared with nothing."""
     found = _known(loss)
     if found is None:
         raise ValueError(

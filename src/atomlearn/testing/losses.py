@@ -39,7 +39,7 @@ class LossChecks:
         return self.targets(rng, n), 3.0 * rng.standard_normal(n), weight
 
     def per_sample(self, method: Callable[..., float], y: Array, point: Array) -> Array:
-        """Return ``value`` or ``conjugate`` of each sample alone, of weight one."""
+        """Return ``value`` or ``conjugate`` of each sample by itself, of weight one."""
         one = np.ones(1)
         return np.array([method(y[i : i + 1], point[i : i + 1], one) for i in range(y.size)])
 
@@ -133,7 +133,7 @@ class LossChecks:
     def _supremum(self, y: Array, dual: Array, weight: Array, radius: float) -> float:
         """Return the largest <u, z> - f(z) over a grid on [-radius, radius], refined nine times.
 
-        f is convex: the largest lies between the neighbors of the best point of each grid.
+        f is convex: the largest is between the neighbors of the best point of each grid.
         """
         center = 0.0
         for _ in range(10):

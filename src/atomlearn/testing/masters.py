@@ -68,7 +68,7 @@ class MasterChecks:
         return replace(problem, design=as_block(problem))
 
     def solve(self, problem: Problem, weights: Array | None = None, gap: float = 0.0) -> Refit:
-        """Solve from ``weights`` (zero where None) and check what is returned, the gap included.
+        """Solve from ``weights`` (zero if None) and check the result, the gap included.
 
         The gap asked for is relative to the objective at zero.
         """
@@ -179,7 +179,7 @@ class MasterChecks:
                     self.solve(replace(problem, design=as_block(problem)))
 
     def test_no_columns(self) -> None:
-        """An empty block: the intercept alone."""
+        """An empty block: only the intercept."""
         case = Case(self.loss, "squared", True, seed=2)
         problem = case.problem(self.awkward)
         empty = restrict(

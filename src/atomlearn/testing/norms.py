@@ -33,7 +33,7 @@ class NormChecks:
     changes: ClassVar[Mapping[str, Any]] = {}
     #: False for gauges that know one sign only.
     symmetric = True
-    #: Relative accuracy of ``value``: looser where it is the result of an iteration.
+    #: Relative accuracy of ``value``: looser if it is the result of an iteration.
     accuracy: float = tolerances.SAME_FLOAT64
     #: Step of central differences of a prox, relative to its argument: error 1e-16 / step + step^2.
     step = 1e-5
@@ -42,7 +42,7 @@ class NormChecks:
         """Return a point near w where the gauge is finite (a linear or positive part of it)."""
         return w
 
-    # What the checks are made of.
+    # The parts of the checks.
 
     def sample(self, seed: int) -> Array:
         """Return a vector of n_features: normal, heavy-tailed, with zeros, or with ties."""
@@ -161,7 +161,7 @@ class NormChecks:
                 assert_allclose(point, other.prox_point(v, 0.7, form).point, rtol=same, atol=same)
 
     def test_a_norm_is_what_its_parameters_say_now(self) -> None:
-        """With its parameters read for so many features too, and whatever was computed before."""
+        """Also after its parameters were read for these features, and after other calls."""
         read = self.norm.on(self.n_features)
         self.assert_same(read, self.norm)
         self.assert_same(read.on(self.n_features), self.norm)
@@ -275,7 +275,7 @@ class NormChecks:
 
     @each("form", FORMS)
     def test_precision_and_inputs(self, form: Form) -> None:
-        """Inputs of any precision are left alone and need not be writeable."""
+        """Inputs of any precision are not changed and need not be writeable."""
         v = self.sample(0)
         amount = self.amount(0)
         expected = self.point(v, amount, form).point

@@ -17,7 +17,7 @@ from atomlearn.losses import as_loss
 from atomlearn.testing.gauges import gauge_model
 from atomlearn.testing.loss_oracles import oracle_of, targets_of
 
-#: Those that every master and solver is tested with; the others have tests of their own.
+#: Those that every master and solver is tested with; the others have separate tests.
 LOSSES = ("squared", "logistic", "squared_hinge")
 FORMS: tuple[Form, ...] = ("penalized", "squared", "constrained")
 

@@ -50,7 +50,7 @@ class Interrupting(Forwarding):
 
 
 class SolverChecks:
-    """Set ``solver``; say what it takes, and how close it comes within ``max_iter`` steps."""
+    """Set ``solver``, the problems that it takes, and its accuracy within ``max_iter`` steps."""
 
     solver: Solver
     norm: Norm = KSupport(3)
@@ -59,9 +59,9 @@ class SolverChecks:
     #: Relative gap to ask for, and to expect.
     gap = 1e-7
     max_iter = 1000
-    #: True where no step may raise the objective.
+    #: True if no step may raise the objective.
     monotone = False
-    #: True where the objective is that of a bound on the gauge: the sum of atom weights.
+    #: True if the objective is that of a bound on the gauge: the sum of atom weights.
     bounds_gauge = False
 
     def fit(self, problem: Problem, warm: WarmStart | None = None, observers: Any = ()) -> Result:
@@ -74,7 +74,7 @@ class SolverChecks:
         return list(all_cases(self.forms, with_tau=self.takes_tau))
 
     def assert_proved(self, problem: Problem, X: Array, result: Result) -> None:
-        """Recompute the objective and the gap of the returned point with NumPy alone."""
+        """Recompute the objective and the gap of the returned point with only NumPy."""
         w = np.asarray(result.coef, dtype=np.float64)
         b = result.intercept
         z = X @ w + b

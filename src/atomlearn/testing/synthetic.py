@@ -1,4 +1,4 @@
-"""Synthetic problems with known solutions: the designs of the four papers, and two of our own.
+"""Synthetic problems with known solutions: the designs of the four papers, and two more.
 
 All of them are reproducible from ``seed`` (an int or a ``numpy.random.Generator``), fill X in
 place, and never hold a second array of the size of X.
@@ -56,9 +56,9 @@ def make_k_support_logistic(
 ) -> Synthetic:
     """P(y = 1) = sigmoid(w'x), w = (1, ..., 1, 0, ..., 0), rows of X of unit norm.
 
-    The first ``n_true`` features stand in ``n_groups`` equal groups, each normal about a common
+    The first ``n_true`` features form ``n_groups`` equal groups, each normal about a common
     mean of the sample drawn from N(0, 1); all the others are N(0, 1). (The paper leaves open
-    whether a mean belongs to the sample; if it were the group's alone, w'x would hardly vary.)
+    whether a mean belongs to the sample; if it were only the group's, w'x would hardly vary.)
 
     Reference: Liu, Yuan, Zhang, Liu, Metaxas (IJCAI 2016), section 4.1, Figure 1.
     """

@@ -15,5 +15,5 @@ FINITE_DIFFERENCE_STEP = 1e-3
 GRID_SUPREMUM = 1e-8
 #: Interior-point oracles (CVXPY) at their default settings, relative.
 ORACLE = 1e-6
-#: What Clarabel is asked for where some processors do not reach its own tolerances.
+#: Tolerance of Clarabel on problems whose default tolerance some processors do not reach.
 CLARABEL = dict.fromkeys(("tol_gap_abs", "tol_gap_rel", "tol_feas"), 0.1 * ORACLE)

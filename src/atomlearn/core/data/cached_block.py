@@ -1,4 +1,4 @@
-"""What a block keeps for the next master, of the same columns and more: Gram matrix, factor."""
+"""The Gram matrix and factor that a block keeps for the next master of these columns and more."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from atomlearn.core.interfaces.forwarding import forward
 class GrowingGram:
     """H = A'CA in the order of the block's columns; new columns cost O(n m) each, old ones nothing.
 
-    Where ``centered``, H is of A less its C-weighted column means: what is left once the intercept
+    Where ``centered``, H is of A less its C-weighted column means: the rest once the intercept
     is minimised out. With a ``basis`` Q, it is of what Q leaves of A in the metric C, as free
     columns are minimised out. Both are taken off before any product, so no digits cancel.
 
@@ -46,7 +46,7 @@ class GrowingGram:
         return self._buffer[: self.size, : self.size]
 
     def factor(self, coupling: float, ridge: float, price: Array) -> ActiveFactor:
-        """Return what was factored of H + coupling p p' + ridge I, nothing where that changed."""
+        """Return the kept factor of H + coupling p p' + ridge I, none if that changed."""
         old_coupling, old_ridge, old_price = self._factored
         same = (old_coupling, old_ridge) == (coupling, ridge)
         if not same or not np.array_equal(price[: old_price.size], old_price):
@@ -119,7 +119,7 @@ class GrowingGram:
 
 
 def without(columns: Array, basis: Array, curvature: Array) -> Array:
-    """Return what the basis leaves of columns, in place: A - Q (Q'CQ)^+ Q'CA, to the last digit."""
+    """Replace columns by their residual on the basis: A - Q (Q'CQ)^+ Q'CA, to the last digit."""
     weighted = curvature[:, None] * basis
     share = np.linalg.pinv(basis.T @ weighted, rcond=1e-13, hermitian=True) @ weighted.T
     for _ in range(2):
@@ -133,7 +133,7 @@ def _room(size: int) -> Array:
 
 
 def _products(block: Block, columns: Array, asked: Columns) -> Array:
-    """Return B'A for a few dense columns B, and those of the block that are asked for."""
+    """Return B'A for a few dense columns B, and the requested columns of the block."""
     found = np.empty((columns.shape[1], asked.size))
     kept = block.bytes_an_entry < 4.0 or (block.stored() is not None and not block.is_sparse)
     if not kept or columns.shape[1] == 1:
@@ -144,7 +144,7 @@ def _products(block: Block, columns: Array, asked: Columns) -> Array:
     pieces = LIMITS.pieces(asked.size, block.shape[0], 4 * LIMITS.piece_entries)
 
     def work(piece: int) -> None:
-        # What is packed, or float32, becomes float64 a few columns at a time.
+        # Packed or float32 columns become float64 a few columns at a time.
         few = block.gather(asked[pieces[piece]]).dense()
         found[:, pieces[piece]] = columns.T @ few.astype(np.float64, copy=False)
 
@@ -155,7 +155,7 @@ def _products(block: Block, columns: Array, asked: Columns) -> Array:
 class CachedBlock(Block):
     """Wrap a block; its Gram matrix for one curvature is kept and extended by new columns.
 
-    Successors made by ``append`` take over what is kept: use only the latest one.
+    Successors made by ``append`` take over the kept arrays: use only the latest one.
 
     Examples
     --------
@@ -172,13 +172,13 @@ class CachedBlock(Block):
         self.inner: Block = inner.inner if isinstance(inner, CachedBlock) else inner
         self._growing: GrowingGram | None = None
         self._part: tuple[Columns, GrowingGram] | None = None
-        #: What the kernel of Newton steps left behind, see ``newton_qp``.
+        #: The state of the kernel of Newton steps, see ``newton_qp``.
         self.hessian = _kernels.KeptHessian()
         self.shape = self.inner.shape
 
     @classmethod
     def of(cls, block: Block) -> CachedBlock:
-        """Return the block itself where it is cached, with what it keeps, else a cached one."""
+        """Return the block itself if it is cached, with its kept arrays, else a cached one."""
         return block if isinstance(block, CachedBlock) else cls(block)
 
     @classmethod
@@ -219,7 +219,7 @@ class CachedBlock(Block):
         return self.grown(self.inner.append(CachedBlock.of(other).inner))
 
     def grown(self, block: Block) -> CachedBlock:
-        """Return a block that begins with these columns, with what is kept of them."""
+        """Return a block that begins with these columns, with their kept arrays."""
         longer = CachedBlock(block)
         longer._growing = self._growing
         longer._part = self._part

@@ -19,7 +19,7 @@ is_sparse: Callable[[object], bool] = sp.issparse
 
 
 def checked_parts(X: Any) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
-    """Return data, indices and indptr of a CSC or CSR array, or say what is broken in them.
+    """Return data, indices and indptr of a CSC or CSR array; raise if they are broken.
 
     No index is followed before it has been checked.
     """
@@ -53,9 +53,9 @@ def checked_parts(X: Any) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
 
 
 def in_place_or_copied(array: NDArray[Any]) -> NDArray[Any]:
-    """Return an array as kernels read it: a copy only where it has gaps, or lies at odd addresses.
+    """Return an array as kernels read it: a copy only if it has gaps, or is at odd addresses.
 
-    Arrays out of network buffers and records may lie anywhere.
+    Arrays out of network buffers and records may be at any address.
     """
     return np.require(array, requirements=["C", "A"])
 

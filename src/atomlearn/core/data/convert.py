@@ -1,4 +1,4 @@
-"""as_design(X): a table of the kinds of X that become designs, and what is refused."""
+"""as_design(X): a table of the kinds of X that become designs, and the refusals."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ from atomlearn.core.interfaces.numbers import unmasked
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """One kind of X: how it is recognized, what becomes of it, and where its names are.
+    """One kind of X: how it is recognized, the design made from it, and its names.
 
     recognizes : whether an object is of this kind; it imports no library for that.
     make : returns the design, or another object to be looked up in turn: a file may hold a
     sparse array, and a tensor may be an array that NumPy can read in place.
-    names : returns the names of the columns without making the design, None where it has none.
+    names : returns the names of the columns without making the design, None if it has none.
     opened : whether X is somewhere else and is opened, rather than converted.
     """
 
@@ -48,7 +48,7 @@ _KINDS = [Kind(lambda X: isinstance(X, Design), lambda X: X, lambda X: X.names)]
 
 
 def register(kind: Kind) -> None:
-    """Have ``as_design`` take one more kind of X; kinds registered earlier are asked first.
+    """Have ``as_design`` take one more kind of X; kinds registered earlier come first.
 
     Examples
     --------
@@ -77,7 +77,7 @@ def as_design(X: object, *, check_finite: bool = True) -> Design:
         the path of a column store, a PLINK .bed or an .h5ad; an AnnData object; a dask.array or
         dask.dataframe; a tensor of an array library, or a sparse tensor of PyTorch, which becomes
         ``OnDevice`` where NumPy cannot read it in place
-        Integers, booleans and half precision are converted once, to float32 where that is exact,
+        Integers, booleans and half precision are converted once, to float32 if that is exact,
         else to float64. Sparse formats other than CSC and CSR are converted to CSC.
     check_finite : bool, default=True
         Refuse NaN and infinity (one pass over the data, no copy). A Design is never checked.
@@ -86,7 +86,7 @@ def as_design(X: object, *, check_finite: bool = True) -> Design:
     ------
     ValueError, TypeError
         Where X has the wrong number of dimensions, no rows or columns, entries that are not
-        finite real numbers, or a broken sparse structure; the message says what to do. Entries of
+        finite real numbers, or a broken sparse structure; the message gives the remedy. Entries of
         Dask collections are checked in the first pass over them.
 
     Examples
@@ -116,7 +116,7 @@ def held_design(X: object, *, check_finite: bool = True) -> DenseDesign | Sparse
 
 
 def readable(X: Any) -> Any:
-    """Return X as it is, refused where NumPy would read numbers that nobody meant.
+    """Return X as it is, refused if NumPy would read numbers that were not meant.
 
     Those that a mask hides, days of dates, and the real parts of complex numbers.
     """
@@ -125,7 +125,7 @@ def readable(X: Any) -> Any:
     types: Any = getattr(X, "dtypes" if is_table(X) else "dtype", None)
     unmeant = any(getattr(dtype, "kind", "f") in "cmM" for dtype in np.atleast_1d(types))
     if is_table(X) and (unmeant or library_of(X) != "pandas"):
-        frame_to_array(X[:0])  # Without rows it looks at the types alone.
+        frame_to_array(X[:0])  # Without rows it checks only the types.
     elif unmeant:
         check_kind(types)
     return X
@@ -138,16 +138,16 @@ def is_opened(X: object) -> bool:
 
 
 def feature_names(X: object) -> list[str] | None:
-    """Return the column names of a table or file as strings, None where X has none.
+    """Return the column names of a table or file as strings, None if X has none.
 
-    As in scikit-learn, names of a table count only where all of them are strings.
+    As in scikit-learn, names of a table count only if all of them are strings.
     """
     kind = _kind_of(X)
     return table_names(X) if kind is None else kind.names(X)
 
 
 def check_shape(shape: tuple[int, ...], X: object) -> None:
-    """Refuse X of this shape where it is not two-dimensional, or empty."""
+    """Refuse X of this shape if it is not two-dimensional, or empty."""
     kind = type(X).__name__
     if len(shape) == 1:
         raise ValueError(
@@ -215,8 +215,9 @@ def _sparse_design(X: Any, check_finite: bool) -> SparseDesign:
 def as_compressed(X: Any) -> Any:
     """Return a sparse array of any format in CSR or CSC, and a table of Arrow as pyarrow's.
 
-    What is neither comes back as it is. Triplets are checked before SciPy follows them; CSR and CSC
-    of float32 and float64, which need no conversion, are checked where a design is made of them.
+    Other objects are returned unchanged. Triplets are checked before SciPy follows them; CSR and
+    CSC of float32 and float64, which need no conversion, are checked where a design is made of
+    them.
     """
     if not is_sparse(X):
         return as_table(X)
@@ -248,9 +249,9 @@ def refuse_entry(value: Any, row: int, column: int, names: list[str] | None) -> 
 def refuse_not_finite(design: Design, X: object = None, first: tuple[int, int] = (0, 0)) -> None:
     """Refuse NaN and infinity, with row and column: one pass without a copy.
 
-    X : what the design was made of, which may name the columns; first : where this piece begins.
+    X : the source of the design, which may name the columns; first : where this piece begins.
     """
-    # A sum is finite only where all its terms are.
+    # A sum is finite only if all its terms are.
     sums = design.scores(np.ones(design.shape[0])).full()
     for column in np.flatnonzero(~np.isfinite(sums)).tolist():
         # The exact test of a suspect: finite entries near 1e308 overflow a sum, too.
@@ -272,7 +273,7 @@ def existing_columns(columns: Columns, n_features: int) -> Columns:
 
 
 def one_weight_each(weights: Array, n_features: int) -> Array:
-    """Return weights as float64 (n_features,), or say what is wrong with their shape."""
+    """Return weights as float64 (n_features,), or raise an error that names their shape."""
     weights = np.asarray(weights, dtype=np.float64)
     if weights.shape != (n_features,):
         raise ValueError(f"weights must have shape ({n_features},), got {weights.shape}")

@@ -42,9 +42,9 @@ def as_table(X: Any) -> Any:
 
 
 def table_names(X: object) -> list[str] | None:
-    """Return the column names of a table as strings, None where X has none.
+    """Return the column names of a table as strings, None if X has none.
 
-    As in scikit-learn, names count only where all of them are strings.
+    As in scikit-learn, names count only if all of them are strings.
     """
     names = getattr(X, "column_names" if library_of(X) == "pyarrow" else "columns", None)
     if names is None or not is_table(X) or not all_text(names):
@@ -53,7 +53,7 @@ def table_names(X: object) -> list[str] | None:
 
 
 def narrowest(types: Iterable[np.dtype[Any]]) -> np.dtype[Any]:
-    """Return float32 where it holds every value of these types exactly, else float64."""
+    """Return float32 if it holds every value of these types exactly, else float64."""
     exact = all(np.can_cast(kind, np.float32, casting="safe") for kind in types)
     return np.dtype(np.float32 if exact else np.float64)
 

@@ -33,7 +33,7 @@ class DataLimits:
     def pieces(self, count: int, size: int, most: int | None = None) -> list[slice]:
         """Return slices of range(count), of which each holds a bounded number of entries.
 
-        size : entries of each of the ``count`` rows or columns; most : that number, where it is
+        size : entries of each of the ``count`` rows or columns; most : that number, if it is
         not ``piece_entries``.
         """
         width = max(1, (most or self.piece_entries) // max(size, 1))

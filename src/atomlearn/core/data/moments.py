@@ -56,7 +56,7 @@ def from_moments(gram: Any, correlation: ArrayLike) -> tuple[DenseDesign | Spars
     moments of centered columns and targets. ``tau`` adds tau/2 ||w||^2 as ever. Where b is of other
     samples than Q (an LD reference panel), shrink Q first: (1 - s) Q + s I has all b in its range.
 
-    The optimal value of the quadratic alone is ``result.objective - 0.5 * target @ target``. Gaps
+    The optimal value of only the quadratic is ``result.objective - 0.5 * target @ target``. Gaps
     hold for R and t as they are; R'R is Q but for rounding, a few eps ||Q||, and but for negative
     eigenvalues up to 1e-10 of the largest, which are taken for zero. A relative gap is one
     of the objective with c; for c of the squared loss, 1/2 ||y||^2, add
@@ -156,7 +156,7 @@ def _factored(Q: Array, b: Array, largest: float, name: str) -> tuple[Array, Arr
             "semidefinite; shrink it, (1 - s) * Q + s * np.eye(len(Q))"
         )
     kept = values > 4.0 * b.size * EPS * float(values[-1])
-    # Nothing kept: Q = 0, a row of zeros stands for it.
+    # Nothing kept: Q = 0, a row of zeros represents it.
     roots = np.sqrt(values[kept])
     R = roots[:, None] * vectors[:, kept].T if kept.any() else np.zeros((1, b.size))
     t = (vectors[:, kept].T @ b) / roots if kept.any() else np.zeros(1)

@@ -19,7 +19,7 @@ from atomlearn.core.interfaces.scores import ArrayScores
 def part_of(
     design: Design, rows: ArrayLike | None = None, columns: ArrayLike | None = None
 ) -> Design:
-    """Return some rows and some columns of any design: a view where it has one.
+    """Return some rows and some columns of any design: a view if it has one.
 
     Parameters
     ----------
@@ -87,7 +87,7 @@ class RowSubset(Forwarding):
 
 
 class SpreadRows(Derived):
-    """Some rows of a design that has no way of its own: v is zero at the others."""
+    """Some rows of a design that cannot take rows itself: v is zero at the others."""
 
     def __init__(self, design: Design, rows: Rows) -> None:
         super().__init__(design)
@@ -196,7 +196,7 @@ class ColumnSubset(Derived):
 
 
 def check_rows(rows: ArrayLike, n_samples: int) -> Rows:
-    """Return row numbers as int64 from numbers or a boolean mask, or say what is wrong."""
+    """Return row numbers as int64 from numbers or a boolean mask; raise if they are wrong."""
     given = np.asarray(rows)
     if given.dtype == np.bool_ and given.shape == (n_samples,):
         given = np.flatnonzero(given)
@@ -207,7 +207,7 @@ def check_rows(rows: ArrayLike, n_samples: int) -> Rows:
 
 
 def check_columns(columns: ArrayLike, n_features: int) -> Columns:
-    """Return increasing column numbers as int64, or say what is wrong with them."""
+    """Return increasing column numbers as int64, or raise an error that names the fault."""
     remedy = "np.flatnonzero(mask) of a mask"
     numbers = _numbers("column", np.asarray(columns), n_features, remedy)
     if (numbers[1:] <= numbers[:-1]).any():

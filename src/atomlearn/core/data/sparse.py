@@ -22,9 +22,9 @@ class SparseDesign(Design):
 
     The structure is checked before any arithmetic, so broken arrays raise ValueError instead of
     reading foreign memory. Unsorted indices are sorted, and duplicate entries summed, in a copy
-    that is made only where there are any.
+    that is made only if there are any.
 
-    Data in CSR is copied by columns, once, when columns or several scores at a time are asked for:
+    Data in CSR is copied by columns, once, when columns or several scores at a time are requested:
     each search for a column would take as long as a pass.
 
     Examples
@@ -90,7 +90,7 @@ class SparseDesign(Design):
         return ArrayScores(self._transposed(v))
 
     def _transposed(self, v: Array, squared: bool = False) -> Array:
-        """Return X'v, or that of the squares of X; by columns where they are there."""
+        """Return X'v, or that of the squares of X; by columns if they exist."""
         columns = self if self._by_columns else self._turned
         if columns is not None:
             return _kernels.sparse_dots(*columns._parts, v, squared)
@@ -126,7 +126,7 @@ class SparseDesign(Design):
 def block_of_entries(
     parts: tuple[Array, NDArray[Any], NDArray[Any]], n_samples: int, full: bool
 ) -> Block:
-    """Return gathered columns as a block: a dense one where all of X is ``full`` enough."""
+    """Return gathered columns as a block: a dense one if all of X is ``full`` enough."""
     block = SparseBlock(*parts, n_samples)
     return DenseBlock(block.dense()) if full else block
 

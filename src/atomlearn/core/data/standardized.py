@@ -35,7 +35,7 @@ class Affine(Derived):
     ----------
     design : Design
     means, scales, factors : (n_features,) float64
-        ``factors`` are 1 / scales, but 0 where a column is to vanish.
+        ``factors`` are 1 / scales, but 0 if a column is to vanish.
     """
 
     def __init__(self, design: Design, means: Array, scales: Array, factors: Array) -> None:
@@ -122,7 +122,7 @@ class Standardized(Affine):
         1, and is exactly zero after centering. Coefficients w of the standardized columns belong
         to w / scales of the original ones, and the intercept drops by means @ (w / scales).
     factors : (n_features,) float64
-        What columns are multiplied by after centering: 1 / scale, 0 where constant.
+        The factors of columns after centering: 1 / scale, 0 for constant ones.
 
     Notes
     -----
@@ -165,7 +165,7 @@ class Standardized(Affine):
 
 
 def centered(design: Design, weight: ArrayLike | None = None) -> Standardized | None:
-    """Return the design with its columns centered; None where that would fill or list them.
+    """Return the design with its columns centered; None if that would fill or list them.
 
     Centered columns of sparse data are dense once gathered.
     """
@@ -209,7 +209,7 @@ def moments_of(design: Design, columns: Columns) -> tuple[Array, Array]:
 
 
 def scales_of_inputs(design: Design) -> tuple[Array, str]:
-    """Return what to divide columns by before products of two of them are formed, and its name.
+    """Return the divisors of columns before products of two of them are formed, and their name.
 
     Standard deviations; for sparse columns the largest magnitudes, because the smaller the share
     of non-zeros, the more their deviations would blow up the few rows where two columns meet.
@@ -251,7 +251,7 @@ def _exact_moments(array: Array, weights: Array) -> tuple[Array, Array]:
     """Return means and deviations of dense columns, without cancellation or overflow."""
     low = array.min(axis=0)
     high = array.max(axis=0)
-    # From the least entry, because a mean far from zero is too coarse to measure from.
+    # From the smallest entry, because a mean far from zero is too coarse to measure from.
     height = array - low
     mean_height = weights @ height
     deviation = height - mean_height

@@ -8,20 +8,23 @@ import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO
 
 #: Name of the folder in which the files of a run wait until all of them are whole.
 _WAITING = ".atomlearn"
 
 
-def write_whole(path: Path, content: bytes | memoryview) -> None:
-    """Write a file for good; readers see the old one or the new one, never half of one.
+@contextmanager
+def whole_file(path: Path) -> Iterator[BinaryIO]:
+    """Open a file for writing that takes its place when this block ends without an error.
 
-    Of two processes that write one file each has a copy of its own, and the last one stays.
+    Readers see the old file or the new one, never half of one. Two processes that write the same
+    file write to different temporary files; the one that ends last wins.
     """
     temporary = _temporary(path)
     try:
         with temporary.open("wb") as stream:
-            stream.write(content)
+            yield stream
             stream.flush()
             os.fsync(stream.fileno())
         os.replace(temporary, path)
@@ -29,6 +32,12 @@ def write_whole(path: Path, content: bytes | memoryview) -> None:
         temporary.unlink(missing_ok=True)
         raise
     sync_folder(path.parent)
+
+
+def write_whole(path: Path, content: bytes | memoryview) -> None:
+    """Write a file as ``whole_file`` does."""
+    with whole_file(path) as stream:
+        stream.write(content)
 
 
 def write_together(folder: Path, files: Mapping[str, str], before: Iterable[str] = ()) -> None:

@@ -1,6 +1,6 @@
 """Designs made of designs: several side by side, and one that counts its passes.
 
-Parts of designs are in ``parts.py``, ``Standardized`` has a file of its own.
+Parts of designs are in ``parts.py``, ``Standardized`` has a separate file.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Concatenated(Design):
 
     @property
     def names(self) -> list[str] | None:
-        """The names of all columns, None where those of a part are not known."""
+        """The names of all columns, None if those of a part are not known."""
         found: list[str] = []
         for design in self.designs:
             names = design.names
@@ -160,7 +160,7 @@ class Counted(Forwarding):
 
     @classmethod
     def of(cls, design: Design) -> Counted:
-        """Return the design itself where it counts already, else what counts its passes."""
+        """Return the design itself if it counts already, else a wrapper that counts its passes."""
         return design if isinstance(design, Counted) else cls(design)
 
     @property

@@ -19,12 +19,13 @@ PARAMETERS: dict[str, dict[str, str]] = {
     "lambda": {"alpha": "alpha=lambda", "level": "level=lambda * n_samples"},
     "l1_ratio": {
         "level": "level=n_samples * alpha * l1_ratio and tau=n_samples * alpha * (1 - l1_ratio)",
-        "norm": "norm=norms.ElasticNetNorm(k), or solve(level=, tau=) for the sum of l1 and ridge",
-        "norms": "norms=[norms.ElasticNetNorm(k)], or solve(level=, tau=) for l1 and ridge",
+        "l2": "l2=alpha * (1 - l1_ratio)",
     },
+    "tau": {"l1_ratio": "alpha=(level + tau) / n_samples and l1_ratio=level / (level + tau)"},
     "penalty": {"norm": "norm='l1', or an object of atomlearn.norms", "norms": "norms='l1'"},
     "random_state": {
         "rng": "rng=0",
+        "random_state": "random_state=0",
         "cv": "cv=KFold(5, shuffle=True, random_state=0)",
         "max_iter": "to leave it out, as nothing here is random",
     },
@@ -32,11 +33,23 @@ PARAMETERS: dict[str, dict[str, str]] = {
     "intercept": {"fit_intercept": "fit_intercept=True"},
     "tol": {"gap": "gap=1e-6, the relative duality gap to prove"},
     "gap": {"tol": "tol=1e-6, the relative duality gap to prove"},
-    "normalize": {"norm": "make_pipeline(StandardScaler(), ...) of scikit-learn"},
+    "normalize": {"standardize": "standardize=True"},
+    "rng": {"random_state": "random_state=rng"},
+    "ridge": {
+        "l2": "l2=ridge (l2=ridge / n_samples if ridge was of the sum of the losses)",
+        "l1_ratio": "l1_ratio=0, or l1_ratio between 0 and 1 for the norm and squares",
+    },
+    "max_features": {"n_features": "n_features=max_features"},
+    "k": {"n_features": "n_features=k"},
+    "level": {
+        "confidence": "confidence=0.95",
+        "alpha": "alpha=level / n_samples (the loss is a mean, not a sum)",
+    },
+    "share": {"confidence": "confidence=0.9"},
     "groups": {"norm": "norm=norms.Groups(groups)", "norms": "norms=norms.Groups(groups)"},
 }
 _SAME = {"lambda_": "lambda", "lam": "lambda", "lmda": "lambda", "reg_lambda": "lambda"}
-_SAME |= {"seed": "random_state", "standardize": "normalize", "regularization": "penalty"}
+_SAME |= {"seed": "random_state", "regularization": "penalty", "coverage": "share"}
 
 
 def instead(word: str, known: Collection[str], others: dict[str, str]) -> str:

@@ -14,13 +14,13 @@ from atomlearn.core.interfaces.loss import rounded
 
 
 class Around(Loss):
-    """A loss whose predictions lack what it adds to them; scores and means are of whole ones."""
+    """A loss that adds a term to predictions; scores and means are those of the sum."""
 
     inner: Loss
 
     @abstractmethod
     def whole(self, y: Array, prediction: Array, weight: Array) -> Array:
-        """Return the predictions with what this loss adds to them, (n_samples,)."""
+        """Return the predictions with the term that this loss adds, (n_samples,)."""
 
     @abstractmethod
     def around(self, inner: Loss) -> Self:
@@ -51,7 +51,7 @@ forward(Around, "inner", "bare", "has_probabilities", "mean", "log_probabilities
 class Offset(Around):
     """f_o(z) = f(z + o): the offset o is known, and no coefficient multiplies it.
 
-    The logarithm of an exposure beside counts, or the predictions of another model. It is one more
+    The logarithm of an exposure for counts, or the predictions of another model. It is one more
     part of the loss, so every certificate, norm, solver and design works with it as it is.
 
     Parameters
@@ -63,7 +63,7 @@ class Offset(Around):
     Notes
     -----
     The conjugate is f_o*(u) = sup_z <u, z> - f(z + o) = f*(u) - <u, o>: the dual gains a linear
-    term, and what it may be does not change.
+    term, and its domain does not change.
 
     References
     ----------
@@ -96,7 +96,7 @@ class Offset(Around):
         return prediction + self.offset
 
     def slack(self, y: Array, prediction: Array, dual: Array, weight: Array) -> float:
-        """Return what the sums with o may be off by."""
+        """Return the possible error of the sums with o."""
         whole = prediction + self.offset
         return rounded(dual, self.offset, weight) + self.inner.slack(y, whole, dual, weight)
 
@@ -123,7 +123,7 @@ class Offset(Around):
     def along(
         self, y: Array, prediction: Array, weight: Array, basis: Array
     ) -> tuple[Array, Array | None] | None:
-        """Return what the loss inside knows of z + o."""
+        """Return the values of the inner loss at z + o."""
         return self.inner.along(y, prediction + self.offset, weight, basis)
 
     def best_shift(self, y: Array, linear: Array, weight: Array, start: float) -> float:

@@ -1,4 +1,4 @@
-"""Conjugates are infinite outside their domain: the one place that decides where it ends."""
+"""Conjugates are infinite outside their domain: the one place that decides its edges."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def weighted_sum(weight: Array, values: Array) -> float:
 
 
 def per_unit_weight(dual: Array, weight: Array) -> Array | None:
-    """Return u_i / s_i, with 0 where s_i = 0; None where some s_i = 0 has u_i != 0."""
+    """Return u_i / s_i, with 0 if s_i = 0; None if some s_i = 0 has u_i != 0."""
     if weight.all():
         return dual / weight
     if np.any(dual[weight == 0.0]):
@@ -28,10 +28,10 @@ def per_unit_weight(dual: Array, weight: Array) -> Array | None:
 
 
 def slopes_within(low: float, high: float, dual: Array, weight: Array) -> Array | None:
-    """Return u_i / s_i, cut at the edges low <= 0 <= high; None where some lies outside.
+    """Return u_i / s_i, cut at the edges low <= 0 <= high; None if some is outside.
 
     An edge may be left by a few roundings of itself: of one at 0 that is nothing, however large
-    slopes can be. So what is cut off is a few roundings of the slope.
+    slopes can be. So the part cut off is a few roundings of the slope.
     """
     slope = per_unit_weight(dual, weight)
     edge = 1.0 + EDGE_TOLERANCE
@@ -42,5 +42,5 @@ def slopes_within(low: float, high: float, dual: Array, weight: Array) -> Array 
 
 
 def where_weighted(prediction: Array, weight: Array) -> Array:
-    """Return the predictions, with 0 where s_i = 0: what an exponential makes of those is lost."""
+    """Return the predictions, with 0 if s_i = 0: an exponential of those is not used."""
     return prediction if weight.all() else np.where(weight > 0.0, prediction, 0.0)

@@ -19,14 +19,14 @@ from atomlearn.core.losses.domain import EDGE_TOLERANCE
 COLLINEAR = 1e-9
 
 
-#: argmin_c f(z + Q c), z + Q c there, and a dual point that proves it where one came with it.
+#: argmin_c f(z + Q c), z + Q c there, and a dual point that proves it, if there is one.
 Best = tuple[Array, Array, Array | None]
 
 
 class FreeColumns(Around):
-    """f~(z) = min over g and b of f(z + Z g + b): covariates beside an intercept, both free.
+    """f~(z) = min over g and b of f(z + Z g + b): covariates and an intercept, both free.
 
-    What is never penalized is no part of the solvers: they see a convex loss of X w alone, whose
+    Unpenalized columns are no part of the solvers: they see a convex loss of only X w, whose
     derivatives v satisfy Z'v = 0 (and sum v = 0), whatever the norm, the form and the design. So
     the dual point is feasible for the free columns, and the gap proves the whole problem.
 
@@ -45,8 +45,8 @@ class FreeColumns(Around):
     Newton's method with a line search, O(n r^2) a step for r basis vectors; exact in one step for
     the squared loss. The conjugate is f*(u) where Q'u = 0 and infinite elsewhere, since f~ does
     not change along Q. What Newton leaves of Q'u is taken off by factors of the entries of u, near
-    1 and none above it, so that u stays in the domain of f*, which holds 0; what rounding leaves
-    even then is part of the gap (``slack``).
+    1 and none above it, so that u stays in the domain of f*, which holds 0; the part that rounding
+    leaves even then is part of the gap (``slack``).
 
     References
     ----------
@@ -113,7 +113,7 @@ class FreeColumns(Around):
         self.free = self  # type: ignore[misc]
 
     def part(self, rows: Rows | slice) -> Loss:
-        """Return the loss of these samples, with coefficients of their own."""
+        """Return the loss of these samples, with separate coefficients."""
         n = self.columns.shape[0]
         if isinstance(rows, slice) and rows.indices(n) == (0, n, 1):
             return self
@@ -159,7 +159,7 @@ class FreeColumns(Around):
     def coupling(self, y: Array, prediction: Array, weight: Array) -> tuple[Array, Any]:
         """Return c and K of f at the best coefficients; K has one column more a basis vector.
 
-        With H the Hessian of f, that of f~ is H - H Q (Q'H Q)^+ Q'H. Of losses that are straight
+        With H the Hessian of f, that of f~ is H - H Q (Q'H Q)^+ Q'H. For losses that are straight
         somewhere H is the largest there can be: a model without curvature leads far astray.
         """
         z = self.whole(y, prediction, weight)
@@ -203,14 +203,14 @@ class FreeColumns(Around):
         return (found[1:], float(found[0])) if self.intercept else (found, 0.0)
 
     def _optimal(self, y: Array, prediction: Array, weight: Array) -> Best:
-        """Return what is best at this prediction; value, gradient and proof ask in turn."""
+        """Return the best coefficients at this prediction, for value, gradient and proof."""
         found: Best = self.last.of(
             lambda: self._searched(y, prediction, weight), y, weight, prediction
         )
         return found
 
     def _searched(self, y: Array, prediction: Array, weight: Array) -> Best:
-        """Return what is best at this prediction, by Newton steps with a line search."""
+        """Return the best coefficients at this prediction, by Newton steps with a line search."""
         Q = self._Q
         inner = self.inner
         c, z, value, proof = self._start(y, prediction, weight)
@@ -234,8 +234,9 @@ class FreeColumns(Around):
                 there = prediction + Q @ trial
                 reached = inner.value(y, there, weight)
                 if fine or reached <= value - 1e-4 * length * promised:
-                    # A parabola would be less by half of what the slope says. More: curvature fades
-                    # on the way, so farther: a quarter of a quantile beside covariates.
+                    # A parabola would fall by half of the value that the slope predicts. More:
+                    # curvature fades on the way, so farther: a quarter of a quantile with
+                    # covariates.
                     farther = not fine and value - reached >= 0.55 * length * promised > 0.0
                     while farther:
                         beyond = inner.value(y, prediction + Q @ (c + 2.0 * length * step), weight)
@@ -252,7 +253,7 @@ class FreeColumns(Around):
                         better = float(np.abs(ahead).max()) < 0.9 * size
                     if better:
                         break
-                # An exponential may promise 1e80 where it is flat: far back, where it overflows.
+                # An exponential may promise 1e80 at a flat point: far back, at which it overflows.
                 length *= 0.5 if np.isfinite(reached) else 1e-3
             if not better and (fine or damping == 1.0):
                 break
@@ -272,10 +273,10 @@ class FreeColumns(Around):
     def _start(
         self, y: Array, prediction: Array, weight: Array
     ) -> tuple[Array, Array, float, Array | None]:
-        """Return c, z + Q c, f there, and a dual point where that is known to be the minimum.
+        """Return c, z + Q c, f there, and a dual point if that is known to be the minimum.
 
         The lower of two: the last best coefficients, where f is curved there, as the next
-        prediction is near; or what takes off what lies along Q, on which the answer does not
+        prediction is near; or the part along Q, on which the answer does not
         depend, but a loss that is straight far out needs many steps back.
         """
         Q = self._Q
@@ -383,7 +384,7 @@ def _basis(columns: Array, intercept: bool) -> tuple[Array, Array]:
 
 
 class LastAnswer:
-    """The answer to the last question, for as long as the same is asked again.
+    """The last result, returned again for the same arguments.
 
     Answers are replaced whole, never changed, so that threads lose nothing but work; copies and
     pickles begin without one.
@@ -394,11 +395,11 @@ class LastAnswer:
 
     @property
     def answer(self) -> Any:
-        """What was found last, None at first."""
+        """The last result, None at first."""
         return None if self._known is None else self._known[1]
 
     def of(self, find: Callable[[], Any], *given: Any) -> Any:
-        """Return what was found of these arrays, or find it."""
+        """Return the result for these arrays, computed if it is new."""
         known = self._known
         if known is None or not all(map(_same, known[0], given)):
             known = tuple(array.copy() for array in given), find()

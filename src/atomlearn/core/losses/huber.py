@@ -26,7 +26,7 @@ class Huber(ClippedSlopes):
     -----
     A dual point has a_i = u_i / s_i in [-delta, delta]; there the conjugate is that of the squared
     loss, sum_i s_i a_i^2 / 2 + u_i y_i, and elsewhere it is infinite. ``HuberRegressor`` of
-    scikit-learn fits the scale of the noise too; here delta is what it is.
+    scikit-learn fits the scale of the noise too; here delta is fixed.
 
     References
     ----------

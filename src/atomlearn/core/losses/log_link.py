@@ -1,4 +1,4 @@
-"""Losses of means that are exponentials of predictions: Poisson, gamma and what lies between."""
+"""Losses of means that are exponentials of predictions: Poisson, gamma and those between."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LARGEST_EXPONENT = 700.0
 
 
 def exponential(exponent: NDArray[Any]) -> NDArray[Any]:
-    """Return exp(x), infinite without a warning where it is beyond the largest float."""
+    """Return exp(x), infinite without a warning if it is beyond the largest float."""
     with np.errstate(over="ignore"):
         result: NDArray[Any] = np.exp(exponent)
     return result
@@ -123,7 +123,7 @@ class PowerVariance(LogLink):
 
     @abstractmethod
     def supremum(self, slope: Array, y: Array) -> Array | None:
-        """Return sup_z (a_i z - loss(y_i, z)) for each i; None where one of them is infinite."""
+        """Return sup_z (a_i z - loss(y_i, z)) for each i; None if one of them is infinite."""
 
 
 def _expm1_over(x: Array, rate: float) -> Array:

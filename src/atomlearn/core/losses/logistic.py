@@ -21,7 +21,7 @@ class Logistic(Loss):
     Notes
     -----
     The gradient is u_i = -s_i y_i a_i, where a_i in (0, 1) is the probability of the wrong label.
-    So a dual point u is a gradient somewhere only if all a_i = -y_i u_i / s_i lie there: the
+    So a dual point u is a gradient somewhere only if all a_i = -y_i u_i / s_i are there: the
     conjugate is the negative entropy sum_i s_i (a_i log a_i + (1 - a_i) log(1 - a_i)) for a_i in
     [0, 1], and infinite elsewhere, since no z makes the slope of the loss any steeper.
 
@@ -86,7 +86,7 @@ class Logistic(Loss):
         return probability
 
     def log_probabilities(self, prediction: NDArray[Any]) -> NDArray[Any]:
-        """Return log P(-1) and log P(+1), which keep their digits where one of them is nearly 1."""
+        """Return log P(-1) and log P(+1), which keep their digits if one of them is nearly 1."""
         return np.stack([log_expit(-prediction), log_expit(prediction)], axis=1)
 
 

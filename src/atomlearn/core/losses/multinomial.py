@@ -22,9 +22,9 @@ class Multinomial(Loss):
 
     y, prediction, weight and dual are matrices (n_rows, n_classes) read row after row, as
     ``designs.Tasks`` makes them: Y holds ones at the classes of the rows (or shares that sum to
-    1), and the weight of a row stands n_classes times. Unlike other losses this one couples the
+    1), and the weight of a row occurs n_classes times. Unlike other losses this one couples the
     entries of a row. Its Hessian diag(p) - p p' is bounded by the diagonal that ``curvature``
-    returns (exact along W where there are two classes), and by 1/2.
+    returns (exact along W if there are two classes), and by 1/2.
 
     Parameters
     ----------
@@ -146,14 +146,14 @@ class Multinomial(Loss):
         if not (np.all(-each <= P) and np.all(rest)):
             return float("inf")
         np.clip(P, 0.0, 1.0, out=P)
-        # Near 1 the logarithm of what is missing, so that nothing cancels.
+        # Near 1 the logarithm of 1 - P, so that nothing cancels.
         entropy = np.where(Y == 1.0, xlog1py(P, np.clip(U, -1.0, 0.0)), xlogy(P, P))
         return float(self.rows(weight)[:, 0] @ entropy.sum(axis=1))
 
     def curvature(self, y: Array, prediction: Array, weight: Array) -> Array:
         """Return a diagonal D with s_i (diag(p) - p p') <= D: s_i p, or 2 s_i p (1 - p).
 
-        The first always is one; the second by dominant diagonals, and smaller where one class has
+        The first always is one; the second by dominant diagonals, and smaller if one class has
         more than half.
         """
         P = self.probabilities(prediction)
@@ -220,7 +220,7 @@ class Multinomial(Loss):
 def _newton_step(P: Array, s: Array, slope: Array) -> Array:
     """Return -(diag(s'P) - P' diag(s) P)^-1 slope, regularized, for probabilities P."""
     H = np.diag(s @ P) - P.T @ (P * s[:, None])
-    # b is free up to a constant; the slope bounds the error of the model where it is flat.
+    # b is free up to a constant; the slope bounds the error of the model along flat directions.
     H += float(np.trace(H)) / slope.size**2
     H[np.diag_indices(slope.size)] += 0.1 * float(np.abs(slope).max())
     return np.asarray(-np.linalg.solve(H, slope))

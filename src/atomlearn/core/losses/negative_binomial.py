@@ -62,7 +62,7 @@ class NegativeBinomial(LogLink):
         positive("NegativeBinomial: theta", self.theta)
 
     def best_shift(self, y: Array, linear: Array, weight: Array, start: float) -> float:
-        """Return ``start``; where all counts are 0, a shift whose means underflow."""
+        """Return ``start``; if all counts are 0, a shift whose means underflow."""
         nothing = not np.any((y > 0.0) & (weight > 0.0))
         return vanishing(linear) - abs(np.log(self.theta)) if nothing else start
 
@@ -99,7 +99,7 @@ class NegativeBinomial(LogLink):
         return np.asarray(result)
 
     def conjugate(self, y: Array, dual: Array, weight: Array) -> float:
-        """Return the conjugate of the class, ``inf`` where some u_i / s_i leaves its interval."""
+        """Return the conjugate of the class, ``inf`` if some u_i / s_i leaves its interval."""
         a = per_unit_weight(dual, weight)
         theta = float(self.theta)
         if a is None:
@@ -117,5 +117,5 @@ class NegativeBinomial(LogLink):
 
 
 def _log1p(x: Array) -> Array:
-    """Return log(1 + x) for x >= -1, with 0 at -1, where it meets a factor 0."""
+    """Return log(1 + x) for x >= -1, with 0 at -1, as it is multiplied by 0 there."""
     return np.log1p(x, out=np.zeros_like(x), where=x > -1.0)

@@ -1,6 +1,6 @@
 """Losses piece by piece: sums over many samples without temporary arrays of their number.
 
-A piece and what is computed from it stay in the processor's cache, and a solver over millions of
+A piece and the values computed from it stay in the processor's cache, and a solver over millions of
 samples holds the vectors it needs to keep, not those that a formula passes through.
 """
 
@@ -16,7 +16,7 @@ from atomlearn.core.interfaces import Array, Loss
 PIECE = 2**15
 
 
-#: Some samples: where they are, their loss, and targets, predictions and weights of them.
+#: Some samples: their places, their loss, and targets, predictions and weights of them.
 Piece = tuple[slice, Loss, Array, Array, Array]
 
 

@@ -21,10 +21,10 @@ def log_probabilities(loss: Loss, decisions: NDArray[Any], joint: bool = False) 
     loss : Loss
         One that ``has_probabilities``.
     decisions : (n_samples, n_outputs) ndarray
-        One output for two classes; else one a class.
+        One output for two classes; else one for each class.
     joint : bool
         Whether all classes were fitted together by ``for_classes``. Else they were fitted one
-        against rest, and what each says of itself is scaled to sum 1; in logarithms, since far
+        against rest, and their probabilities are scaled to sum 1; in logarithms, since far
         from every class all of them may underflow.
 
     Examples

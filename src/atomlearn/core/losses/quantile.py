@@ -77,7 +77,7 @@ class Quantile(Explained):
         return slope
 
     def conjugate(self, y: Array, dual: Array, weight: Array) -> float:
-        """Return sum_i u_i y_i, ``inf`` where some u_i / s_i is not in [-q, 1 - q]."""
+        """Return sum_i u_i y_i, ``inf`` if some u_i / s_i is not in [-q, 1 - q]."""
         inside = slopes_within(-self.q, 1.0 - self.q, dual, weight) is not None
         return float(dual @ y) if inside else float("inf")
 
@@ -135,7 +135,7 @@ class SmoothQuantile(ClippedSlopes):
 
 
 def weighted_quantile(values: Array, weight: Array, share: float) -> float:
-    """Return the least value that at least this share of the weight does not exceed."""
+    """Return the smallest value that at least this share of the weight does not exceed."""
     order = np.argsort(values, kind="stable")
     reached = np.cumsum(weight[order])
     place = int(np.searchsorted(reached, share * reached[-1] * (1.0 - 1e-14)))
@@ -151,7 +151,7 @@ def quantile_along(
     """Return argmin_c sum_i s_i pinball_q(r_i - (Q c)_i), and u with Q'u = 0 that proves it.
 
     By the dual linear program, min <u, r> over -q s <= u <= (1 - q) s with Q'u = 0: it has one
-    equation a column of Q, and c are their multipliers (Koenker, Bassett 1978). None where numbers
+    equation a column of Q, and c are their multipliers (Koenker, Bassett 1978). None if numbers
     are not finite.
     """
     size = float(np.abs(residual).max(initial=0.0))

@@ -1,6 +1,6 @@
 """Losses by name: what ``loss="logistic"`` means.
 
-A new loss is one file beside this one, and one line below: the import of its class. From here its
+A new loss is one file next to this one, and one line below: the import of its class. From here its
 name goes to ``solve``, the estimators, the command line and the test suites.
 """
 
@@ -26,7 +26,7 @@ BY_NAME: dict[str, type[Loss]] = {
     if isinstance(kind, type) and issubclass(kind, Loss) and kind is not Loss
 }
 
-#: What other packages call losses, and what to write here.
+#: Names of losses in other packages, and their names here.
 OTHERS = (
     dict.fromkeys(("logloss", "log", "binomial", "crossentropy", "deviance"), "loss='logistic'")
     | dict.fromkeys(("mse", "squarederror", "leastsquares", "gaussian", "l2"), "loss='squared'")

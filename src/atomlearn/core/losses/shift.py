@@ -10,14 +10,14 @@ import numpy as np
 from atomlearn.core.interfaces import Array, Loss
 from atomlearn.core.losses import pieces
 
-#: So many times the mean distance of the start from its optimum the minimum lies at infinity.
+#: Beyond this multiple of the start's mean distance from its optimum the minimum is at infinity.
 FAR = 1e8
 
 
 def optimal_shift(loss: Loss, y: Array, s: Array, linear: Array, start: float = 0.0) -> float:
     """Return argmin_b f(linear + b) by safeguarded Newton steps, O(n_samples) each.
 
-    Its derivative vanishes to rounding there. Where the minimum lies at infinity (one class only)
+    Its derivative vanishes to rounding there. If the minimum is at infinity (one class only)
     b stops where the loss has no slope left.
     """
     start = loss.best_shift(y, linear, s, start)
@@ -39,10 +39,11 @@ def least_shift(
     start: float,
     count: int,
 ) -> float:
-    """Return the b where the slope is 0 up to rounding: a sum of so many terms, and of their sizes.
+    """Return the b where the slope is 0 up to rounding: a sum of ``count`` terms of given sizes.
 
-    Curvature and value are asked only of a b whose slope was asked before. A step in the dark is as
-    long as the mean distance that value and slope tell of: in units of y, where they have any.
+    Curvature and value are computed only at a b whose slope was computed before. A step in the dark
+    is as long as the mean distance that value and slope tell of: in units of y, where they have
+    any.
     """
     b = start
     low = -math.inf
@@ -82,7 +83,7 @@ def least_shift(
 
 
 def without_surplus(v: Array) -> Array:
-    """Return v with sum 0: what is left over is taken off the side that outweighs the other.
+    """Return v with sum 0: the excess is subtracted from the side that outweighs the other.
 
     Entries only shrink towards 0, so v stays in the domain of a conjugate that contains 0 on the
     line from each of its points, as those of losses of single predictions do. Changes v.

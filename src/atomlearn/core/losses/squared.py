@@ -18,7 +18,7 @@ class Squared(Loss):
 
     Notes
     -----
-    The conjugate f*(u) = sup_z <u, z> - f(z) is what a dual point u costs. Here the supremum is at
+    The conjugate f*(u) = sup_z <u, z> - f(z) is the cost of a dual point u. Here the supremum is at
     z_i = y_i + u_i / s_i, whatever u is, and f*(u) = sum_i u_i^2 / (2 s_i) + u_i y_i.
 
     References

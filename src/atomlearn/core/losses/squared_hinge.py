@@ -59,7 +59,7 @@ class SquaredHinge(Loss):
         return result
 
     def conjugate(self, y: Array, dual: Array, weight: Array) -> float:
-        """Return sum_i s_i a_i (a_i / 2 - 1), ``inf`` where some a_i = -y_i u_i / s_i < 0."""
+        """Return sum_i s_i a_i (a_i / 2 - 1), ``inf`` if some a_i = -y_i u_i / s_i < 0."""
         shortfall = slopes_within(0.0, np.inf, -y * dual, weight)
         if shortfall is None:
             return float("inf")

@@ -1,4 +1,4 @@
-"""The Tweedie losses, for many zeros and positive amounts, and the gamma loss where they end."""
+"""The Tweedie losses, for many zeros and positive amounts, and the gamma loss at their limit."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Tweedie(PowerVariance):
     """f(z) = sum_i s_i (exp((2-p) z_i) / (2-p) + y_i exp(-(p-1) z_i) / (p-1) - c(y_i)), 1 < p < 2.
 
     Half the deviance of a compound Poisson-gamma distribution, whose variance is mean^p, with the
-    logarithm for link: total claims, rainfall. Targets are 0 or positive; c(y) makes the least
+    logarithm for link: total claims, rainfall. Targets are 0 or positive; c(y) makes the minimum
     value of each term 0.
 
     Parameters
@@ -87,7 +87,7 @@ class Tweedie(PowerVariance):
 def _distance(r: Array, A: float, B: float) -> Array:
     """Return d with exp(A d) - exp(-B d) = r.
 
-    It lies between 0 and log1p(r) / A for r >= 0, and -log1p(-r) / B and 0 for r < 0: one term
+    It is between 0 and log1p(r) / A for r >= 0, and -log1p(-r) / B and 0 for r < 0: one term
     is between 0 and 1 there, the other one between abs(r) and abs(r) + 1.
     """
     rising = r >= 0.0

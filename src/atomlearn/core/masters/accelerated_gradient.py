@@ -24,11 +24,11 @@ Proximal = Callable[[Array, float], Array]
 
 @dataclass(slots=True)
 class Iterate:
-    """Where the iteration stands: the point w_k, and the extrapolated point v it steps from.
+    """The state of the iteration: the point w_k, and the extrapolated point v it steps from.
 
     weights, linear, intercept : w_k, X w_k, b_k; loss_value : f there; ahead_* : v, X v, v_b;
     momentum : rho_k; lipschitz, lipschitz_intercept : the current estimates L of w and L_b of b;
-    gradient : X'f' at v where it is known already.
+    gradient : X'f' at v if it is known already.
     """
 
     weights: Array
@@ -151,7 +151,7 @@ class Acceleration:
     def _line_search(
         self, problem: Problem, proximal: Proximal, at: Iterate, model: Linearization, b: float
     ) -> Iterate:
-        """Return w with the accepted L, lowered to what this very step would have needed."""
+        """Return w with the accepted L, lowered to the value that this step would have needed."""
         lipschitz = at.lipschitz
         while True:
             weights = proximal(at.ahead_weights - model.gradient / lipschitz, 1.0 / lipschitz)

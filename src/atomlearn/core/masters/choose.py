@@ -27,12 +27,12 @@ def choose_master(problem: Problem) -> Master:
     every other norm with a proximal map                    ``SemismoothNewton``
     ======================================================  ====================
 
-    Loss and sizes decide what goes around it; the first row that applies counts:
+    Loss and sizes decide the wrapper around it; the first row that applies counts:
 
     ======================================================  ====================
     problem                                                 around the master
     ======================================================  ====================
-    ``SequentialQP``, where its kernel reads the columns,   nothing
+    ``SequentialQP``, if its kernel reads the columns,      nothing
     unless a quadratic loss is over a large dense block
     the loss couples predictions, or columns are free, or   ``ModelNewton``
     l1 and a quadratic loss are over a large dense block;

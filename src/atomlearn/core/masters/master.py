@@ -17,7 +17,7 @@ from atomlearn.core.problem.rounding import growth
 
 @dataclass(slots=True)
 class Refit:
-    """What a master gives back.
+    """The result of a master.
 
     weights : (m,) coefficients over the block's columns; intercept : scalar; prediction :
     (n_samples,) A w + b at that very point; gap : certified duality gap of the *restricted*
@@ -46,7 +46,7 @@ class Master(ABC):
     def guess(
         self, problem: Problem, weights: Array, intercept: float
     ) -> tuple[Array, float, int] | None:
-        """Return weights, intercept and steps of what is likely the optimum, where that is quick.
+        """Return weights, intercept and steps of the likely optimum, if that is quick.
 
         Nothing is proved of it, which on small problems takes longer than finding it: who asks
         prices the point. None: solve.
@@ -62,7 +62,7 @@ class Candidate:
     scores: Array
 
     def improves(self, other: Candidate) -> bool:
-        """Return True where this point is lower, or as low up to rounding with a smaller gap."""
+        """Return True if this point is lower, or as low up to rounding with a smaller gap."""
         mine = self.refit
         theirs = other.refit
         rounding = 1e-14 * abs(theirs.objective)
@@ -83,7 +83,7 @@ def check_restricted(problem: Problem) -> None:
 
 
 def block_of(problem: Problem) -> Block:
-    """Return the restricted problem's design, or raise TypeError where it is no Block."""
+    """Return the restricted problem's design, or raise TypeError if it is no Block."""
     block = problem.design
     if not isinstance(block, Block):
         raise TypeError(
@@ -108,7 +108,7 @@ def finished(refit: Refit, master: Master, problem: Problem, gap_target: float) 
 
 
 def toward(problem: Problem, at: Candidate, found: Array) -> Candidate | None:
-    """Return a better point on the way there, or None where there is none."""
+    """Return a better point on the way there, or None if there is none."""
     weights = at.refit.weights
     length = 1.0
     for _ in range(TUNING.halvings):

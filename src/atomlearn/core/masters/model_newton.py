@@ -14,7 +14,7 @@ other norms it is least squares,
 
     1/2 ||L'w - t||^2 + R(w),   L L' = H,   t = L'w_k - L^-1 A'f'(z),
 
-over a block of as many rows as columns, for the masters there are. Where all n predictions are
+over a square block, for the masters there are. Where all n predictions are
 coupled and there are fewer of them than columns, the factor is that of f''(z), of n rows.
 [Lee, Sun, Saunders 2014, doi:10.1137/130921428]
 """
@@ -132,7 +132,7 @@ class ModelNewton(Master):
         at: Candidate,
         gap_target: float,
     ) -> Array | None:
-        """Return where the model at a point is least; None where there is no curvature."""
+        """Return the minimizer of the model at a point; None if there is no curvature."""
         if prices is not None:
             return _of_program(problem, block, at, prices)
         curvature = problem.loss.curvature(problem.y, at.refit.prediction, problem.weight)
@@ -150,7 +150,7 @@ class ModelNewton(Master):
 
 
 def _of_program(problem: Problem, block: Block, at: Candidate, prices: Prices) -> Array:
-    """Return where the model is least over the columns in use and the best that want in."""
+    """Return the minimizer of the model over the columns in use and the best candidates."""
     found = np.array(at.refit.weights)
     slope = -at.scores
     if problem.tau:
@@ -171,7 +171,7 @@ def _of_program(problem: Problem, block: Block, at: Candidate, prices: Prices) -
         H = kept.matrix
         n_live = int(np.count_nonzero(problem.weight))
         most = None if ridge else n_live - (intercept if basis is None else basis.shape[1])
-        # The factor of H + tau M is told from that of H + tau I by the sign.
+        # The sign distinguishes the factor of H + tau M from that of H + tau I.
         factor = kept.factor(coupling, ridge if problem.metric is None else -ridge, prices.price)
     if problem.metric is not None:
         H = H + ridge * problem.metric[np.ix_(chosen, chosen)]
@@ -218,7 +218,7 @@ def is_coupled(problem: Problem) -> bool:
     """Return whether the problem is one for Newton steps with the whole Hessian."""
     n_samples, size = problem.design.shape
     if is_constant(problem) and prices_of(problem) is not None:
-        return size > 0  # it is made of the columns in use alone
+        return size > 0  # it is made of only the columns in use
     structured = block_of(problem).couples_by_structure
     most = TUNING.structured_entries if structured else TUNING.gram_entries
     few = size * size <= TUNING.gram_entries or by_samples(problem)
@@ -275,7 +275,7 @@ def _of_samples(problem: Problem, block: Block, at: Candidate) -> Problem | None
 
 
 def _of_columns(problem: Problem, block: Block, at: Candidate) -> Problem | None:
-    """Return 1/2 ||L'w - t||^2 with L L' = H, over as many rows as columns."""
+    """Return 1/2 ||L'w - t||^2 with L L' = H, over a square block."""
     H = hessian(problem, block, at.refit.prediction)
     found = _factor(H, at.scores, at.refit.objective)
     if found is None:
@@ -295,9 +295,9 @@ def hessian(problem: Problem, block: Block, prediction: Array) -> Array:
 def _factor(H: Array, way: Array, most: float) -> tuple[Array, Array] | None:
     """Return the lower Cholesky factor L of H, damped in place, and L^-1 ``way``.
 
-    1/2 ||L^-1 way||^2 is what the model says that f falls by, at most. Where f has a slope and no
+    1/2 ||L^-1 way||^2 is the largest fall of f by the model. Where f has a slope and no
     curvature that would be without end; up to ten times of what there is a step is still a good
-    one, as for Poisson. None where there is no curvature at all.
+    one, as for Poisson. None if there is no curvature at all.
     """
     mean = float(np.trace(H)) / H.shape[0]
     if not (np.isfinite(mean) and mean > 0):

@@ -138,7 +138,7 @@ class _Run:
         self.problem = problem
         self.target = target
         self.best = self.last = certified(problem, weights, None, intercept)
-        self.mark = self.best.refit  # where there was progress last
+        self.mark = self.best.refit  # the point of the last progress
         self.steps = 0
         self.idle = 0
         self.least_share = 1.0  # of a column's curvature; slow steps change it
@@ -203,7 +203,7 @@ class _Run:
         return settled
 
     def newton_steps(self) -> None:
-        """Make Newton steps as long as they pay, then go on from where they led."""
+        """Make Newton steps as long as they pay, then continue from their end."""
         paid = False
         failed = False
         slow = 0
@@ -264,7 +264,7 @@ def _penalty(problem: Problem, weights: Array) -> float:
 
 
 def _without_free(problem: Problem, linear: Array) -> Problem:
-    """Return the problem with free columns at what is best here, an intercept still free.
+    """Return the problem with free columns at their best values here, an intercept still free.
 
     For gradient steps: to minimize over them at each of many points would take most of the time.
     """
@@ -278,12 +278,12 @@ def _without_free(problem: Problem, linear: Array) -> Problem:
 def newton_step(
     problem: Problem, at: Candidate, step: float, least_share: float, damping: float
 ) -> Candidate | None:
-    """Return the point a semismooth Newton step leads to, or None where it leads nowhere.
+    """Return the point of a semismooth Newton step, or None if it leads nowhere.
 
     With r = w - prox(w - step f'(w)), J the Jacobian of the prox there and H = A'DA, the direction
     solves (I - J (I - step H)) d = -r. The search along it is for the forward-backward envelope of
     the problem itself, as a loss may bend on the way; the point returned is the proximal gradient
-    step made from there. What is free moves along, by what the quadratic model says.
+    step made from there. Free columns move along, by the quadratic model.
 
     A column is damped relative to its own curvature, but as if that were at least ``least_share``
     of the largest: at 1 all are damped alike, which suits dependent columns and kinks; far below,
@@ -318,9 +318,9 @@ def newton_step(
 def _searched(
     problem: Problem, at: Candidate, step: float, way: Array, curvature: Array, free: Array
 ) -> ProxPoint | None:
-    """Return the prox point where ``search`` ends on this way, or None where it is uphill.
+    """Return the prox point at which ``search`` ends on this way, or None if it is uphill.
 
-    What is free moves along, as the quadratic model says: it has no slope at the start only.
+    Free columns move along, by the quadratic model: it has no slope at the start only.
     """
     block = block_of(problem)
     loss = plain_loss(problem.loss)

@@ -1,12 +1,12 @@
 """The linear system of a semismooth Newton step, in sample space or in coordinate space.
 
-With D = diag(f''(z)), J the Jacobian of the proximal map, Q what is free (1 for an intercept) and
-K = sigma A J A' + sigma_q Q Q', the Newton equation of the proximal point step's dual is
-(I + K D) dz = -r,  r = z - A w - Q c.
-Its solution has the form  dz = -r + A h + Q dc  with h, dc the changes of weights and of c,
-so the smaller of two symmetric positive definite systems gives it: one of the size of the
-support (coordinate space) or one of the number of samples with curvature (sample space). The
-low-rank part of J enters through the Woodbury identity. [Li, Sun, Toh 2018, section 3.3]
+With D = diag(f''(z)), J the Jacobian of the proximal map, Q the free columns (1 for an intercept)
+and K = sigma A J A' + sigma_q Q Q', the Newton equation of the proximal point step's dual is (I + K
+D) dz = -r,  r = z - A w - Q c. Its solution has the form  dz = -r + A h + Q dc  with h, dc the
+changes of weights and of c, so the smaller of two symmetric positive definite systems gives it: one
+of the size of the support (coordinate space) or one of the number of samples with curvature (sample
+space). The low-rank part of J enters through the Woodbury identity. [Li, Sun, Toh 2018, section
+3.3]
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class NewtonSystem:
     """The constants of one Newton equation.
 
     block : A; curvature : (n,) D >= 0; jacobian : J; step : sigma; free : (n, r) Q, without
-    columns where nothing is free; step_free : sigma_q.
+    columns if nothing is free; step_free : sigma_q.
     """
 
     block: Block
@@ -53,7 +53,7 @@ class NewtonSystem:
         return self.block.dot(change) - residual + self.free @ free_change
 
     def _coordinate_space(self, residual: Array, support: NDArray[np.int64]) -> tuple[Array, Array]:
-        """Cholesky of I + s G s over the support and what is free; then Woodbury for J's rest."""
+        """Cholesky of I + s G s over support and free columns; then Woodbury for J's rest."""
         weighted = self.curvature * residual
         used = support.size
         curved = self.curvature[:, None] * self.free

@@ -2,7 +2,7 @@
 
 Where a step costs microseconds, Python's share of it is nearly all: the kernel makes the steps of
 ``SemismoothNewton`` on the quadratic model of f around a point, which least squares is itself. A
-search decides how far to go toward its minimizer, and where that ends the point is priced once.
+search decides how far to go toward its minimizer, and its end point is priced once.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def pattern_of(problem: Problem) -> tuple[float, bool] | None:
 class PatternNewton(Master):
     """Re-fit a smooth loss over a small block: k-support or elastic net, penalized or squared.
 
-    What the kernel does not take, or does not bring to the target, is left to ``otherwise``.
+    Problems that the kernel refuses, or does not solve to the target, are left to ``otherwise``.
 
     Parameters
     ----------
@@ -111,9 +111,9 @@ class PatternNewton(Master):
 def _minimum(
     problem: Problem, block: Block, weights: Array, z: Array, gram: bool
 ) -> tuple[Array, Array, int] | None:
-    """Return where the quadratic model of f around predictions z is least, with R as it is.
+    """Return the minimizer of the quadratic model of f around predictions z, plus R.
 
-    With how predictions change up to there, and the steps of the kernel; None where f is straight.
+    With how predictions change up to there, and the steps of the kernel; None if f is straight.
     """
     slope = loss_gradient(problem, z)
     pattern = pattern_of(problem)

@@ -36,7 +36,7 @@ from atomlearn.core.problem.problem import Problem
 
 
 def is_group_problem(problem: Problem) -> bool:
-    """Return True where ScalingNewton is made for the problem: groups, no ridge."""
+    """Return True if ScalingNewton is made for the problem: groups, no ridge."""
     groups = problem.regularizer.norm.as_groups(problem.design.shape[1])
     return groups is not None and problem.tau == 0.0
 
@@ -179,7 +179,7 @@ def _model(problem: Problem, base: Block, z: Array) -> _Quadratic | None:
     cached = CachedBlock.of(base)
     small = n_features <= TUNING.gram_columns and n_samples * n_features**2 <= TUNING.gram_work
     known = cached.knows_gram(problem.weight) and not problem.fit_intercept
-    # What is taken whole at first, and as much again that enters later.
+    # The share taken whole at first, and the same again that enters later.
     stored = base.stored() is not None and not base.is_sparse
     by_columns = stored and n_samples * n_features <= 2 * TUNING.column_entries
     if problem.loss.is_quadratic:
@@ -188,7 +188,7 @@ def _model(problem: Problem, base: Block, z: Array) -> _Quadratic | None:
         return None
     v = -problem.loss.gradient(problem.y, z, problem.weight)
     curvature = problem.loss.curvature(problem.y, z, problem.weight)
-    # Next to nothing beside the others is no number to divide by.
+    # A number that is negligible next to the others is no divisor.
     floor = TUNING.rounding_share * float(curvature.max(initial=0.0))
     curvature = np.where(v != 0.0, np.maximum(curvature, floor), curvature)
     response = curvature * z + v

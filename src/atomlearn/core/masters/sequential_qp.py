@@ -2,16 +2,16 @@
 
 [V] leaves smooth losses to future work, by sequential quadratic programming. At a point c with
 optimal intercept the model of f is its second-order expansion with H = A'DA, D = diag(f''), less
-what the intercept takes up; R is kept as it is. A quadratic program minimises the model, and a line
-search on the true objective (Armijo) decides how far to go there. Kinks of the loss's derivative
-(squared hinge) make it a generalized Newton method.
+the part that the intercept takes up; R is kept as it is. A quadratic program minimises the model,
+and a line search on the true objective (Armijo) decides how far to go there. Kinks of the loss's
+derivative (squared hinge) make it a generalized Newton method.
 
 Where the model is of no use, because curvatures vanish or change too fast, D gets a multiple of
-the largest curvature the loss can have: at the full multiple the model lies above f everywhere, so
+the largest curvature the loss can have: at the full multiple the model is above f everywhere, so
 full steps descend. The multiple is zero unless a step was cut short, and fades afterwards.
 
 A kernel makes all steps of a call, and keeps the Hessian of the columns in use for the next; what
-is here in Python proves where it ended.
+is here in Python proves its last point.
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ class Prices:
     signed: bool
 
     def feasible(self, problem: Problem, weights: Array) -> Array:
-        """Return the weights, shrunk into the domain of R where they lie outside."""
+        """Return the weights, shrunk into the domain of R if they are outside."""
         return shrink_inside(problem, None, weights if self.signed else np.maximum(weights, 0.0))
 
 
 def prices_of(problem: Problem) -> Prices | None:
-    """Return the prices of the norm; None where it has none."""
+    """Return the prices of the norm; None if it has none."""
     norm = problem.regularizer.norm
     size = problem.design.shape[1]
     signed = l1_weights(norm, size)
@@ -90,7 +90,7 @@ class SequentialQP(Master):
     fallback : Master, optional
         Goes on from the best point where rounding ends the steps before the target, and gets what
         the kernel does not read: losses that couple samples, and blocks that are large and not
-        stored. None: nothing goes on, and those go to SemismoothNewton.
+        stored. None: nothing is kept, and those go to SemismoothNewton.
 
     References
     ----------
@@ -122,7 +122,7 @@ class SequentialQP(Master):
         at = prices.feasible(problem, weights)
         columns = _columns_of(block)
         best: Candidate | None = None
-        # What the kernel thinks is the gap leaves out terms of third order.
+        # The kernel's estimate of the gap leaves out terms of third order.
         for target in (gap_target, 1e-3 * gap_target):
             at, intercept, more = _steps(problem, prices, columns, at, intercept, target)
             trial = certified(problem, at, None, intercept)

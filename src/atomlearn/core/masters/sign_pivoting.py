@@ -45,7 +45,7 @@ def l1_quadratic(
 
     Returns
     -------
-    W : (solved, m), a row a level
+    W : (solved, m), a row for each level
     """
     factor = ActiveFactor() if factor is None else factor
     found = [np.zeros((0, weights.size))]

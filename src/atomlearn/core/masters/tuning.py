@@ -1,4 +1,4 @@
-"""Tuning: the numbers that the speed of the masters depends on, and what each of them trades."""
+"""Tuning: the numbers that the speed of the masters depends on, and the trade of each."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Tuning:
-    """Sizes, shares and bounds of the masters: they decide how fast, never what is found.
+    """Sizes, shares and bounds of the masters: they decide the speed, never the result.
 
     ``benchmarks/sensitivity.py`` varies each of them. Sizes are entries, works are operations.
 
     inner_steps : bound on the steps of a method inside another. Rounding ends them before.
     halvings : bound on the trials of a line search.
-    most_steps : bound on the steps of a method that goes on while it makes progress.
+    most_steps : bound on the steps of a method that continues while it makes progress.
     few_steps : Newton steps between two looks: of a kernel at the clock, where time is limited, and
         at the damping, which changes if none of them halves the gap.
 
@@ -22,7 +22,7 @@ class Tuning:
     newton_regularization : of Newton's equation, relative to 1 / step: larger slows the last steps
         down, smaller loses digits where columns are dependent.
     least_share : where damping all columns alike does not pay, each is damped relative to its own
-        curvature, or to this share of the largest where that is more. Smaller loses digits.
+        curvature, or to this share of the largest if that is more. Smaller loses digits.
     newton_patience : rounds without progress before the best point is given back.
 
     few_columns : columns that are worked on whole, or groups in use that a kernel has.

@@ -37,7 +37,7 @@ class WorkingSets(Master):
     master : Master
         What works on the columns of a round.
     least : int
-        About how many columns a round adds at least; a quarter of those in use where that is more.
+        About how many columns a round adds at least; a quarter of those in use if that is more.
     smallest : int
         Blocks of at most this many columns are left to ``master`` whole.
 

@@ -1,1 +1,1 @@
-"""Norms: gauges of atoms, known by value, polar, best columns and (where it exists) prox."""
+"""Norms: gauges of atoms, known by value, polar, best columns and (if it exists) prox."""

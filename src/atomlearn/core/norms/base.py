@@ -77,7 +77,7 @@ class VectorNorm(Parameters, Norm):
 
 
 def checked_norm(owner: str, norm: Any) -> Norm:
-    """Return one of the norms that a norm is made of; raise where it is none."""
+    """Return one of the norms that a norm is made of; raise if it is none."""
     if not isinstance(norm, Norm):
         raise TypeError(
             f"{owner}: norm must be a norm object such as norms.KSupport(k=10), got "
@@ -116,12 +116,12 @@ class Wrapper(VectorNorm):
         return [self._of(inner) for inner in self.norm.candidates(n_samples, n_features)]
 
     def restrict(self, columns: Columns, n_features: int) -> Norm | None:
-        """The same of the restriction of the norm inside; None where it has none."""
+        """The same of the restriction of the norm inside; None if it has none."""
         inner = self.norm.restrict(columns, n_features)
         return None if inner is None else self._of(inner)
 
     def lift(self, n_features: int) -> Lift | None:
-        """That of the norm inside, with the same of the norm over it; None where it has none."""
+        """That of the norm inside, with the same of the norm over it; None if it has none."""
         inner = self.norm.lift(n_features)
         return None if inner is None else replace(inner, norm=self._of(inner.norm))
 
@@ -136,7 +136,7 @@ forward(Wrapper, "norm", "absolute", "over_columns", "proximal", "thresholds")
 class RatedNorm(VectorNorm):
     """A norm whose polar is the l2 norm of the k largest ratings of columns, or of groups.
 
-    A column is rated by |z_j|, a group by ||z_g||_2, both relative to weights where there are any.
+    A column is rated by |z_j|, a group by ||z_g||_2, both relative to weights if there are any.
     Problems are built over a norm whose ``groups`` are read.
     """
 
@@ -211,7 +211,7 @@ def _lift_jacobian(
     """Return diag(r_g) + sum_g (delta_g - r_g) u_g u_g' + (U F) C (U F)', u_g = v_g / ||v_g||.
 
     r_g is the shrinkage of group g, delta_g and (F, C) the Jacobian on norms. The factors are a
-    sparse CSC array where they are large: one column for a group that needs it, with the rows of
+    sparse CSC array if they are large: one column for a group that needs it, with the rows of
     that group only, then those of the inner Jacobian.
     """
     labels = partition.labels

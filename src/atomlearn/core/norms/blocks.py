@@ -32,7 +32,7 @@ class Cover(NamedTuple):
 class Blocks(VectorNorm):
     """gauge(w) = sum_b norm_b(w_b) over disjoint blocks of columns; polar max_b norm_b°(z_b).
 
-    The gauge of a product: clinical columns under an l1 norm beside genes under a k-support norm.
+    The gauge of a product: clinical columns under an l1 norm and genes under a k-support norm.
     Use ``Scaled`` to weigh the blocks against each other.
 
     Parameters
@@ -59,17 +59,17 @@ class Blocks(VectorNorm):
 
     @property
     def absolute(self) -> bool:  # type: ignore[override]
-        """True where all norms depend on |w| only."""
+        """True if all norms depend on |w| only."""
         return all(norm.absolute for norm in self.norms)
 
     @property
     def over_columns(self) -> bool:  # type: ignore[override]
-        """True where all norms can be restricted."""
+        """True if all norms can be restricted."""
         return all(norm.over_columns for norm in self.norms)
 
     @property
     def proximal(self) -> bool:  # type: ignore[override]
-        """True where the proximal maps of all norms are known."""
+        """True if the proximal maps of all norms are known."""
         return all(norm.proximal for norm in self.norms)
 
     def on(self, n_features: int, shape: tuple[int, int] | None = None) -> Blocks:

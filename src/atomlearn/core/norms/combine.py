@@ -143,7 +143,7 @@ class Nonnegative(Wrapper):
     absolute = False
 
     def on(self, n_features: int, shape: tuple[int, int] | None = None) -> Norm:
-        """The non-negative part of the norm inside, read; raise where that is not one of |w|."""
+        """The non-negative part of the norm inside, read; raise if that is not one of |w|."""
         if not self.norm.absolute:
             raise TypeError(
                 "Nonnegative needs a norm of vectors that depends on |w| only and grows with it, "
@@ -187,7 +187,7 @@ class PositiveScores(Scores):
     """max(z, 0), from scores that know their largest *magnitudes* only.
 
     ``top`` asks for more and more of the largest magnitudes until it has enough positive ones,
-    and soon for all of them where they can be stored.
+    and soon for all of them if they can be stored.
     """
 
     def __init__(self, base: Scores) -> None:

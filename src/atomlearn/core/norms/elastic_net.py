@@ -32,8 +32,8 @@ class ElasticNetNorm(VectorNorm):
     Its ball is the intersection of the unit l2 ball and the l1 ball of radius sqrt k; it is at
     most the k-support norm, which is less than sqrt 2 times it. Its polar is an infimal
     convolution, min over a of ||a||_2 + sqrt k ||z - a||_inf. The minimizing a is the soft
-    threshold of z at the level theta where ||a||_1 = sqrt k ||a||_2 (0 where z has a smaller
-    ratio already), and a / ||a||_2 is the best atom: found from the largest scores alone.
+    threshold of z at the level theta where ||a||_1 = sqrt k ||a||_2 (0 if z has a smaller
+    ratio already), and a / ||a||_2 is the best atom: found from only the largest scores.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ class ElasticNetNorm(VectorNorm):
         return self
 
     def candidates(self, n_samples: int, n_features: int) -> list[Norm]:
-        """The norms with k = 1, 2, 3, 5, 8, ... up to all that n_samples can tell apart."""
+        """The norms with k = 1, 2, 3, 5, 8, ... up to the largest that n_samples distinguish."""
         if self.k is not None:
             return [self]
         return [ElasticNetNorm(k) for k in sizes(min(n_samples, n_features))]
@@ -91,7 +91,7 @@ class ElasticNetNorm(VectorNorm):
         return self._best_atom(scores)[2]
 
     def best_atom(self, scores: Scores) -> Atom:
-        """S(z, theta) / ||S(z, theta)||_2; where it vanishes, k of the tied largest scores.
+        """S(z, theta) / ||S(z, theta)||_2; if it vanishes, k of the tied largest scores.
 
         The last of them with what k has beyond a whole number: ||a||_1 = sqrt k, ||a||_2 <= 1.
         """
@@ -161,7 +161,7 @@ class ElasticNetNorm(VectorNorm):
 
 
 def _balance_level(v: Array, k: float) -> float:
-    """Return the least theta >= 0 with ||S(v, theta)||_1 <= sqrt k ||S(v, theta)||_2.
+    """Return the smallest theta >= 0 with ||S(v, theta)||_1 <= sqrt k ||S(v, theta)||_2.
 
     Over m active entries the balance is at mean - deviation * sqrt(k / (m - k)), which is never
     beyond theta; entries up to it drop out, until none does. O(n) a round, few rounds.

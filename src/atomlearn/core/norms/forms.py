@@ -4,7 +4,7 @@ With x(theta) = argmin 1/2 ||x - v||^2 + theta gauge(x), and s = (v - x) / theta
 of the gauge there: the prox of (step / 2) gauge^2 is x(theta) at theta = step gauge(x(theta)), the
 projection onto gauge <= radius is x(theta) where gauge(x(theta)) = radius. As the gauge is
 homogeneous, dx/dtheta = -J s, and d gauge = s'J dv - s'J s dtheta, J the Jacobian at fixed theta.
-Bounds on single coefficients change none of this: J is 0 where one of them holds.
+Bounds on single coefficients change none of this: J is 0 if one of them holds.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def three_forms(
     """Return the proximal map of ``form`` from that of theta * gauge and the polar of the gauge.
 
     A safeguarded Newton search on the decreasing function of theta, each step one proximal map
-    and one Jacobian; to rounding. ``guess`` says where it begins: where gauge(x(theta)) is about
+    and one Jacobian; to rounding. ``guess`` is its start: at which gauge(x(theta)) is about
     offset + slope theta.
     """
     if form == "penalized":

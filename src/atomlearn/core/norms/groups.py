@@ -56,7 +56,7 @@ class Groups(RatedNorm):
         return self if listed is self.groups else Groups(listed, weights)
 
     def as_groups(self, n_features: int, nonnegative: bool = False) -> GroupWeights | None:
-        """Groups and weights of the norm itself, where none is free or left out."""
+        """Groups and weights of the norm itself, if none is free or left out."""
         partition, weights = self.parts(n_features)
         if nonnegative or not _priced(weights):
             return None

@@ -64,7 +64,7 @@ class KSupport(RatedNorm):
         return self if self.groups is None else KSupport(self.k, self.partition(n_features))
 
     def candidates(self, n_samples: int, n_features: int) -> list[Norm]:
-        """The norms with k = 1, 2, 3, 5, 8, ... up to all that n_samples can tell apart."""
+        """The norms with k = 1, 2, 3, 5, 8, ... up to the largest that n_samples distinguish."""
         if self.k is not None:
             return [self]
         groups = self._groups(n_features)
@@ -99,20 +99,20 @@ class KSupport(RatedNorm):
         return lifted_point(v, partition, lambda norms: ksupport_point(norms, k, amount, form))
 
     def restrict(self, columns: Columns, n_features: int) -> KSupport:
-        """The k-support norm over these columns, with what the groups have there."""
+        """The k-support norm over these columns, with the parts of the groups there."""
         if self.groups is None:
             return KSupport(self.k)
         return KSupport(self.k, self.partition(n_features).restrict(columns)[0])
 
     @property
     def asks_large(self) -> bool:
-        """True where columns are rated by their own scores: the polar asks for the k largest."""
+        """True if columns are rated by their own scores: the polar needs the k largest."""
         return self.groups is None
 
     def thresholds(self, w: Array, columns: Columns, n_features: int) -> float:
         """(T / (k - q)) / gauge, T = sum |w_j| over 0 < d_j < 1, q = #{d_j = 1}.
 
-        0 where at most k entries are not zero. With groups 0: a zero entry of an active group
+        0 if at most k entries are not zero. With groups 0: a zero entry of an active group
         always wants to enter.
         """
         w = to_float64(w)
@@ -130,7 +130,7 @@ def sizes(most: int) -> list[int]:
 
 
 def given(norm: Any) -> Any:
-    """Return the k of a norm; raise where it has none."""
+    """Return the k of a norm; raise if it has none."""
     if norm.k is None:
         raise ValueError(
             f"{norm!r} has no k: a cross-validated estimator, such as AtomicRegressorCV, chooses "
@@ -144,7 +144,7 @@ def fair_share(w: Array, k: int) -> float:
     ordered = -np.sort(-np.abs(w))
     tails = np.cumsum(ordered[::-1])[::-1]
     rest = k - np.arange(k)
-    # q entries have d = 1: those that are at least the fair share of what is left.
+    # q entries have d = 1: those that are at least the fair share of the rest.
     q = min(int(np.count_nonzero(ordered[:k] * rest >= tails[:k])), k - 1)
     return float(tails[q] / (k - q))
 

@@ -2,13 +2,13 @@
 
 With d_j = clip(t |v_j| - mu, 0, 1), sum d = k, the squared form is w(mu) = v d / (d + mu). The
 penalized and the constrained form are the same point at the mu where mu * gauge(w(mu)) = step, or
-gauge(w(mu)) = radius. Given the pattern of d (which d_j are 1, which lie between), both are
+gauge(w(mu)) = radius. Given the pattern of d (which d_j are 1, which are between), both are
 
     F(x)^2 = A^2 / (1 + x)^2 + K V^2 / (K + m x)^2 = radius^2                  x = mu
     F(x)^2 = A^2 / (1 + x)^2 + K V^2 / (K x + m)^2 = step^2                    x = 1 / mu
 
 with Q = #{d = 1}, A^2 their sum of v_j^2, m = #{0 < d < 1}, V their sum of |v_j|, K = k - Q. The
-root lies in [polar(v) / amount - 1, gauge(v) / amount - 1]: one solves the equation of the current
+root is in [polar(v) / amount - 1, gauge(v) / amount - 1]: one solves the equation of the current
 pattern, takes the pattern found there, and is done, exactly, when it stays the same.
 """
 
@@ -27,7 +27,7 @@ from atomlearn.core.interfaces.arrays import power_of_two
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """The prox by scaling at one mu: the point and which d_j are 1 or lie between 0 and 1."""
+    """The prox by scaling at one mu: the point and which d_j are 1 or between 0 and 1."""
 
     v: Array
     k: int
@@ -45,10 +45,10 @@ class Pattern:
             return cls(v, k, mu, point, v != 0, np.zeros(v.size, dtype=bool))
         unclipped = t * np.abs(v) - mu
         ones = unclipped >= 1.0
-        # Rounding can leave a trace of d > 0 beside k entries that have used up the budget.
+        # Rounding can leave a trace of d > 0 next to k entries that have used up the budget.
         middle = (unclipped > 0.0) & ~ones & (np.count_nonzero(ones) < k)
         if not (ones.any() or middle.any()):
-            # mu is so large that t |v| - mu cancels: every entry that is left lies between.
+            # mu is so large that t |v| - mu cancels: every remaining entry is between.
             middle = point != 0
         return cls(v, k, mu, point, ones, middle)
 
@@ -59,7 +59,7 @@ class Pattern:
 
     @property
     def budget(self) -> float:
-        """K = k - Q: what the entries between 0 and 1 share."""
+        """K = k - Q: the budget that the entries between 0 and 1 share."""
         return max(float(self.k - np.count_nonzero(self.ones)), 0.0)
 
     @property

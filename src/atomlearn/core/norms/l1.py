@@ -69,12 +69,12 @@ class L1(RatedNorm):
         self.upper = upper
 
     def on(self, n_features: int, shape: tuple[int, int] | None = None) -> L1:
-        """The same norm with one number a column; raise where weights or bounds do not fit."""
+        """The same norm with one number for each column; raise if weights or bounds do not fit."""
         sides = self._sides(n_features)
         return self if sides is self.weights else L1(sides)
 
     def with_names(self, names: Sequence[str]) -> L1:
-        """Return the same norm with numbers by name replaced by one a column."""
+        """Return the same norm with numbers by name replaced by one for each column."""
         return L1(
             _by_name(self.weights, names, 1.0, "weights"),
             _by_name(self.lower, names, -np.inf, "lower"),
@@ -95,7 +95,7 @@ class L1(RatedNorm):
         return float(np.abs(w).sum()) if sides is None else sides.value(w)
 
     def excess(self, scores: Scores) -> Excess | None:
-        """What the bounded sides add to the conjugate."""
+        """The terms that bounded sides add to the conjugate."""
         sides = self._sides(scores.n_columns)
         return None if sides is None or sides.symmetric else sides.excess(scores.full())
 
@@ -158,7 +158,7 @@ class L1(RatedNorm):
         return sides.price[columns] if sides.symmetric else 0.0
 
     def _sides(self, n_features: int) -> Sides | None:
-        """Return weights and bounds as one number a column; None for the plain norm."""
+        """Return weights and bounds as one number for each column; None for the plain norm."""
         if self.weights is self.lower is self.upper is None:
             return None
         return Sides.read(self.weights, self.lower, self.upper, n_features)
@@ -167,7 +167,7 @@ class L1(RatedNorm):
 class Sides(NamedTuple):
     """gauge(w) = sum_j price_j |w_j| for lower <= w <= upper, infinite elsewhere; (n,) each.
 
-    price : in [0, inf]; of infinite price w_j is 0. lower <= 0 <= upper, infinite where there is
+    price : in [0, inf]; of infinite price w_j is 0. lower <= 0 <= upper, infinite if there is
     no bound.
     """
 
@@ -177,7 +177,7 @@ class Sides(NamedTuple):
 
     @classmethod
     def read(cls, weights: Any, lower: Any, upper: Any, n_features: int) -> Sides:
-        """Check and spread the parameters of ``L1`` over so many columns, or take them as read."""
+        """Check and spread the parameters of ``L1`` over the columns, or take them as read."""
         if isinstance(weights, Sides):
             if weights.price.size != n_features:
                 raise ValueError(
@@ -234,7 +234,7 @@ class Sides(NamedTuple):
         return float(np.abs(w[used]) @ self.price[used])
 
     def ratios(self, z: Array) -> Array:
-        """Return what each column's best side has of |z_j| / price_j: 0 where it cannot move."""
+        """Return |z_j| / price_j of each column's best side: 0 if it cannot move."""
         moves = np.where(z > 0, self.upper > 0, self.lower < 0)
         sizes = np.where(moves, np.abs(z), 0.0)
         return np.divide(
@@ -242,7 +242,7 @@ class Sides(NamedTuple):
         )
 
     def excess(self, z: Array) -> Excess | None:
-        """Return what the bounded sides add to conjugates; None where there are none."""
+        """Return the terms that bounded sides add to conjugates; None if there are none."""
         if not self.boxed.any():
             return None
         widths = np.where(z > 0, self.upper, -self.lower)
@@ -263,7 +263,7 @@ class Sides(NamedTuple):
 
 
 def _by_name(given: Any, names: Sequence[str], rest: float, what: str) -> Any:
-    """Return a mapping of names to numbers as one number a column; anything else as it is."""
+    """Return a mapping of names to numbers as one number per column; other values unchanged."""
     if not isinstance(given, Mapping):
         return given
     unknown = [name for name in given if name not in set(names)]

@@ -13,7 +13,7 @@ from atomlearn.core.interfaces.numbers import all_text
 
 
 def named(norm: Norm, names: Sequence[str] | None) -> Norm:
-    """Return the norm with names of columns replaced by their indices; itself where none are.
+    """Return the norm with names of columns replaced by their indices; itself if there are none.
 
     ``names`` None: the columns have no names; norms that need them say so when they are checked.
     """
@@ -36,7 +36,7 @@ def named_columns(columns: Any, names: Sequence[str] | None, owner: str) -> Any:
 
 
 def named_groups(groups: Any, names: Sequence[str], owner: str) -> Any:
-    """Return disjoint groups by index, from groups by name; what needs no names is left alone."""
+    """Return disjoint groups by index, from groups by name; groups without names are unchanged."""
     if groups is None or not needs_names(groups):
         return groups
     found = resolved(groups, names, owner)

@@ -131,7 +131,7 @@ def _index_list(group: Any, number: int, owner: str) -> Columns:
 
 
 def _checked_members(sets: Membership, n_features: int, owner: str) -> Columns:
-    """Return the members increasing within each set, each of which exists and stands there once."""
+    """Return the members increasing within each set, each of which exists and occurs once."""
     empty = np.flatnonzero(sets.sizes == 0)
     if empty.size:
         raise ValueError(f"{owner}: group {int(empty[0])} is empty; remove it")
@@ -202,7 +202,7 @@ class Partition:
 
     @classmethod
     def of(cls, groups: Any, n_features: int, owner: str) -> Partition:
-        """Read index lists, a label array or a Partition; raise where they do not fit."""
+        """Read index lists, a label array or a Partition; raise if they do not fit."""
         if isinstance(groups, Partition):
             if groups.labels.size != n_features:
                 raise ValueError(

@@ -22,7 +22,7 @@ NAMES: dict[str, tuple[type[Norm], tuple[str, ...]]] = {
     "owl": (OWL, ("weights",)),
     "linf": (LInf, ()),
 }
-#: What other packages call norms, and what to write here.
+#: Names of norms in other packages, and their names here.
 OTHERS = {
     "lasso": "norm='l1'",
     "ridge": "norm='l2' with form='squared'",

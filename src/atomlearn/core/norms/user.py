@@ -12,18 +12,19 @@ from atomlearn.core.interfaces import Array, Atom, Columns, Norm, Scores, is_num
 from atomlearn.core.norms.parameters import Parameters
 from atomlearn.core.norms.vectors import l2_norm, to_float64
 
-#: Former answers that a new one is compared with: at most so many, of so many entries together.
+#: Former answers that a new one is compared with: their maximum number, and that of their entries.
 REMEMBERED = 16
 REMEMBERED_ENTRIES = 2**20
-#: An atom counts as better than the oracle's where it is by this, relative to ||a|| ||z||.
+#: An atom counts as better than the oracle's if it is by this, relative to ||a|| ||z||.
 BEATEN = 1e-9
 
 
 class UserNorm(Parameters, Norm):
     """gauge(w) = min { sum c : w = sum_h c_h a_h, c >= 0 } over atoms that one function knows.
 
-    Whoever can answer "which atom goes farthest along z" has a norm: the polar is that distance,
-    and fits, paths, cross-validation and the certificate follow, by ``solvers.AtomGeneration``.
+    A function that answers "which atom goes farthest along z" defines a norm: the polar is that
+    distance, and fits, paths, cross-validation and the certificate follow, by
+    ``solvers.AtomGeneration``.
 
     Parameters
     ----------
@@ -121,11 +122,11 @@ class UserNorm(Parameters, Norm):
         return float(gauge)
 
     def polar(self, scores: Scores) -> float:
-        """<a, z> for the oracle's atom a (0 where no atom has <a, z> > 0)."""
+        """<a, z> for the oracle's atom a (0 if no atom has <a, z> > 0)."""
         return self._answer(scores)[1]
 
     def best_atom(self, scores: Scores) -> Atom:
-        """The oracle's atom, empty where <a, z> <= 0."""
+        """The oracle's atom, empty if <a, z> <= 0."""
         return self._answer(scores)[0]
 
     def best_columns(self, scores: Scores, count: int) -> Columns:
@@ -134,7 +135,7 @@ class UserNorm(Parameters, Norm):
         return atom.columns[np.argsort(-np.abs(atom.values), kind="stable")]
 
     def _answer(self, scores: Scores) -> tuple[Atom, float]:
-        """Return the best atom with <a, z>, checked; the oracle is asked once for one z."""
+        """Return the best atom with <a, z>, checked; the oracle is called once for one z."""
         z = np.array(scores.full(), dtype=np.float64)
         asked = self.oracle, self.symmetric, z.size
         if asked != self._asked:
@@ -155,7 +156,7 @@ class UserNorm(Parameters, Norm):
         return self._last[1:]
 
     def _read(self, answer: Any, n_features: int) -> Atom:
-        """Return what the oracle gave as an atom, checked."""
+        """Return the atom that the oracle gave, checked."""
         dense: Any = answer
         if sparse.issparse(answer):
             dense = dense.toarray()

@@ -13,7 +13,7 @@ from atomlearn.core.interfaces.arrays import power_of_two
 
 
 def to_float64(w: NDArray[Any]) -> Array:
-    """Return ``w`` as a contiguous one-dimensional float64 array (itself where it is one)."""
+    """Return ``w`` as a contiguous one-dimensional float64 array (itself if it is one)."""
     result = np.ascontiguousarray(w, dtype=np.float64)
     if result.ndim != 1:
         raise ValueError(

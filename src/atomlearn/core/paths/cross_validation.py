@@ -22,6 +22,7 @@ from atomlearn.core.paths.folds import (
     scored_there,
     training_part,
 )
+from atomlearn.core.paths.levels import l1_ratio_of, with_l1_ratio
 from atomlearn.core.paths.path import PathResult, path_result
 from atomlearn.core.paths.pool import Pool
 from atomlearn.core.paths.relax import relaxed_predictions
@@ -39,7 +40,8 @@ Rule = Literal["best", "one_standard_error"]
 class CrossValidation:
     """Held-out scores of every (norm, level, fold).
 
-    norms : the candidates; levels : (n_norms, n_levels), the most regularized first; scores,
+    norms : the candidates, each with its share of the penalty in ``l1_ratios``; levels : (n_norms,
+    n_levels), the weights of the norms, the most regularized first; scores,
     level_passes, n_selected, relative_gaps : (n_norms, n_levels, n_folds), the last three summed or
     (gaps) maximized over outputs; passes : readings of the data for all of them, however many
     points each served; relax : the share of a refit without penalty that was chosen; paths : by
@@ -60,6 +62,13 @@ class CrossValidation:
     paths: tuple[tuple[tuple[PathResult, ...], ...], ...] = field(default=(), repr=False)
     status: Status = Status.CONVERGED
     smooth: bool = False
+    l1_ratios: tuple[float, ...] = ()
+
+    @property
+    def alphas(self) -> Array:
+        """Strengths of the penalty, level / l1_ratio, shape (n_norms, n_levels)."""
+        ratios: Array = np.array(self.l1_ratios or (1.0,) * len(self.norms))
+        return self.levels / ratios[:, None]
 
     @property
     def mean(self) -> Array:
@@ -126,17 +135,19 @@ class CrossValidation:
         n_norms, n_levels, n_folds = self.scores.shape
         norms = np.empty(n_norms * n_levels, dtype=object)
         norms[:] = [norm for norm in self.norms for _ in range(n_levels)]
-        alphas = self.levels.ravel()
+        alphas = self.alphas.ravel()
+        ratios = np.repeat(self.l1_ratios or (1.0,) * n_norms, n_levels)
         flat = self.scores.reshape(-1, n_folds)
         mean = self.mean.ravel()
         sortable = np.where(np.isnan(mean), -np.inf, mean)
         table: dict[str, Any] = {
             "params": [
-                {"norm": norm, "alpha": float(alpha)}
-                for norm, alpha in zip(norms, alphas, strict=True)
+                {"norm": norm, "alpha": float(alpha), "l1_ratio": float(ratio)}
+                for norm, alpha, ratio in zip(norms, alphas, ratios, strict=True)
             ],
             "param_norm": norms,
             "param_alpha": alphas,
+            "param_l1_ratio": ratios,
         }
         for fold in range(n_folds):
             table[f"split{fold}_test_score"] = flat[:, fold]
@@ -161,6 +172,7 @@ def cross_validate(
     relax: Sequence[float] = (0.0,),
     until: End | None = None,
     pools: dict[int, Pool] | None = None,
+    l1_ratios: Sequence[float] = (),
 ) -> CrossValidation:
     """Return held-out scores of warm-started paths over (norm, fold), in parallel.
 
@@ -189,6 +201,9 @@ def cross_validate(
         score NaN.
     pools : dict, optional
         Filled with what was gathered of X, for the next search over the same problems and folds.
+    l1_ratios : sequence of float, optional
+        Share of the norm in the penalty, one for each of ``norms``; the same norm may come with
+        several. Default: that of the problems.
 
     Notes
     -----
@@ -207,11 +222,17 @@ def cross_validate(
     counted = Counted.of(design)
     before = counted.passes
     problems = [replace(problem, design=counted) for problem in problems]
+    ratios = tuple(l1_ratios) or (l1_ratio_of(problems[0]),) * len(norms)
+    candidates = list(zip(norms, ratios, strict=True))
     ends = [SearchEnd(until, problems, folds, score) for _ in norms]
-    sources = _pools(problems, norms, len(folds), settings, {} if pools is None else pools)
+    sources = _pools(problems, candidates, len(folds), settings, {} if pools is None else pools)
     trained = [[training_part(problem, train) for problem in problems] for train, _ in folds]
-    rows = zip(norms, levels, strict=True)
-    tasks = [(norm, grid, fold) for norm, grid in rows for fold in trained]
+    rows = zip(candidates, levels, strict=True)
+    tasks = [
+        (grid, [_candidate(problem, *penalty) for problem in fold])
+        for penalty, grid in rows
+        for fold in trained
+    ]
     found = _paths(counted, tasks, settings, ends, n_jobs, sources)
     found = [tuple(map(ends[k // len(folds)].cut, each)) for k, each in enumerate(found)]
     status = ended_by(found)
@@ -230,7 +251,12 @@ def cross_validate(
     each, selected, gaps = (part[..., kept] for part in (each, selected, gaps))
     scores = scores[..., kept]
     of_all = np.asarray(levels), scores, each, selected, gaps, counted.passes - before
-    return CrossValidation(tuple(norms), *of_all, share, by_norm, status)
+    return CrossValidation(tuple(norms), *of_all, share, by_norm, status, l1_ratios=ratios)
+
+
+def _candidate(problem: Problem, norm: Norm, l1_ratio: float) -> Problem:
+    """Return the problem with this norm, which has this share of the penalty."""
+    return with_l1_ratio(with_norm(problem, norm), l1_ratio)
 
 
 def _smoothed(mean: Array) -> Array:
@@ -264,13 +290,13 @@ def _highest(scores: Array) -> float:
 
 def _paths(
     design: Counted,
-    tasks: Sequence[tuple[Norm, Array, list[Problem]]],
+    tasks: Sequence[tuple[Array, list[Problem]]],
     settings: Settings,
     ends: Sequence[SearchEnd],
     n_jobs: int | None,
     pools: Iterator[Pool | None],
 ) -> list[tuple[PathResult, ...]]:
-    """Return the paths of each (norm, fold), one an output; those that can share every reading.
+    """Return the paths of each (candidate, fold), one an output; those that can share readings.
 
     A fold is the problem over all rows with weight zero on those that it leaves out: its dual
     vectors are zero there, so all folds share one design, and one pool gathers its columns.
@@ -278,12 +304,11 @@ def _paths(
     waiting = []
     grids = []
     n_folds = len(tasks) // len(ends)
-    for number, (norm, levels, fold) in enumerate(tasks):
+    for number, (levels, fold) in enumerate(tasks):
         end = ends[number // n_folds]
         for output, problem in enumerate(fold):
             pool = next(pools)
             reached = end.of(number % n_folds * len(fold) + output)
-            problem = with_norm(problem, norm)
             waiting.append(settings.task(problem, levels, pool, reached=reached, last=end.place))
             grids.append(levels)
     interrupted = drive(design, waiting, n_jobs)
@@ -297,17 +322,17 @@ def _paths(
 
 def _pools(
     problems: Sequence[Problem],
-    norms: Sequence[Norm],
+    candidates: Sequence[tuple[Norm, float]],
     n_folds: int,
     settings: Settings,
     sources: dict[int, Pool],
 ) -> Iterator[Pool | None]:
     """Return the pool of each path: one gathers columns of X for all, and one for each lift."""
-    of_norms = [with_norm(problems[0], norm) for norm in norms]
-    lifted = [norm.lift(problems[0].design.shape[1]) is not None for norm in norms]
+    of_norms = [_candidate(problems[0], *penalty) for penalty in candidates]
+    lifted = [norm.lift(problems[0].design.shape[1]) is not None for norm, _ in candidates]
     alike = [
         (id(norm) if lifts else 0) if settings.shares_levels(problem) else None
-        for norm, problem, lifts in zip(norms, of_norms, lifted, strict=True)
+        for (norm, _), problem, lifts in zip(candidates, of_norms, lifted, strict=True)
     ]
     count = n_folds * len(problems)
     known: dict[int | None, Iterator[Pool | None]] = {None: repeat(None)}

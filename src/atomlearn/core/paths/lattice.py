@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +23,8 @@ VALUES_APART = 3
 LEVELS_APART = 2
 #: Returns the scores of norms, each at its own row of levels.
 Scored = Callable[[Sequence[Norm], Array], CrossValidation]
+#: The same with the share of the norm in the penalty, the keyword ``l1_ratio``.
+ScoredWith = Callable[..., CrossValidation]
 _Places = NDArray[np.int64]
 #: The paths of a norm: by fold, that of each output.
 _OfFolds = tuple[tuple[PathResult, ...], ...]
@@ -57,6 +60,43 @@ def search_lattice(scored: Scored, norms: Sequence[Norm], levels: Array) -> Cros
     return found
 
 
+def search_lattices(
+    scored: ScoredWith, norms: Sequence[Norm], levels: Array, l1_ratios: Sequence[float]
+) -> CrossValidation:
+    """Return the scores of a lattice for each share of the norm in the penalty, in their order.
+
+    ``levels`` : (len(l1_ratios) * n_norms, n_levels), those of all norms with the first share, then
+    with the second, ...: the order of the candidates in the result. A search that is cut short has
+    the first of them.
+    """
+    found: CrossValidation | None = None
+    for l1_ratio, rows in zip(l1_ratios, np.split(levels, len(l1_ratios)), strict=True):
+        part = search_lattice(partial(scored, l1_ratio=l1_ratio), norms, rows)
+        found = part if found is None else _stacked(found, part)
+        if not found.status.is_converged:
+            break
+    assert found is not None
+    return found
+
+
+def _stacked(found: CrossValidation, more: CrossValidation) -> CrossValidation:
+    """Return the candidates of both; those of a part that was cut short if all folds are known."""
+    found = replace(found, passes=found.passes + more.passes, status=more.status)
+    if more.scores.shape[2] != found.scores.shape[2]:
+        return found
+    return replace(
+        found,
+        norms=found.norms + more.norms,
+        l1_ratios=found.l1_ratios + more.l1_ratios,
+        levels=np.vstack([found.levels, more.levels]),
+        scores=np.vstack([found.scores, more.scores]),
+        level_passes=np.vstack([found.level_passes, more.level_passes]),
+        n_selected=np.vstack([found.n_selected, more.n_selected]),
+        relative_gaps=np.vstack([found.relative_gaps, more.relative_gaps]),
+        paths=found.paths + more.paths,
+    )
+
+
 def _placed(
     part: CrossValidation, rows: _Places, columns: _Places, norms: Sequence[Norm], levels: Array
 ) -> CrossValidation:
@@ -71,6 +111,7 @@ def _placed(
     return replace(
         part,
         norms=tuple(norms),
+        l1_ratios=part.l1_ratios[:1] * len(norms),
         levels=levels,
         scores=spread(part.scores),
         level_passes=spread(part.level_passes),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import get_args
 
 import numpy as np
@@ -19,6 +20,7 @@ from atomlearn.core.problem.problem import (
     over_sums,
     with_norm,
 )
+from atomlearn.core.problem.regularizer import ridge_per_level
 
 #: Last level over first one, by form (first over last for radii): about the same range of fits.
 RATIOS: dict[str, float] = {"penalized": 1e-2, "squared": 1e-4, "constrained": 1e-3}
@@ -114,6 +116,23 @@ def level_grids(
         ]
         grids.append(level_grid(farthest(largest), n_levels, ratio, form))
     return np.array(grids)
+
+
+def with_l1_ratio(problem: Problem, l1_ratio: float) -> Problem:
+    """Return the problem whose norm has this share of the penalty, at every level of a path.
+
+    The ridge term has the rest: tau = level * (1 - l1_ratio) / l1_ratio. See ``Problem.at``.
+    """
+    penalty = problem.regularizer
+    tau = penalty.amount * ridge_per_level(l1_ratio, penalty.form)
+    return replace(problem, tau=tau) if penalty.form != "constrained" else problem
+
+
+def l1_ratio_of(problem: Problem) -> float:
+    """Return the share of the norm in the penalty; 1.0 for the constrained form."""
+    penalty = problem.regularizer
+    penalized = penalty.form != "constrained"
+    return penalty.amount / (penalty.amount + problem.tau) if penalized else 1.0
 
 
 def check_levels(levels: object, form: Form, name: str = "levels") -> Array:

@@ -29,6 +29,7 @@ from atomlearn.core.paths.levels import (
     largest_useful_level,
     level_grid,
     scores_at_zero,
+    with_l1_ratio,
 )
 from atomlearn.core.paths.settings import Settings
 from atomlearn.core.problem.problem import Problem
@@ -122,7 +123,7 @@ def path(
     levels: object = None,
     n_levels: int = 50,
     ratio: float | None = None,
-    tau: float = 0.0,
+    l1_ratio: float = 1.0,
     intercept: bool = False,
     sample_weight: object = None,
     offset: object = None,
@@ -135,12 +136,15 @@ def path(
     until: End | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
 ) -> PathResult:
-    """Minimise  sum_i s_i loss_i + (tau/2)||w||^2 + R(w)  at every level of a grid.
+    """Minimise  sum_i s_i loss_i + R(w) + (tau/2) ||w||^2  at every level of a grid.
 
     Parameters
     ----------
-    X, y, loss, norm, form, tau, intercept, sample_weight, offset, unpenalized, gap, max_iter
+    X, y, loss, norm, form, intercept, sample_weight, offset, unpenalized, gap, max_iter
         As in ``solve``. A fit to some rows has coefficients of its own for free columns.
+    l1_ratio : float
+        Share of the norm in the penalty, in (0, 1]: tau = level * (1 - l1_ratio) / l1_ratio at
+        each level. 1.0 means no ridge term; the constrained form needs it.
     stop, solver, observers
         As in ``solve``; rules are asked at every level.
     levels : array, optional
@@ -172,18 +176,17 @@ def path(
     """
     names = feature_names(X)
     regularizer = Regularizer(named(as_norm(norm), names), form, 1.0)
-    problem = Problem.build(
+    built = Problem.build(
         as_design(X),
         y,
         as_loss(loss),
         regularizer,
-        tau=tau,
         fit_intercept=intercept,
         sample_weight=sample_weight,
         offset=offset,
         unpenalized=named_columns(unpenalized, names, "unpenalized"),
     )
-    problem = replace(problem, design=Counted(problem.design))
+    problem = with_l1_ratio(replace(built, design=Counted(built.design)), l1_ratio)
     zero = None
     if levels is None:
         zero = scores_at_zero(problem)

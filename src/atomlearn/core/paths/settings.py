@@ -12,6 +12,7 @@ from atomlearn.core.paths.pool import Pool
 from atomlearn.core.paths.shared_levels import SharedLevels
 from atomlearn.core.problem.problem import Problem, over_sums, with_deadline
 from atomlearn.core.problem.result import Result
+from atomlearn.core.solvers.atom_generation import AtomGeneration
 from atomlearn.core.solvers.checkpoint import Checkpoint
 from atomlearn.core.solvers.column_generation import ColumnGeneration
 from atomlearn.core.solvers.progress import Observer
@@ -54,7 +55,11 @@ class Settings:
 
     def how(self, problem: Problem) -> How:
         """Return solver, rules and observers of the runs of a problem."""
-        solver = self.solver or default_solver(problem.regularizer.norm, self.gap)
+        norm = problem.regularizer.norm
+        solver = self.solver or default_solver(norm, self.gap)
+        # Squares of w couple the lifted coordinates, and atoms need none of these.
+        if self.solver is None and problem.tau and norm.lift(problem.design.shape[1]) is not None:
+            solver = AtomGeneration(tolerance=self.gap)
         rules: StoppingRule = FirstOf((RelativeGap(self.gap), Iterations(self.max_iter)))
         rules = rules if self.stop is None else rules | self.stop
         keepers = [] if self.checkpoint is None else [Checkpoint(self.checkpoint, many=True)]

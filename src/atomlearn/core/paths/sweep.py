@@ -21,7 +21,7 @@ from atomlearn.core.masters.sign_pivoting import l1_quadratic
 from atomlearn.core.norms.groups import l1_weights
 from atomlearn.core.paths.pool import Pool
 from atomlearn.core.paths.refits import PoolPoint
-from atomlearn.core.problem.problem import Problem
+from atomlearn.core.problem.problem import Problem, with_amount
 from atomlearn.core.problem.rounding import growth
 
 #: Columns beyond which a Gram matrix of all of them costs more than it saves; and so many may
@@ -34,7 +34,7 @@ class Penalty(ABC):
     """A norm over the columns of a pool, asked for all levels together."""
 
     @abstractmethod
-    def solve(self, problem: Problem, H: Array, c: Array, levels: Array) -> Array:
+    def solve(self, problem: Problem, H: Array, c: Array, levels: Array, taus: Array) -> Array:
         """Return argmin_w 1/2 w'(H + tau I)w - c'w + R(w) at each level, (solved, m)."""
 
     @abstractmethod
@@ -52,12 +52,22 @@ class Priced(Penalty):
 
     price: Array
 
-    def solve(self, problem: Problem, H: Array, c: Array, levels: Array) -> Array:
-        return l1_quadratic(
-            H, -c, self.price, np.zeros(c.size), levels, ridge=problem.tau,
-            most=int(np.count_nonzero(problem.weight)) - 1 - problem.fit_intercept,
-            going=lambda: not problem.deadline.passed,
-        )  # fmt: skip
+    def solve(self, problem: Problem, H: Array, c: Array, levels: Array, taus: Array) -> Array:
+        if not problem.tau:
+            return l1_quadratic(
+                H, -c, self.price, np.zeros(c.size), levels,
+                most=int(np.count_nonzero(problem.weight)) - 1 - problem.fit_intercept,
+                going=lambda: not problem.deadline.passed,
+            )  # fmt: skip
+        w = np.zeros(c.size)
+        found = [np.zeros((0, c.size))]
+        for level, tau in zip(levels, taus.tolist(), strict=True):
+            if problem.deadline.passed:
+                break
+            slope = H @ w + tau * w - c
+            found.append(l1_quadratic(H, slope, self.price, w, level[None], ridge=tau))
+            w = found[-1][0]
+        return np.vstack(found)
 
     def gauges(self, W: Array) -> Array:
         return np.asarray(np.abs(W) @ self.price)
@@ -74,15 +84,15 @@ class Patterned(Penalty):
     k: float
     elastic: bool
 
-    def solve(self, problem: Problem, H: Array, c: Array, levels: Array) -> Array:
-        H = H + problem.tau * np.eye(c.size)
+    def solve(self, problem: Problem, H: Array, c: Array, levels: Array, taus: Array) -> Array:
         squared = problem.regularizer.form == "squared"
         found = [np.zeros(c.size)]
-        for level in levels.tolist():
+        for level, tau in zip(levels.tolist(), taus, strict=True):
             if problem.deadline.passed:
                 break
             kind = {"level": level, "squared": squared, "elastic": self.elastic, "gram": True}
-            found.append(_kernels.pattern_newton(H, c, found[-1], k=self.k, **kind)[0])
+            ridged = H + tau * np.eye(c.size) if tau else H
+            found.append(_kernels.pattern_newton(ridged, c, found[-1], k=self.k, **kind)[0])
         return np.array(found[1:]).reshape(-1, c.size)
 
     def gauges(self, W: Array) -> Array:
@@ -121,7 +131,7 @@ def sweeps(problem: Problem, pool: Pool) -> bool:
 class Sweep:
     """The solutions at the first levels.
 
-    levels : (L,); weights : (L, m) in the order of the pool; shifts : (L,), the constants in
+    levels, taus : (L,); weights : (L, m) in the order of the pool; shifts : (L,), the constants in
     ``predictions`` = A w + shift, (L, n); duals : (L, n), v = -f'(prediction), which sums to 0
     where there is an intercept.
     """
@@ -130,6 +140,7 @@ class Sweep:
     pool: Pool
     penalty: Penalty
     levels: Array
+    taus: Array
     weights: Array
     shifts: Array
     predictions: Array
@@ -150,7 +161,8 @@ class Sweep:
         if problem.fit_intercept:
             pull = s @ A
             H = H - np.outer(pull, pull / total)
-        W = penalty.solve(problem, H, c, levels)
+        taus = np.array([with_amount(problem, level).tau for level in levels.tolist()])
+        W = penalty.solve(problem, H, c, levels, taus)
         Z = W @ A.T
         shifts = np.zeros(len(W))
         if problem.fit_intercept:
@@ -162,7 +174,7 @@ class Sweep:
         V = (y - Z) * s
         if problem.fit_intercept:
             _without_surplus(V)
-        return cls(problem, pool, penalty, levels[: len(W)], W, shifts, Z, V)
+        return cls(problem, pool, penalty, levels[: len(W)], taus[: len(W)], W, shifts, Z, V)
 
     def points(self) -> list[PoolPoint]:
         """Return the points, not yet priced."""
@@ -185,8 +197,8 @@ class Sweep:
         levels = self.levels
         y = problem.y
         s = problem.weight
-        polar = self.penalty.polars(Z[:, self.pool.columns] - problem.tau * W)
-        ridge = problem.tau * _squares(W)
+        polar = self.penalty.polars(Z[:, self.pool.columns] - self.taus[:, None] * W)
+        ridge = self.taus * _squares(W)
         gauge = self.penalty.gauges(W)
         # What the scores may be off by counts as if it were there.
         used = (W != 0).any(axis=0)

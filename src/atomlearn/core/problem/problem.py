@@ -208,11 +208,18 @@ def with_norm(problem: Problem, norm: Norm) -> Problem:
 
 
 def with_amount(problem: Problem, amount: float) -> Problem:
-    """Return the problem at a level, or of a radius; itself where that is its own."""
+    """Return the problem at a level, or of a radius; itself if that is its own.
+
+    The ridge term keeps its share of the penalty: ``tau`` scales with the level. A radius
+    leaves it as it is.
+    """
     penalty = problem.regularizer
     if amount == penalty.amount:
         return problem
-    return replace(problem, regularizer=Regularizer(penalty.norm, penalty.form, amount))
+    tau = problem.tau
+    if penalty.form != "constrained":
+        tau *= amount / penalty.amount
+    return replace(problem, regularizer=replace(penalty, amount=amount), tau=tau)
 
 
 def with_deadline(problem: Problem, deadline: Deadline) -> Problem:

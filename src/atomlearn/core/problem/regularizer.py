@@ -6,10 +6,37 @@ import math
 from dataclasses import dataclass, replace
 from typing import get_args
 
-from atomlearn.core.interfaces import Array, Form, Norm, ProxJacobian, ProxPoint, positive
+from atomlearn.core.interfaces import (
+    Array,
+    Form,
+    Norm,
+    ProxJacobian,
+    ProxPoint,
+    is_number,
+    positive,
+)
 from atomlearn.core.interfaces.certificate import Excess
 
 FORMS: tuple[str, ...] = get_args(Form)
+
+
+def ridge_per_level(l1_ratio: float, form: Form) -> float:
+    """Return tau / level for this share of the norm in the penalty, (1 - l1_ratio) / l1_ratio.
+
+    The penalty alpha * (l1_ratio * gauge + (1 - l1_ratio) / 2 * ||w||^2) has the level
+    alpha * l1_ratio and the ridge weight tau = alpha * (1 - l1_ratio).
+    """
+    if not (is_number(l1_ratio) and 0.0 < l1_ratio <= 1.0):
+        raise ValueError(
+            f"l1_ratio must be a number in (0, 1], the share of the norm in the penalty, got "
+            f"{l1_ratio!r}; 1.0 means no ridge term"
+        )
+    if form == "constrained" and l1_ratio != 1.0:
+        raise ValueError(
+            f"form='constrained' needs l1_ratio=1.0, got {l1_ratio!r}; a radius has no alpha to "
+            "share: use form='penalized' or form='squared'"
+        )
+    return (1.0 - l1_ratio) / l1_ratio
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from atomlearn.core.interfaces import Loss
-from atomlearn.estimators.checks import amount_of, norm_for, unpenalized_columns
+from atomlearn.estimators.checks import norm_for, penalty_of, unpenalized_columns
 from atomlearn.estimators.targets import Checked
 from atomlearn.matrices.norms.rows import over_tasks
 from atomlearn.matrices.tasks import task_problem
 from atomlearn.paths import Settings
-from atomlearn.problem import Regularizer
 
 
 def fit_tasks(estimator: Any, data: Checked, loss: Loss, settings: Settings) -> None:
@@ -37,10 +37,12 @@ def fit_tasks(estimator: Any, data: Checked, loss: Loss, settings: Settings) -> 
             )
         Y = Y - offset
         offset = None
-    norm = over_tasks(norm_for(estimator, estimator.norm, design), design.shape[1], Y.shape[1])
-    regularizer = Regularizer(norm, estimator.form, amount_of(estimator))
+    given, *amounts = estimator._regularized_by()
+    norm = over_tasks(norm_for(estimator, given, design), design.shape[1], Y.shape[1])
+    regularizer, tau = penalty_of(norm, estimator.form, *amounts)
     has_intercept = bool(estimator.fit_intercept)
     task = task_problem(design, Y, data.weight, loss, regularizer, has_intercept, offset)
+    task = replace(task, problem=replace(task.problem, tau=tau))
     free = unpenalized_columns(estimator, design)
     if free is not None:
         task = task.freed(free)

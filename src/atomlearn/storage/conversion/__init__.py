@@ -1,1 +1,1 @@
-"""Any data file to a column store, in one pass over it and in the memory allowed."""
+"""Conversion of data files into column stores."""

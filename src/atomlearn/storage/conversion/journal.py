@@ -1,4 +1,4 @@
-"""The half-made store: a folder beside its place, with a journal of what is safely on disk."""
+"""The folder of an unfinished store, with a journal of the work that is safely on disk."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from atomlearn.storage.store.store_file import FILES, digest
 
 _JOURNAL = "journal.json"
 SPILL = "spill"
-#: All that a conversion puts into its folder; a folder with anything else is somebody's.
+#: Files that a conversion writes; a folder with any other file belongs to the user.
 _OURS = {_JOURNAL, SPILL, *FILES}
 
 
-#: A piece takes this part of the memory: its rows, their transposed copy, and what parsing leaves
-#: about take the rest.
+#: A piece takes 1 / PIECES of the memory: its rows, their transposed copy, and the memory of the
+#: parser take the rest.
 PIECES = 8
 
 
 class Workplace:
-    """``OUT.partial``: one conversion at a time, resumed where it is of the same source.
+    """``OUT.partial``: the folder of one conversion, which resumes work on the same source.
 
-    ``state`` is what the journal says is done; ``commit`` writes it, after the data it speaks of.
+    ``state`` is the content of the journal; ``commit`` writes it after the data it describes.
     """
 
     def __init__(self, out: Path, fingerprint: dict[str, Any]) -> None:
@@ -60,14 +60,14 @@ class Workplace:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        # A fault of the data is there the next time, too: nothing of the work can be gone on from.
+        # A fault of the data would occur again, so that the work cannot be resumed.
         lost = isinstance(error, ValueError) or (error is not None and not self.state)
         if lost and not self.is_complete:
             shutil.rmtree(self.folder, ignore_errors=True)
         os.close(self._lock)
 
     def _read(self) -> None:
-        """Take over the journal of the same conversion; clear what is left of any other."""
+        """Load the journal of the same conversion; remove the files of any other."""
         journal = self.folder / _JOURNAL
         try:
             content = json.loads(journal.read_bytes())
@@ -94,7 +94,7 @@ class Workplace:
                 entry.unlink()
 
     def commit(self, **changes: Any) -> None:
-        """Note what is done, for good."""
+        """Write the journal with these changes to disk."""
         self.state.update(changes)
         content = {
             "fingerprint": self.fingerprint,
@@ -104,21 +104,21 @@ class Workplace:
         write_whole(self.folder / _JOURNAL, json.dumps(content).encode())
 
     def spill(self, name: str) -> Path:
-        """Return the path of a file that is needed on the way only."""
+        """Return the path of a temporary file of the conversion."""
         return self.folder / SPILL / name
 
     @property
     def is_complete(self) -> bool:
-        """Whether all is written and only ``finish`` is left to do."""
+        """Whether all files are written, so that only ``finish`` remains."""
         return bool(self.state.get("complete", False))
 
     def finish(self) -> None:
-        """Make the folder the store; a kill on the way leaves a complete folder to finish."""
-        # First: once files of the way are gone, nothing but finishing can go on from them.
+        """Rename the folder to the store; a process killed on the way leaves a complete folder."""
+        # First: without its temporary files, a conversion can only be finished.
         self.commit(complete=True)
         shutil.rmtree(self.folder / SPILL)
         sync_folder(self.folder)
         os.rename(self.folder, self.out)
         sync_folder(self.out.parent)
-        # Last: until the store has its name the journal must say that everything is done.
+        # Last: until the store has its name, the journal must say that it is complete.
         (self.out / _JOURNAL).unlink()

@@ -1,4 +1,4 @@
-"""convert: any data file to a column store, in one pass over it and in the memory allowed."""
+"""convert: write any data file as a column store, in one pass and in limited memory."""
 
 from __future__ import annotations
 
@@ -13,20 +13,34 @@ import numpy as np
 from atomlearn.storage.conversion.journal import PIECES, Workplace
 from atomlearn.storage.conversion.transpose import Transposition
 from atomlearn.storage.conversion.writer import StoreWriter
-from atomlearn.storage.formats.format import ColumnSource, RowSource
+from atomlearn.storage.formats.format import ColumnSource, Format, RowSource
 from atomlearn.storage.formats.held import refuse_changed, within
-from atomlearn.storage.formats.registry import format_of
 from atomlearn.storage.formats.table import Request
+from atomlearn.storage.intake.read import table_columns
+from atomlearn.storage.intake.reading import Reading
+from atomlearn.storage.intake.registry import format_of
 from atomlearn.storage.store.encoding import encode_values
 from atomlearn.storage.store.store_file import VALUE_TYPES, Manifest, read_manifest
 
 
 @dataclass(frozen=True, slots=True)
 class Conversion:
-    """What was written.
+    """A store that was written.
 
-    layout : "dense", "csc" or "genotypes"; n_bytes : of values; resumed : whether work of an
-    earlier run was taken over.
+    Attributes
+    ----------
+    path : Path
+        Folder of the store.
+    shape : (int, int)
+        Rows and columns.
+    layout : {"dense", "csc", "genotypes"}
+        How the values are stored.
+    dtype : str
+        Type of the values.
+    n_bytes : int
+        Bytes of the values.
+    resumed : bool
+        Whether the work of an earlier run was used.
     """
 
     path: Path
@@ -54,21 +68,23 @@ def convert(
     source : file
         libsvm, CSV or TSV (also .gz, .bz2, .xz), .npy, .npz, Parquet, PLINK .bed, AnnData .h5ad.
     out : folder
-        Must not exist. It appears when all is written; until then work is in ``out.partial``.
-        A conversion that was killed goes on there when it is started again.
+        Must not exist. It appears when everything is written; until then the files are in
+        ``out.partial``. A conversion that was killed resumes there when it is started again.
     target : str, optional
-        Column of a CSV or Parquet file, key of an .npz ("y" by default), column of obs of an
-        .h5ad, or an .npy file for an .npy: kept as ``OnDisk.target``. Labels of libsvm files and
-        phenotypes of .fam files are kept anyway.
-    exclude : names of CSV or Parquet columns to leave out.
+        Column of a CSV or Parquet file, key of an .npz ("y" by default), column of obs of an .h5ad,
+        or an .npy file for an .npy: kept as ``OnDisk.target``. Labels of libsvm files and
+        phenotypes of .fam files are always kept.
+    exclude : sequence of str
+        Names of CSV or Parquet columns to leave out.
     dtype : {"auto", "float64", "float32", "float16", "int8", "genotype"}
-        Type of the values. "auto" keeps them: float32, float16, int8 and PLINK's as they are, other
-        small integers as float32, everything else as float64. "genotype" packs 0, 1, 2 and missing
-        into two bits.
-    opened : source, optional
-        The columns to write, where they are not those of the file as it lies.
+        Type of the values. "auto" keeps float32, float16, int8 and PLINK's genotypes; other small
+        integers become float32, everything else float64. "genotype" packs 0, 1, 2 and missing into
+        two bits.
     memory : int
-        Bytes to work in, vectors of one number a sample and a few a column apart.
+        Bytes of working memory, in addition to a vector over the samples and a few over the
+        columns.
+    opened : source, optional
+        The columns to write, if they are not those of the file.
 
     Returns
     -------
@@ -77,8 +93,8 @@ def convert(
     Raises
     ------
     ValueError, OSError
-        With the place of the first fault and a remedy; what is converted so far is kept for a
-        second try.
+        With the place of the first fault and a remedy. The work so far is kept for a second
+        attempt.
 
     Notes
     -----
@@ -92,7 +108,7 @@ def convert(
     status = file.stat()
     if opened is None:
         with within(memory):
-            opened = form.source(file, Request(target, exclude=tuple(exclude)))
+            opened = _opened(form, file, target, exclude)
     kind = _kind(opened, dtype)
     fingerprint = {
         "source": str(file.resolve()),
@@ -130,6 +146,20 @@ def _check(file: Path, folder: Path, dtype: str, memory: int) -> None:
         raise ValueError(f"memory must be a number of bytes, got {memory}")
 
 
+def _opened(
+    form: Format, file: Path, target: str | None, exclude: Sequence[str]
+) -> RowSource | ColumnSource:
+    """Return the data of a file a piece at a time."""
+    if form.cells is not None:
+        return table_columns(form, file, Reading(target=target, drop=tuple(exclude)))[0]
+    if exclude:
+        raise ValueError(
+            f"columns of {form.name} files cannot be excluded by name; leave that out of "
+            f"{file}, or write it as CSV, whose columns have names"
+        )
+    return form.source(file, Request(target))
+
+
 def _kind(source: RowSource | ColumnSource, dtype: str) -> str:
     """Return the type of the values in the store."""
     if source.packed:
@@ -149,7 +179,7 @@ def _kind(source: RowSource | ColumnSource, dtype: str) -> str:
 
 
 def _copy(source: ColumnSource, work: Workplace, kind: str, memory: int, name: str) -> Manifest:
-    """Write a source that has columns, piece by piece."""
+    """Write a source that has columns, in pieces."""
     writer = StoreWriter(work, source.shape[0], kind, source.about.sparse)
     for start, stop in pairwise(source.widths(max(memory // PIECES, 1)).tolist()):
         part = source.columns(start, stop)
@@ -167,7 +197,7 @@ def _copy(source: ColumnSource, work: Workplace, kind: str, memory: int, name: s
 
 
 def _transpose(source: RowSource, work: Workplace, kind: str, memory: int, name: str) -> Manifest:
-    """Write a source that has rows: spill them by blocks, write them by columns."""
+    """Write a source that has rows: spill blocks of rows, then write columns."""
     rows = Transposition(work, source, kind, memory)
     rows.collect()
     if not rows.n_samples:
@@ -180,7 +210,7 @@ def _transpose(source: RowSource, work: Workplace, kind: str, memory: int, name:
         rows.write_dense(writer)
         return writer.finish(source.about.names, target, name, plans=source.about.plans)
     starts, dropped = rows.starts(source.about.drops_first)
-    # Other files than libsvm say how many columns they have, and all may be zero.
+    # Formats other than libsvm declare the number of columns, and all may be zero.
     if source.about.drops_first and not starts[-1]:
         raise ValueError(f"{name} has no entries; expected lines of 'label index:value ...'")
     rows.write_sparse(writer, starts, dropped)

@@ -1,10 +1,10 @@
-"""Rows to columns in bounded memory: an external transposition in two phases.
+"""Transpose rows to columns in bounded memory, in two phases.
 
-First, rows are collected into blocks of a fraction of the memory allowed; each is transposed in
-memory and spilled, column after column, to a file written in one go. Then columns are taken in
-buckets of a fraction of the memory: a bucket is one contiguous piece of each block. All files are
-written and read in order; a block of M bytes and N bytes in all mean N/M pieces a bucket of
-M * M / N bytes each, so a gigabyte transposes a hundred in pieces of ten megabytes.
+First, rows are collected into blocks of a fraction of the memory; each block is transposed in
+memory and written to a temporary file, column after column. Then columns are read in buckets of a
+fraction of the memory: a bucket is one contiguous piece of each block. All files are written and
+read in order. With N bytes in all and blocks of M bytes, a bucket has N / M pieces of M * M / N
+bytes each, so that a gigabyte of memory transposes a hundred in pieces of ten megabytes.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ from atomlearn.storage.store.encoding import encode_values
 
 
 class Transposition:
-    """The rows of a source, spilled by blocks, then written by columns.
+    """The rows of a source, written to temporary files by blocks, then to the store by columns.
 
-    ``state["rows"]`` : position in the source, rows and columns so far, and rows of each block;
-    ``state["all_rows"]`` once no more come.
+    ``state["rows"]`` has the position in the source, the rows and columns so far, and the rows of
+    each block; ``state["all_rows"]`` is set after the last row.
     """
 
     def __init__(self, work: Workplace, source: RowSource, kind: str, memory: int) -> None:
@@ -49,7 +49,7 @@ class Transposition:
     # --- rows in ------------------------------------------------------------------------------
 
     def collect(self) -> None:
-        """Spill all rows; goes on where a conversion that was cut short had come to."""
+        """Write all rows to temporary files; resume after the last block that is complete."""
         if self.work.state.get("all_rows"):
             return
         pieces: list[RowPiece] = []
@@ -80,7 +80,7 @@ class Transposition:
         return X
 
     def _spill(self, pieces: list[RowPiece]) -> None:
-        """Write one block and put it on record."""
+        """Write one block and note it in the journal."""
         rows = self.rows
         parts = [piece.X for piece in pieces]
         block = stacked(parts, "csc")
@@ -101,14 +101,14 @@ class Transposition:
         self.work.commit(rows=rows)
 
     def _write(self, what: str, array: NDArray[Any]) -> None:
-        """Spill a part of the next block, whole numbers in as few bytes as hold them."""
+        """Write a part of the next block; whole numbers take as few bytes as possible."""
         if what in ("columns", "rows"):
             array = array.astype(np.min_scalar_type(array.max(initial=0)))
         path = self._file(len(self.rows["blocks"]), what)
         with path.open("wb") as stream:
             header = np.lib.format.header_data_from_array_1_0(array)
             np.lib.format.write_array_header_1_0(stream, header)
-            # Written by Python, whose error says that a disk is full: that of np.save does not.
+            # Written by Python, whose error reports a full disk; that of np.save does not.
             stream.write(array.ravel("K").data)
             stream.flush()
             os.fsync(stream.fileno())
@@ -119,16 +119,16 @@ class Transposition:
     # --- columns out --------------------------------------------------------------------------
 
     def _spilled(self, what: str) -> Iterator[NDArray[Any]]:
-        """Yield this part of each block: read as it is looked at, let go with the array."""
+        """Yield this part of each block, mapped into memory."""
         for number in range(len(self.rows["blocks"])):
             yield np.load(self._file(number, what), mmap_mode="r", allow_pickle=False)
 
     def targets(self) -> NDArray[Any] | None:
-        """Return the targets that came with the rows."""
+        """Return the targets of the rows, if the source has them with the rows."""
         return np.concatenate([*self._spilled("y")]) if self._file(0, "y").exists() else None
 
     def write_dense(self, writer: StoreWriter) -> None:
-        """Append all columns, a bucket at a time."""
+        """Write all columns, bucket by bucket."""
         itemsize = next(self._spilled("values")).itemsize
         width = max(1, self.limit // (itemsize * self.n_samples))
         for start in range(0, self.rows["width"], width):
@@ -136,9 +136,9 @@ class Transposition:
             writer.dense(np.concatenate([block[:, part] for block in self._spilled("values")]))
 
     def starts(self, drops_first: bool) -> tuple[NDArray[np.int64], int]:
-        """Return where the entries of each column start, and 1 where column 0 is none (0 else).
+        """Return the first entry of each column and the end, and 1 if column 0 is dropped, else 0.
 
-        One number more than there are columns; column by column, an array this long is held once.
+        Only one array of this length is in memory at a time.
         """
         width = int(self.rows["width"])
         starts = np.zeros(width + 1, dtype=np.int64)
@@ -149,7 +149,7 @@ class Transposition:
         return starts[dropped:], dropped
 
     def write_sparse(self, writer: StoreWriter, starts: NDArray[np.int64], dropped: int) -> None:
-        """Append all columns, a bucket at a time."""
+        """Write all columns, bucket by bucket."""
         limit = max(1, self.limit // 16)
         edges = [0]
         last = starts.size - 1
@@ -157,7 +157,7 @@ class Transposition:
             end = int(np.searchsorted(starts, starts[edges[-1]] + limit, side="right")) - 1
             edges.append(max(end, edges[-1] + 1))
         cuts = np.array(edges) + dropped
-        # Where the columns of each bucket begin in each block.
+        # First entry of each bucket in each block.
         begins = [np.searchsorted(columns, cuts) for columns in self._spilled("columns")]
         for bucket, (first, end) in enumerate(pairwise(edges)):
             columns, rows, values = (

@@ -1,4 +1,4 @@
-"""Columns in order, cut into chunks, to the files of a store."""
+"""Write columns in order, in chunks, to the files of a store."""
 
 from __future__ import annotations
 
@@ -21,10 +21,18 @@ from atomlearn.storage.store.store_file import READING
 
 
 class StoreWriter:
-    """The files of a store of n_samples rows, from its first column to its last.
+    """The files of a store, written from the first column to the last.
 
-    kind : type of the values ("genotype": two bits); sparse : whether columns are stored as
-    their entries.
+    Parameters
+    ----------
+    work : Workplace
+        Folder of the conversion.
+    n_samples : int
+        Number of rows.
+    kind : str
+        Type of the values ("genotype": two bits).
+    sparse : bool
+        Whether columns are stored as entries.
     """
 
     def __init__(self, work: Workplace, n_samples: int, kind: str, sparse: bool) -> None:
@@ -36,7 +44,7 @@ class StoreWriter:
         self._files = [work.folder / name for name in (store.VALUES, store.ROWS)[: 1 + sparse]]
         for file in self._files:
             file.write_bytes(b"")
-        #: The end and the checksums of each chunk; lengths of columns, or counts of genotypes.
+        #: End of each chunk, its checksums, and lengths of columns or counts of genotypes.
         self._ends, self._sums, self._notes = [0], list[list[int]](), list[NDArray[np.int64]]()
 
     @property
@@ -47,7 +55,7 @@ class StoreWriter:
         return self.n_samples * np.dtype(self.kind).itemsize
 
     def dense(self, X: NDArray[Any]) -> None:
-        """Append columns, (n_samples, m), in the type of the store (int8 for genotypes)."""
+        """Append columns (n_samples, m) in the type of the store (int8 for genotypes)."""
         if self.kind == "genotype":
             self.packed(pack(X))
             return
@@ -69,7 +77,7 @@ class StoreWriter:
                 self._notes.append(counts)
 
     def entries(self, values: NDArray[Any], rows: NDArray[Any], starts: NDArray[np.int64]) -> None:
-        """Append columns given by their entries; starts (m + 1,) counts from 0."""
+        """Append columns given by their entries; ``starts`` (m + 1,) counts from 0."""
         wanted = max(1, READING.chunk_bytes // (values.itemsize + self.row_dtype.itemsize))
         first = 0
         n_columns = starts.size - 1
@@ -138,7 +146,7 @@ class StoreWriter:
 
 
 def _target_files(target: NDArray[Any]) -> dict[str, bytes]:
-    """Return the files of a target: numbers, or codes with the labels they stand for."""
+    """Return the files of a target: numbers, or codes and their labels."""
     import io
 
     values = tidy_target(target, "the target")

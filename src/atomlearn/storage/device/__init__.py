@@ -1,1 +1,1 @@
-"""X on a device: tensors of the array API, scores in float32 with proved bounds."""
+"""X on a device: tensors of the array API, with scores in float32 and proved error bounds."""

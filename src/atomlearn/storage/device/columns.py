@@ -1,4 +1,4 @@
-"""DeviceColumns: dense columns on a device, of a tensor or of some rows of it, standardized."""
+"""DeviceColumns: columns of a tensor, or of some of its rows, standardized on the device."""
 
 from __future__ import annotations
 
@@ -16,15 +16,22 @@ from atomlearn.core.interfaces.forwarding import unwrapped
 from atomlearn.storage.device.on_device import OnDevice
 from atomlearn.storage.device.tensors import BUDGET, HeldTensor, namespace, to_device_of
 
-#: Columns lo..hi of tensors on the device.
+#: Returns columns lo..hi as a tensor on the device.
 Reader = Callable[[int, int], Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Shift:
-    """(x_j - mean_j) factor_j, with the roundings that blocks of the processor have.
+    """(x_j - mean_j) factor_j, with the same roundings as blocks of the processor.
 
-    means : None where nothing is taken off; scaled_first : x_j factor_j - mean_j factor_j.
+    Attributes
+    ----------
+    means : array, optional
+        None if nothing is subtracted.
+    factors : array
+        Factors of the columns.
+    scaled_first : bool
+        Whether it is computed as x_j factor_j - mean_j factor_j.
     """
 
     means: Array | None
@@ -46,9 +53,16 @@ class Shift:
 
 @dataclass(frozen=True, slots=True)
 class DeviceColumns:
-    """The columns of a design whose entries lie on a device.
+    """The columns of a design whose entries are on a device.
 
-    tensor : what lies there; rows : those used (None: all); shift : what is done to columns.
+    Attributes
+    ----------
+    tensor : HeldTensor
+        The entries.
+    rows : array, optional
+        Rows in use; None: all.
+    shift : Shift, optional
+        Transformation of the columns.
     """
 
     tensor: HeldTensor
@@ -57,7 +71,10 @@ class DeviceColumns:
 
     @classmethod
     def of(cls, base: Design) -> DeviceColumns | None:
-        """Return the columns of a tensor, and of Standardized, RowSubset and Counted ones."""
+        """Return the columns of a tensor, also if it is standardized, counted or has fewer rows.
+
+        The result is None for other designs.
+        """
         base = unwrapped(base)
         if isinstance(base, OnDevice):
             return cls(base.tensor)
@@ -85,17 +102,17 @@ class DeviceColumns:
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """The type that columns have as they come."""
+        """The type of the columns."""
         return self.tensor.dtype if self.shift is None else np.dtype(np.float64)
 
     def width(self, wanted: int, dtype: Any) -> int:
-        """Return how many columns to read at a time: what is there already takes no room."""
+        """Return how many columns to read at a time: all if they need no copy."""
         if self._is_there(dtype):
             return wanted
         return max(1, min(wanted, max(16, BUDGET.held_entries // self.tensor.shape[0])))
 
     def reader(self, dtype: Any) -> Reader:
-        """Return a function that gives columns lo..hi as a tensor (n_samples, hi - lo)."""
+        """Return a function that returns columns lo..hi as a tensor (n_samples, hi - lo)."""
         n_samples, n_inputs = self.shape
         if self._is_there(dtype) or n_samples * n_inputs > BUDGET.held_entries:
             return lambda lo, hi: self.read(lo, hi, dtype)

@@ -1,4 +1,4 @@
-"""DenseTensor: X as a tensor of any library of the array API, read where it is."""
+"""DenseTensor: a dense tensor of any library of the array API, read in place."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from atomlearn.storage.device.tensors import (
 
 
 class DenseTensor(HeldTensor):
-    """The sums and columns that OnDevice asks of dense X.
+    """The sums and columns of a dense tensor for OnDevice.
 
-    X : tensor (n_samples, n_features), float32 or float64, already known to be two-dimensional.
+    X : tensor (n_samples, n_features), float32 or float64, known to be two-dimensional.
     """
 
     is_sparse = False
@@ -85,7 +85,7 @@ class DenseTensor(HeldTensor):
         return DenseBlock(to_host(self._take(columns)))
 
     def columns(self, lo: int, hi: int) -> Any:
-        """Return columns lo..hi as a tensor (n_samples, hi - lo): a view where there are such."""
+        """Return columns lo..hi as a tensor (n_samples, hi - lo), as a view if possible."""
         return self.sample[:, lo:hi]
 
     def _take(self, columns: Columns) -> Any:

@@ -1,4 +1,4 @@
-"""Sparse tensors as others lay them out (CSC, CSR, COO), checked and turned to columns."""
+"""Layouts of sparse tensors (CSC, CSR, COO): checks, and conversion to columns."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import scipy.sparse as sp
 
 
 def host_sparse(X: Any) -> Any | None:
-    """Return a sparse tensor as a SciPy array that shares its memory; None where that cannot be.
+    """Return a sparse tensor as a SciPy array that shares its memory; None if impossible.
 
-    The indices of CSR and CSC are not checked; ``as_design`` does that with all sparse arrays.
+    The indices of CSR and CSC are not checked here; ``as_design`` checks all sparse arrays.
     """
     check_layout(X)
     if X.device.type != "cpu" or len(X.shape) != 2:
@@ -23,7 +23,7 @@ def host_sparse(X: Any) -> Any | None:
             return sp.coo_array((X._values().numpy(), tuple(X._indices().numpy())), shape=shape)
         starts, indices, values = (part.detach().numpy() for part in _parts(X))
     except TypeError:
-        return None  # Of a type that NumPy does not have.
+        return None  # NumPy does not have its type.
     array = sp.csr_array(shape) if kind == "csr" else sp.csc_array(shape)
     array.data = values
     array.indices = indices
@@ -55,7 +55,7 @@ def _parts(X: Any) -> tuple[Any, Any, Any]:
 
 
 def by_columns(X: Any) -> tuple[Any, Any, Any]:
-    """Return values, rows and starts of compressed columns, rows increasing, none twice."""
+    """Return values, rows and starts of compressed columns, with increasing and distinct rows."""
     torch = torch_module()
     kind = _layout(X)
     X = _checked(X)

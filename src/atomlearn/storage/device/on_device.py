@@ -1,4 +1,4 @@
-"""X as a tensor on a device: the device multiplies, and what decides is summed in float64."""
+"""X as a tensor on a device, which multiplies; sums that decide are computed in float64."""
 
 from __future__ import annotations
 
@@ -41,14 +41,14 @@ class OnDevice(Design):
     Parameters
     ----------
     X : tensor (n_samples, n_features), float32 or float64
-        Read where it is, never written to. Dense tensors are never copied as a whole. Sparse ones
-        are PyTorch's: CSC is read in place; CSR and COO are brought into that form on their
-        device, one copy, and what a COO tensor names twice is added up.
+        Read in place, never written to. Dense tensors are never copied as a whole. Sparse ones are
+        PyTorch's: CSC is read in place; CSR and COO are converted to CSC on their device, by one
+        copy, which adds up repeated entries of a COO tensor.
     precision : {"auto", "float32", "float64"}, default="auto"
-        In which precision the device looks for the best columns. "float64": all sums are float64,
-        made from tiles of X. "float32": X'v in float32 first, with a proved bound on the error of
-        each score; the columns that may be among the best by that bound are scored again in
-        float64, so the answer is the same. "auto" is "float32" for float32 data.
+        Precision in which the device looks for the best columns. "float64": all sums are float64,
+        computed from tiles of X. "float32": X'v in float32 first, with a proved bound on the error
+        of each score; columns that may be among the best by that bound are scored again in float64,
+        so that the answer is the same. "auto" is "float32" for float32 data.
 
     Attributes
     ----------
@@ -59,28 +59,29 @@ class OnDevice(Design):
     Raises
     ------
     ValueError, TypeError
-        For other shapes and types, for sparse tensors whose indices are out of range or order (no
-        index is followed before it is checked), and for entries that are not finite, with row and
-        column.
+        For other shapes and types, for sparse tensors whose indices are out of range or order
+        (every index is checked before it is used), and for entries that are not finite, with row
+        and column.
 
     Notes
     -----
-    Scores given to a solver are sums in float64 in either case, and so is the certificate.
-    In float32 a pass reads 4 n p bytes once (8 or 12 a stored entry of sparse X); the bound is
+    Scores returned to a solver are sums in float64 in either case, and so is the certificate. In
+    float32 a pass reads 4 n p bytes once (8 or 12 bytes for each stored entry of sparse X); the
+    bound is
 
     ``|fl(x_j'v) - x_j'v| <= ((m_j + 2) u + c) ||x_j|| ||v||``
 
-    where m_j = min(n, 4096) rows are summed in float32 before sums are added in float64; of sparse
-    X all stored entries of a column. u = 2^-24, in any order of summation (Higham 2002,
-    Accuracy and Stability of Numerical Algorithms, section 3.1, and Cauchy and Schwarz). c is what
-    the library may cut off the factors of a product: 2^-9 where PyTorch is allowed tf32, and for
-    CuPy, 2^-6 where it is allowed bfloat16, and for JAX, else 0; where c > 0, u = 2^-22 allows
-    for units that cut off what they add (Fasi, Higham, Mikaitis, Pranesh 2021, Numerical behavior
-    of NVIDIA tensor cores). What may be lost to underflow is added; a sum that overflows tells
-    nothing, and its column is scored again. Norms that need all scores (groups, for one) ask for
-    float64 ones at once. Column norms are computed once, in float64. v goes to the device (8 n
-    bytes) and scores come back (8 p bytes); columns of the active set come back once and are
-    worked on by the processor.
+    where m_j = min(n, 4096) rows are summed in float32 before sums are added in float64; for sparse
+    X, m_j is the number of stored entries of the column. u = 2^-24, in any order of summation
+    (Higham 2002, Accuracy and Stability of Numerical Algorithms, section 3.1, and Cauchy and
+    Schwarz). c is the relative error of cutting off the factors of a product: 2^-9 if PyTorch is
+    allowed tf32, and for CuPy, 2^-6 if it is allowed bfloat16, and for JAX, else 0; if c > 0, u =
+    2^-22 allows for units that cut off while they add (Fasi, Higham, Mikaitis, Pranesh 2021,
+    Numerical behavior of NVIDIA tensor cores). A bound on underflow is added; a sum that overflows
+    is no information, and its column is scored again. Norms that need all scores (groups, for
+    example) request float64 scores at once. Column norms are computed once, in float64. v is sent
+    to the device (8 n bytes) and scores come back (8 p bytes); columns of the active set are copied
+    once and used on the processor.
 
     Examples
     --------
@@ -118,7 +119,7 @@ class OnDevice(Design):
 
     @property
     def device(self) -> Any:
-        """Where X is, as its library says it."""
+        """The device of X, as named by its library."""
         return device_of(self.tensor.sample)
 
     def scores(self, v: Array) -> Scores:
@@ -151,7 +152,7 @@ class OnDevice(Design):
     def single_scores(self, v: Array) -> tuple[Any, Any]:
         """Return X'v from sums in float32, and a bound on the error of each: on the device."""
         xp = namespace(self.tensor.sample)
-        # Scaled, so that no entry of v leaves the range of float32 by its size alone.
+        # Scaled, so that no entry of v leaves the range of float32 because of its size.
         unit = float(np.abs(v).max(initial=0.0)) or 1.0
         if not math.isfinite(unit):
             raise ValueError("v holds NaN or infinity: check the data and the predictions")
@@ -159,7 +160,7 @@ class OnDevice(Design):
         z = self.tensor.single(scaled.astype(np.float32))
         slack, least = self._errors(SingleRounding.of(z))
         error = slack * float(np.linalg.norm(scaled)) + least
-        # Sums that overflowed tell nothing: such columns are always looked at.
+        # Sums that overflowed are no information: such columns are always candidates.
         known = xp.isfinite(z)
         z = xp.where(known, z, xp.zeros_like(z))
         error = xp.where(known, error, xp.full_like(error, math.inf))
@@ -177,11 +178,11 @@ class OnDevice(Design):
         return self.tensor.gather(columns)
 
     def _errors(self, rounding: SingleRounding) -> tuple[Any, Any]:
-        """Return s and t on the device: sums of ``single`` are off by at most s ||v|| + t."""
+        """Return s and t on the device: sums of ``single`` have errors of at most s ||v|| + t."""
         if self._lengths is None:
             self._lengths = to_device_of(self.tensor.sample, np.sqrt(self.squared_norms()))
         terms, all_terms = self.tensor.terms()
-        # Entries, products and sums below the least normal float32 may be lost as a whole.
+        # Entries, products and sums below the smallest normal float32 may become zero.
         lost = rounding.safety * rounding.tiny
         least = (all_terms**0.5 * self._lengths + 4.0 * all_terms) * lost
         return rounding.relative(terms) * self._lengths, least
@@ -190,12 +191,12 @@ class OnDevice(Design):
 class RecheckedScores(Scores):
     """z whose best entries are found in float32 and computed again in float64.
 
-    An entry once computed in float64 is kept, so all answers agree with each other.
+    An entry that was computed in float64 is kept, so that all answers agree.
     """
 
     def __init__(self, design: OnDevice, v: Array) -> None:
         self._design, self._v = design, v.copy()
-        # Of zeros, which take no memory before they are written: few columns are looked at.
+        # Zeros take no memory before they are written, and few columns are used.
         self._exact: Array = np.zeros(design.shape[1])
         self._known: NDArray[np.bool_] = np.zeros(design.shape[1], dtype=bool)
         self._single: tuple[Any, Any] | None = None
@@ -216,7 +217,7 @@ class RecheckedScores(Scores):
         columns = np.asarray(columns, dtype=np.int64)
         unknown = np.unique(columns[~self._known[columns]])
         if unknown.size:
-            # Nearly all of them are cheaper as all of them, which needs no copy of columns.
+            # For most of the columns it is cheaper to compute all, without a copy of columns.
             everything = 2 * unknown.size > self.n_columns
             found = self._design.exact_scores(self._v, None if everything else unknown)
             unknown = np.flatnonzero(~self._known) if everything else unknown
@@ -225,12 +226,12 @@ class RecheckedScores(Scores):
         return self._exact[columns]
 
     def full(self) -> Array:
-        """Return all of z, in float64; read-only use."""
+        """Return all of z in float64, for reading only."""
         return self._exact if self._known.all() else self.at(np.arange(self.n_columns))
 
 
 def _held(X: Any) -> HeldTensor:
-    """Return what holds a tensor, whose shape, type and layout are right."""
+    """Return the tensor of a design after checks of its shape, type and layout."""
     namespace(X)
     check_shape(tuple(X.shape), X)
     sparse = is_sparse_tensor(X)
@@ -247,7 +248,7 @@ def in_place_or_on_device(X: Any) -> Any:
 
 
 def refuse_foreign(X: Any) -> Any:
-    """Say what to do with a sparse array of CuPy or JAX."""
+    """Raise an error with a remedy for a sparse array of CuPy or JAX."""
     raise TypeError(
         f"X is a sparse array of {type(X).__module__.partition('.')[0]}, which is not read; "
         "pass a sparse tensor of PyTorch, which shares the device's memory, or a SciPy array"
@@ -255,7 +256,7 @@ def refuse_foreign(X: Any) -> Any:
 
 
 def _check_double(X: Any) -> None:
-    """Refuse devices without float64 sums, which every certificate needs."""
+    """Refuse devices without float64, which every certificate needs."""
     xp = namespace(X)
     device = device_of(X)
     try:

@@ -1,6 +1,6 @@
-"""SparseTensor: X as a sparse tensor of PyTorch, by columns, summed where it is.
+"""SparseTensor: a sparse tensor of PyTorch, stored by columns and summed on its device.
 
-The array API has no sparse tensors, so this file speaks PyTorch.
+The array API has no sparse tensors, so this file uses PyTorch directly.
 """
 
 from __future__ import annotations
@@ -22,12 +22,11 @@ from atomlearn.storage.device.tensors import BUDGET, HeldTensor, as_written, dty
 
 
 class SparseTensor(HeldTensor):
-    """The sums and columns that OnDevice asks of sparse X.
+    """The sums and columns of a sparse tensor for OnDevice.
 
-    Held as values, rows and starts of compressed columns: those of a CSC tensor itself; anything
-    else is brought into that form once, on its device, and what a COO tensor that is not coalesced
-    names twice is added up. Rows are 32-bit where that is enough. PyTorch checks all indices
-    before any of them is followed.
+    It has values, rows and starts of compressed columns: those of a CSC tensor itself; other
+    layouts are converted once, on their device, and repeated entries of a COO tensor are added up.
+    Rows are 32-bit if that suffices. PyTorch checks all indices before they are used.
     """
 
     is_sparse = True
@@ -37,7 +36,7 @@ class SparseTensor(HeldTensor):
         self.sample = values
         self._rows = rows
         self._starts = starts
-        # Of the processor too, which cuts columns into pieces.
+        # Also on the processor, which divides the columns into pieces.
         self._begins = np.array(to_host(starts), dtype=np.int64)
         self.nonzeros = int(self._begins[-1])
         self.is_full = self.nonzeros >= LIMITS.dense_from * shape[0] * shape[1]
@@ -45,7 +44,7 @@ class SparseTensor(HeldTensor):
 
     @classmethod
     def of(cls, X: Any) -> SparseTensor:
-        """Return a sparse tensor of any layout of PyTorch, checked and by columns."""
+        """Return a sparse tensor of any layout of PyTorch, checked and stored by columns."""
         shape = int(X.shape[0]), int(X.shape[1])
         return cls(*by_columns(X.detach()), shape)
 
@@ -107,7 +106,7 @@ class SparseTensor(HeldTensor):
         return tile.view(self.shape[0], width)
 
     def host(self) -> sp.csc_array:
-        """Return X as a SciPy array of the processor: copied once, then kept."""
+        """Return X as a SciPy array on the processor, copied once."""
         if self._host is None:
             X = sp.csc_array(self.shape, dtype=self.dtype)
             # Set one by one: the constructor would copy 64-bit indices that fit into 32 bits.
@@ -122,7 +121,7 @@ class SparseTensor(HeldTensor):
         return torch_module().from_numpy(np.array(array, order="C")).to(self.sample.device)
 
     def _places(self, columns: Columns) -> tuple[Any, NDArray[np.int64]]:
-        """Return where the entries of columns are, and how many each has."""
+        """Return the positions of the entries of columns, and the number of entries of each."""
         torch = torch_module()
         first = self._begins[columns]
         lengths = self._begins[columns + 1] - first
@@ -134,9 +133,9 @@ class SparseTensor(HeldTensor):
         return places + torch.arange(total, device=places.device), lengths
 
     def _pieces(self, columns: Columns | None) -> Iterator[tuple[slice, Any, Any, Any]]:
-        """Yield runs of columns, with their values in float64, their rows, and where each starts.
+        """Yield groups of columns: values in float64, rows, and the start of each column.
 
-        ``columns`` None means all of them, which are not copied in order to be read.
+        ``columns`` None means all columns, which are read without a copy.
         """
         ends = self._begins[1:]
         if columns is not None:
@@ -161,10 +160,10 @@ class SparseTensor(HeldTensor):
 
 
 def _sums(values: Any, rows: Any, starts: Any, v: Any) -> Any:
-    """Return sum_k values_k v[rows_k] over each run, in the precision of the values.
+    """Return sum_k values_k v[rows_k] for each column, in the precision of the values.
 
-    By the library's product of a sparse matrix and a vector, which reads the entries once; where
-    it has none for the device, run by run from the products of all entries.
+    It uses the library's product of a sparse matrix and a vector, which reads the entries once, or,
+    if the device has none, sums the products of all entries.
     """
     if not _has_product(values.device.type, values.dtype):
         terms = values * v[rows.long()]
@@ -187,7 +186,7 @@ def _has_product(device: str, dtype: Any) -> bool:
     starts = torch.tensor([0, 1], device=device)
     one = torch.ones(1, dtype=dtype, device=device)
     with warnings.catch_warnings(action="ignore"):
-        # Of sparse tensors in general, once in a process.
+        # PyTorch warns once in a process that sparse tensors are in beta.
         try:
             product = torch.mv(_compressed(starts, starts[:1], one, (1, 1)), one)
         except (RuntimeError, NotImplementedError):

@@ -1,7 +1,7 @@
-"""What libraries of tensors differ in: where tensors are, how they come back, how products round.
+"""Differences between libraries of tensors: devices, copies to the host, rounding of products.
 
-The one place that asks which library a tensor is of. The array API knows nothing of devices'
-reduced precision, of automatic casts, or of selecting the k largest.
+Only this module asks for the library of a tensor. The array API does not cover reduced precision of
+devices, automatic casts, and selection of the k largest.
 """
 
 from __future__ import annotations
@@ -23,41 +23,49 @@ from atomlearn.core.interfaces import Array, Block, Columns
 class Budget:
     """Sizes of pieces of tensors, on the processor too.
 
-    No answer depends on them but by the bounds that are proved.
-    ``benchmarks/device.py`` times passes in them.
+    No answer depends on them, except through the proved bounds. ``benchmarks/device.py`` measures
+    passes with them.
     """
 
-    #: Entries of X made float64 at a time (128 MB): fewer would be all starting of work.
+    #: Entries of X converted to float64 at a time (128 MB); with fewer, starting the work would
+    #: dominate.
     tile_entries: int = 2**24
-    #: Terms over which float32 sums run before they are added in float64: the error of a score is
-    #: that of so many.
+    #: Number of terms of a float32 sum before sums are added in float64; it determines the error of
+    #: a score.
     single_terms: int = 4096
-    #: Entries of columns that are not simply there and are made, and held, for a pass (256 MB), or
-    #: read at a time where all of them are more.
+    #: Largest number of entries of derived columns that are computed and kept for a pass (256 MB);
+    #: larger sets are computed in pieces.
     held_entries: int = 2**26
 
 
 BUDGET = Budget()
 
-#: What both factors of a product lose together to tf32 (10 bits kept) and to bfloat16 (7 bits).
+#: Relative error of a product whose factors are cut to tf32 (10 bits) or to bfloat16 (7 bits).
 TF32 = 2.0**-9
 BFLOAT16 = 2.0**-6
-#: What the names of PyTorch's settings mean; any other is taken for the coarsest.
+#: Errors by PyTorch's names of precision; any other name counts as the coarsest.
 _CUTS = {"highest": 0.0, "ieee": 0.0, "none": 0.0, "high": TF32, "tf32": TF32}
 
 
 @dataclass(frozen=True, slots=True)
 class SingleRounding:
-    """How far products and sums in float32 may be off on a device.
+    """Bounds on the errors of products and sums in float32 on a device.
 
-    For m terms |fl(sum a_k b_k) - sum a_k b_k| <= ``relative(m)`` sum |a_k b_k|, in any order of
-    summation (Higham 2002, Accuracy and Stability of Numerical Algorithms, section 3.1).
+    For m terms abs(fl(sum a_k b_k) - sum a_k b_k) <= ``relative(m)`` sum abs(a_k b_k), in any order
+    of summation (Higham 2002, Accuracy and Stability of Numerical Algorithms, section 3.1).
 
-    cut : by how much products may be changed by cutting off their factors, relatively;
-    unit : of each addition. 2^-24, and 2^-22 on units for matrices, which cut off what they align
-    and add (Fasi, Higham, Mikaitis, Pranesh 2021, Numerical behavior of NVIDIA tensor cores);
-    safety : on error bounds, for their terms of second order and for sums in float64; tiny : the
-    least normal number.
+    Attributes
+    ----------
+    cut : float
+        Relative error of products whose factors are cut off.
+    unit : float
+        Relative error of each addition: 2^-24, and 2^-22 on matrix units, which cut off while they
+        align and add (Fasi, Higham, Mikaitis, Pranesh 2021, Numerical behavior of NVIDIA tensor
+        cores).
+    safety : float
+        Factor on error bounds, for terms of second order and for sums in float64.
+    tiny : float
+        The smallest normal number.
     """
 
     cut: float
@@ -67,7 +75,7 @@ class SingleRounding:
 
     @classmethod
     def of(cls, tensor: Any) -> SingleRounding:
-        """Return what the library of this tensor is allowed to do at present."""
+        """Return the bounds for the library of this tensor, in its present settings."""
         name = namespace(tensor).__name__
         if "torch" in name:
             cut = _torch_cut()
@@ -81,19 +89,29 @@ class SingleRounding:
         return cls(cut, 2.0**-22 if cut else 2.0**-24)
 
     def relative(self, terms: Any) -> Any:
-        """Return the relative bound for sums of so many terms, a number or an array."""
+        """Return the relative bound for sums of this number of terms, a number or an array."""
         return self.safety * ((terms + 2) * self.unit + self.cut)
 
 
 class HeldTensor(ABC):
-    """The sums and columns that ``OnDevice`` asks of a tensor, dense or sparse, where it is.
+    """The sums and columns of a tensor for ``OnDevice``, dense or sparse, computed on its device.
 
-    shape : (n_samples, n_features); dtype : float32 or float64;
-    sample : a tensor that is where X is; nonzeros : number of stored entries;
-    is_full : whether columns are worked on as dense ones.
+    Attributes
+    ----------
+    is_sparse : bool
+        Whether only nonzero entries are stored.
+    shape : (int, int)
+        (n_samples, n_features).
+    dtype : dtype
+        float32 or float64.
+    sample : tensor
+        A tensor on the same device.
+    nonzeros : int
+        Number of stored entries.
+    is_full : bool
+        Whether columns are used as dense ones.
     """
 
-    #: Whether it is kept by its non-zero entries.
     is_sparse: ClassVar[bool]
     shape: tuple[int, int]
     dtype: np.dtype[Any]
@@ -103,9 +121,9 @@ class HeldTensor(ABC):
 
     @abstractmethod
     def exact(self, v: Array, columns: Columns | None, squared: bool = False) -> Array:
-        """Return sum_i v_i x_ij (x_ij^2 if ``squared``), summed in float64, of these columns.
+        """Return sum_i v_i x_ij (x_ij^2 if ``squared``), summed in float64, for these columns.
 
-        v : (n_samples,), or (n_samples, m) for m vectors in one reading.
+        v : (n_samples,), or (n_samples, m) for m vectors in one pass.
         """
 
     @abstractmethod
@@ -114,7 +132,7 @@ class HeldTensor(ABC):
 
     @abstractmethod
     def terms(self) -> tuple[Any, Any]:
-        """Return how many terms a sum of ``single`` has in float32, and in all."""
+        """Return the number of terms of a sum of ``single`` in float32, and in all."""
 
     @abstractmethod
     def predict(self, weights: Array) -> Array:
@@ -122,7 +140,7 @@ class HeldTensor(ABC):
 
     @abstractmethod
     def gather(self, columns: Columns) -> Block:
-        """Return these columns, which exist, as a block of the processor."""
+        """Return these columns, which exist, as a block on the processor."""
 
     @abstractmethod
     def columns(self, lo: int, hi: int) -> Any:
@@ -130,13 +148,13 @@ class HeldTensor(ABC):
 
 
 def _torch_cut() -> float:
-    """Return what PyTorch may cut off: by its old setting, and by those of each backend."""
+    """Return the error that PyTorch allows, by its old setting and by those of each backend."""
     import torch
 
     try:
         names = [str(torch.get_float32_matmul_precision())]
     except RuntimeError:
-        names = []  # Said of the backends one by one, which PyTorch does not put into one word.
+        names = []  # Set for single backends, so that PyTorch has no common name.
     for backend in (torch.backends, torch.backends.cuda, torch.backends.mkldnn):
         for part in (backend, getattr(backend, "matmul", None)):
             names.append(str(getattr(part, "fp32_precision", "none")))
@@ -146,7 +164,7 @@ def _torch_cut() -> float:
 def as_written(tensor: Any) -> AbstractContextManager[Any]:
     """Return a context in which products have the precision of their factors.
 
-    PyTorch would form them in bfloat16 or float16 where the caller works under ``autocast``.
+    Under ``autocast`` PyTorch would compute them in bfloat16 or float16.
     """
     if "torch" not in namespace(tensor).__name__:
         return nullcontext()
@@ -157,7 +175,7 @@ def as_written(tensor: Any) -> AbstractContextManager[Any]:
 
 
 def kth_largest(values: Any, k: int) -> float:
-    """Return the k-th largest of a one-dimensional tensor of at least k entries."""
+    """Return the k-th largest entry of a one-dimensional tensor of at least k entries."""
     xp = namespace(values)
     place = values.shape[0] - k
     if xp is np:
@@ -168,7 +186,7 @@ def kth_largest(values: Any, k: int) -> float:
 
 
 def is_tensor(X: object) -> bool:
-    """Return whether X is a tensor of an array library other than NumPy; none is imported."""
+    """Return whether X is a tensor of an array library other than NumPy; nothing is imported."""
     return (
         hasattr(type(X), "__dlpack__")
         and hasattr(type(X), "__dlpack_device__")
@@ -178,18 +196,18 @@ def is_tensor(X: object) -> bool:
 
 
 def is_sparse_tensor(X: Any) -> bool:
-    """Return whether a tensor is one of PyTorch's sparse ones, of whatever layout."""
+    """Return whether a tensor is a sparse one of PyTorch, in any layout."""
     return "sparse" in str(getattr(X, "layout", ""))
 
 
 def is_foreign_sparse(X: object) -> bool:
-    """Return whether X is a sparse array of CuPy or JAX, which nothing here can read."""
+    """Return whether X is a sparse array of CuPy or JAX, which this package cannot read."""
     module = type(X).__module__
     return module.startswith(("cupyx.scipy.sparse", "jax.experimental.sparse"))
 
 
 def host_view(tensor: Any) -> NDArray[Any] | None:
-    """Return a tensor as an array that shares its memory; None where NumPy cannot read that."""
+    """Return a tensor as an array that shares its memory; None if NumPy cannot read it."""
     try:
         return np.from_dlpack(tensor.detach() if hasattr(tensor, "detach") else tensor)
     except (BufferError, RuntimeError, TypeError, ValueError):
@@ -197,7 +215,7 @@ def host_view(tensor: Any) -> NDArray[Any] | None:
 
 
 def to_host(tensor: Any) -> NDArray[Any]:
-    """Return a tensor as a NumPy array, which shares its memory where it can."""
+    """Return a tensor as a NumPy array, which shares its memory if possible."""
     if isinstance(tensor, np.ndarray | np.generic):
         return np.asarray(tensor)
     view = host_view(tensor)
@@ -205,20 +223,20 @@ def to_host(tensor: Any) -> NDArray[Any]:
         return view
     compat = compatible()
     xp = compat.array_namespace(tensor)
-    # The reference implementation of the standard names its devices by objects.
+    # In the reference implementation of the standard, devices are objects.
     device = xp.Device("CPU_DEVICE") if hasattr(xp, "Device") else "cpu"
     return np.from_dlpack(compat.to_device(tensor, device))
 
 
 def to_device_of(tensor: Any, array: NDArray[Any]) -> Any:
-    """Return an array next to a tensor: a copy, but for arrays of the processor."""
+    """Return an array on the device of a tensor, as a copy unless that is the processor."""
     if isinstance(tensor, np.ndarray):
         return array
     return namespace(tensor).asarray(np.array(array, order="C"), device=device_of(tensor))
 
 
 def in_double(tensor: Any) -> Any:
-    """Return a tensor in float64, without a copy where it is."""
+    """Return a tensor in float64, without a copy if it is float64 already."""
     if isinstance(tensor, np.ndarray):
         return tensor.astype(np.float64, copy=False)
     xp = namespace(tensor)
@@ -226,7 +244,7 @@ def in_double(tensor: Any) -> Any:
 
 
 def device_of(tensor: Any) -> Any:
-    """Return where a tensor is, as its library says it."""
+    """Return the device of a tensor, as named by its library."""
     return compatible().device(tensor)
 
 
@@ -244,7 +262,7 @@ def namespace(tensor: Any) -> Any:
 
 
 def compatible() -> Any:
-    """Return array_api_compat, or say how to get it."""
+    """Return array_api_compat; the error says how to install it."""
     try:
         import array_api_compat
     except ImportError as error:
@@ -255,7 +273,7 @@ def compatible() -> Any:
 
 
 def dtype_of(X: Any) -> np.dtype[Any]:
-    """Return float32 or float64, or refuse the type of a tensor."""
+    """Return float32 or float64; refuse other types of tensors."""
     name = str(X.dtype).rpartition(".")[2]
     if name not in ("float32", "float64"):
         raise TypeError(

@@ -1,1 +1,1 @@
-"""File formats: readers of tables, and what they give."""
+"""File formats: readers that turn a file into a table or a stream of pieces."""

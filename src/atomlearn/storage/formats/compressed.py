@@ -1,4 +1,4 @@
-"""Opening files: text and bytes, plain or compressed, and packages that only some formats need."""
+"""Open text and binary files, plain or compressed, and import optional packages."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _OPENERS: Mapping[str, Callable[[Path, Any], Any]] = {
 
 
 class _Decompressed(io.RawIOBase):
-    """The bytes inside a compressed file; a damaged one is an error of one line."""
+    """Decompressed bytes of a file; damage raises an error of one line."""
 
     def __init__(self, path: Path, opener: Callable[[Path, Any], Any]) -> None:
         self._path, self._stream = path, opener(path, "rb")
@@ -53,16 +53,23 @@ class _Decompressed(io.RawIOBase):
 
 
 def open_text(path: Path, encoding: str = "utf-8-sig", errors: str = "strict") -> TextIO:
-    """Open a text file, compressed ones included; lines end with a line feed, however written.
+    """Open a text file, which may be compressed; every kind of line end becomes a line feed.
 
-    encoding : UTF-8, with or without byte order mark, unless another is given.
+    Parameters
+    ----------
+    path : Path
+        File to open.
+    encoding : str
+        Default: UTF-8 with or without a byte order mark.
+    errors : str
+        Name of the error handler for bytes that are no text.
     """
-    "".encode(encoding)  # raises before a file is open, where there is no such encoding
+    "".encode(encoding)  # raises before the file is open if the encoding is unknown
     return io.TextIOWrapper(open_bytes(path), encoding, errors)
 
 
 def open_bytes(path: Path) -> BinaryIO:
-    """Open a file for its bytes, those inside where it is compressed; ``seek`` counts them."""
+    """Open a file for reading its bytes after decompression; ``seek`` counts these bytes."""
     opener = _OPENERS.get(path.suffix.lower())
     if opener is None:
         return path.open("rb")
@@ -70,10 +77,21 @@ def open_bytes(path: Path) -> BinaryIO:
 
 
 def whole_lines(stream: Any, size: int, path: Path, so_far: int = 0) -> Any:
-    """Return so many bytes (or letters) and the rest of their last line; empty at the end.
+    """Return about ``size`` bytes (or characters), extended to the end of the last line.
 
-    Lines that take more memory than there is, once parsed, are refused. so_far : bytes of the
-    lines that were read already.
+    The result is empty at the end of the file. Lines that need more memory than is free once they
+    are parsed are refused.
+
+    Parameters
+    ----------
+    stream : file
+        Text or binary.
+    size : int
+        Bytes (or characters) to read before the line is completed.
+    path : Path
+        File to name in error messages.
+    so_far : int
+        Bytes of the same lines that the caller has read before.
     """
     fits(path, "a line of it, parsed,", LIMITS.copies * so_far)
     parts = [stream.read(size)]
@@ -86,13 +104,13 @@ def whole_lines(stream: Any, size: int, path: Path, so_far: int = 0) -> Any:
 
 
 def suffix_of(path: Path) -> str:
-    """Return the ending that tells the format, that of a compression left out."""
+    """Return the ending that determines the format, without that of a compression."""
     inner = path.with_suffix("") if path.suffix.lower() in _OPENERS else path
     return inner.suffix.lower()
 
 
 def first_line(path: Path) -> str:
-    """Return the first line that is not blank, at most 64 KiB of it; "" where there is none."""
+    """Return the first line that is not blank, at most 64 KiB of it; "" if every line is blank."""
     with open_text(path) as stream:
         while line := stream.readline(1 << 16):
             if line.strip():
@@ -101,7 +119,7 @@ def first_line(path: Path) -> str:
 
 
 def imported(module: str, extra: str, path: Path) -> Any:
-    """Return a module that only some formats need, or say how to install it."""
+    """Import a module that only some formats need; the error says how to install it."""
     try:
         return importlib.import_module(module)
     except ImportError as error:

@@ -1,4 +1,4 @@
-"""Arrays that are read by ranges of their rows or columns: .npy, .npz, .h5ad, dense or sparse."""
+"""Arrays that are read by ranges of rows or columns: .npy, .npz, .h5ad, dense or sparse."""
 
 from __future__ import annotations
 
@@ -28,9 +28,16 @@ Names = Sequence[str] | None
 
 
 class DenseLines:
-    """A dense matrix stored line after line, which are read by ``read(start, stop)``.
+    """A dense matrix, stored line by line: by rows, or by columns if it is transposed.
 
-    Lines are rows of ``shape``, or columns where it is transposed.
+    Parameters
+    ----------
+    shape : (int, int)
+        Number of lines, and of entries in each.
+    dtype : dtype
+        Type of the entries.
+    read : callable
+        ``read(start, stop)`` returns these lines.
     """
 
     sparse = False
@@ -46,17 +53,20 @@ class DenseLines:
         self._read = read
 
     def part(self, start: int, stop: int) -> NDArray[Any]:
-        """Return lines as rows of an array."""
+        """Return lines as the rows of an array."""
         return self._read(start, stop)
 
     def cuts(self, first: int, piece_bytes: int) -> NDArray[np.int64]:
-        """Return where to cut the lines, from one on, so that pieces take about so many bytes."""
+        """Return the boundaries of pieces of about ``piece_bytes``, from line ``first`` on."""
         step = max(1, piece_bytes // (8 * self.shape[1]))
         return np.append(np.arange(first, self.shape[0], step), self.shape[0])
 
 
 class SparseLines:
-    """The same of data, indices and indptr, whatever holds them; one datum stands for all."""
+    """A sparse matrix, stored line by line as data, indices and indptr.
+
+    If ``data`` has length 1, all stored entries have this value.
+    """
 
     sparse = True
 
@@ -85,7 +95,7 @@ class SparseLines:
         self._all_one = data.size == 1 and stored != 1
 
     def part(self, start: int, stop: int) -> Any:
-        """Return lines as rows of a CSR array."""
+        """Return lines as the rows of a CSR array."""
         pointers = self.indptr[start : stop + 1]
         begin = int(pointers[0])
         end = int(pointers[-1])
@@ -116,7 +126,7 @@ Lines = DenseLines | SparseLines
 
 
 class RowsOfFile(RowSource):
-    """A matrix stored by rows; positions are rows."""
+    """A matrix stored by rows; positions are row numbers."""
 
     def __init__(self, lines: Lines, names: Names, y: NDArray[Any] | None) -> None:
         self._lines = lines
@@ -148,7 +158,7 @@ Stored = RowsOfFile | ColumnsOfFile
 
 
 def dense_source(array: FlatArray, names: Names, y: NDArray[Any] | None) -> Stored:
-    """Return the source of a dense array, by rows or columns as it is stored."""
+    """Return the source of a dense array: by rows or by columns, as the array is stored."""
     if len(array.shape) != 2 or min(array.shape) < 1:
         raise ValueError(f"{array.name} has shape {array.shape}; expected (n_samples, n_features)")
     shape = array.shape[::-1] if array.fortran else array.shape
@@ -169,14 +179,14 @@ def sparse_source(
     names: Names,
     y: NDArray[Any] | None,
 ) -> Stored:
-    """Return the source of data, indices and indptr, the first two read by ranges."""
+    """Return the source of a sparse matrix; data and indices are read by ranges."""
     if form == "csr":
         return RowsOfFile(SparseLines(path, *parts, shape), names, y)
     return ColumnsOfFile(SparseLines(path, *parts, shape[::-1]), names, y)
 
 
 def open_npy(path: Path, request: Request) -> Stored:
-    """Return the source of an .npy file; the target is another .npy file."""
+    """Return the source of an .npy file; the target is in another .npy file."""
     y = None if request.target is None else target_from_file(request.target, path)
     return dense_source(FlatArray(path), None, y)
 
@@ -184,10 +194,10 @@ def open_npy(path: Path, request: Request) -> Stored:
 def open_npz(path: Path, request: Request) -> Stored:
     """Return the source of an .npz file.
 
-    X is the key ``X``, or the keys ``data, indices, indptr, shape`` of a CSR matrix (or of the
-    ``format`` that ``scipy.sparse.save_npz`` notes); a ``data`` of length 1 stands for every
-    entry. The target is the key named, by default ``y`` where there is one, or another .npy file;
-    where a key ``classes`` names the values 0, 1, ... of ``y``, y holds those names.
+    X has the key ``X``, or the keys ``data, indices, indptr, shape`` of a CSR matrix (or of the
+    ``format`` that ``scipy.sparse.save_npz`` notes); a ``data`` of length 1 is the value of every
+    stored entry. The target has the key that was named (default: ``y``, if present) or is in
+    another .npy file. If there is a key ``classes``, y holds the names that it gives to 0, 1, ...
     """
     small = Archive(path)
     y = stored_target(small, request, path)

@@ -1,4 +1,4 @@
-"""Format: what the package can do with one kind of data file."""
+"""Format: the operations that the package supports for one kind of data file."""
 
 from __future__ import annotations
 
@@ -27,10 +27,16 @@ from atomlearn.storage.formats.table import (
 
 @dataclass(frozen=True, slots=True)
 class RowPiece:
-    """Some rows.
+    """Some consecutive rows.
 
-    X : dense array, or SciPy CSR array of any width so far; y : their targets or None; position :
-    where the source goes on after them (rows or bytes, as the source counts).
+    Attributes
+    ----------
+    X : array or CSR array
+        The rows. The width of a CSR array is that of the rows read so far.
+    y : array, optional
+        Their targets.
+    position : int
+        Position in the source after these rows, in rows or bytes, as the source counts.
     """
 
     X: Any
@@ -40,11 +46,20 @@ class RowPiece:
 
 @dataclass(slots=True)
 class About:
-    """What a source knows of its columns.
+    """Description of the columns of a source.
 
-    names : of the columns, None without; sparse : whether its pieces are; dtype : of its values;
-    drops_first : columns are counted from 1 (libsvm), so an empty column 0 is no column; plans :
-    what each column of the file is (``ColumnPlan``), where that is known.
+    Attributes
+    ----------
+    names : sequence of str, optional
+        Names of the columns.
+    sparse : bool
+        Whether pieces are sparse.
+    dtype : dtype
+        Type of the values.
+    drops_first : bool
+        Whether columns are counted from 1 (libsvm), so that an empty column 0 is left out.
+    plans : sequence of ColumnPlan
+        Description of each column of the file, if it is known.
     """
 
     names: Sequence[str] | None
@@ -57,8 +72,14 @@ class About:
 class Source(ABC):
     """Data of a file.
 
-    y : the target, where it is known at once; packed : whether columns come as genotypes of two
-    bits.
+    Attributes
+    ----------
+    about : About
+        Description of the columns.
+    y : array, optional
+        The target, if it is known before the rows are read.
+    packed : bool
+        Whether columns are genotypes of two bits.
     """
 
     about: About
@@ -66,7 +87,7 @@ class Source(ABC):
     packed: ClassVar[bool] = False
 
     def target(self) -> NDArray[Any] | None:
-        """Return the target; None where there is none, or where pieces of rows have it."""
+        """Return the target; None if the file has none, or if the pieces of rows contain it."""
         return self.y
 
     @abstractmethod
@@ -79,7 +100,7 @@ class RowSource(Source):
 
     @abstractmethod
     def pieces(self, position: int, piece_bytes: int) -> Iterator[RowPiece]:
-        """Yield the rows from a position on, in pieces of about so many bytes in memory."""
+        """Yield the rows from a position on, in pieces of about ``piece_bytes`` in memory."""
 
     def whole(self) -> tuple[Any, NDArray[Any] | None]:
         pieces = list(self.pieces(0, sys.maxsize))
@@ -89,7 +110,7 @@ class RowSource(Source):
 
 
 def stacked(parts: list[Any], form: Literal["csr", "csc"]) -> Any:
-    """Return rows below one another; sparse ones as wide as the widest, in ``csr`` or ``csc``."""
+    """Return the parts below one another; sparse parts get the width of the widest."""
     first = parts[0]
     if not is_sparse(first):
         return first if len(parts) == 1 else np.concatenate(parts)
@@ -100,16 +121,16 @@ def stacked(parts: list[Any], form: Literal["csr", "csc"]) -> Any:
 
 
 class ColumnSource(Source):
-    """Data of which columns can be had."""
+    """Data stored by columns."""
 
     shape: tuple[int, int]
 
     @abstractmethod
     def columns(self, start: int, stop: int) -> Any:
-        """Return columns as an array, as a SciPy CSC array, or as packed genotypes (uint8)."""
+        """Return columns as an array, a SciPy CSC array, or packed genotypes (uint8)."""
 
     def widths(self, piece_bytes: int) -> NDArray[np.int64]:
-        """Return where to cut the columns so that a piece takes about so many bytes."""
+        """Return the boundaries of groups of columns that take about ``piece_bytes`` each."""
         width = max(1, piece_bytes // (self.shape[0] * max(self.about.dtype.itemsize, 1)))
         return np.append(np.arange(0, self.shape[1], width, dtype=np.int64), self.shape[1])
 
@@ -118,7 +139,7 @@ class ColumnSource(Source):
 
 
 class MatrixColumns(ColumnSource):
-    """A matrix in memory, dense or sparse: the source of a format that only reads tables."""
+    """A matrix in memory, dense or sparse, as a source of columns."""
 
     def __init__(self, X: Any, schema: Schema, y: NDArray[Any] | None, dtype: Any = None) -> None:
         self.y, self.shape = y, (int(X.shape[0]), int(X.shape[1]))
@@ -133,40 +154,40 @@ class MatrixColumns(ColumnSource):
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """One kind of data file: how it is recognized, and the ways to get at its data.
+    """One kind of data file: how it is recognized, and how its data are read.
 
-    A format needs ``read``, ``stream`` or ``cells``; the others follow from it. All consumers (the
-    readers, ``convert``, the command line, estimators that take a path) go through ``table``,
-    ``source``, ``open`` and ``names``, and know no format by name.
+    A format needs ``read``, ``stream`` or ``cells``. All users of files (readers, ``convert``, the
+    command line, estimators that accept a path) call ``table``, ``source``, ``open`` and ``names``,
+    and none of them knows a format by name.
 
     Attributes
     ----------
     name : str
-        As messages call it.
+        Name in messages.
     suffixes : tuple of str
-        Endings of its files, those of compression left out.
+        Endings of its files, without those of compressions.
     read : (path, Request) -> DataTable, optional
-        Reads the whole file. The columns of the schema in the request are those that a model
-        knows; a reader that cannot use it ignores it. ``table`` refuses what is not finite; that
-        a column which is asked for is there, says ``require_name``.
+        Reads the whole file. The schema in the request lists the columns that a model knows; a
+        reader may ignore it. ``table`` refuses values that are not finite. ``require_name`` reports
+        a column that is absent.
     stream : (path, Request) -> RowSource or ColumnSource, optional
-        Gives the data a piece at a time, for files larger than memory.
+        Reads the data in pieces, for files larger than memory.
     open : path -> Design or array, optional
-        What an estimator uses that was given the path in place of data; None: it refuses.
+        Called by an estimator that receives the path in place of X; None: the estimator refuses.
     names : path -> list of str or None, optional
-        The names of the columns, without their data; goes with ``open``.
+        The names of the columns, without their data; used together with ``open``.
     cells : (path, TextForm, sheet) -> TableFile, optional
-        Opens a table whose columns are to be understood first, see ``intake``.
+        Opens a table of cells, whose columns have to be interpreted first (``intake``).
     rows : path -> Observations, optional
-        What the file says of its rows besides X.
+        Names and columns of the rows in addition to X.
     recognizes : (suffix, first line) -> bool, optional
-        Whether a file of no known ending is of this kind.
+        Whether a file with an unknown ending has this format.
     in_place : bool
-        Whether tables of this kind hold a ``Design`` that reads the file as it goes.
+        Whether X of its tables is a ``Design`` that reads the file in every pass.
 
     Examples
     --------
-    >>> from atomlearn.storage.formats.registry import FORMATS
+    >>> from atomlearn.storage.intake.registry import FORMATS
     >>> [form.name for form in FORMATS if ".csv" in form.suffixes]
     ['delimited']
     """
@@ -183,8 +204,7 @@ class Format:
     in_place: bool = False
 
     def table(self, path: Path, request: Request) -> DataTable:
-        """Return the data of the file as a table; its X is a Design where the file is in place."""
-        self._check(path, request)
+        """Return the data of the file as a table; its X is a Design if ``in_place``."""
         read = self._collected if self.read is None else self.read
         table = _tidy(read(path, request), path, request.missing)
         if table.y is not None and table.y.size != table.X.shape[0]:
@@ -192,7 +212,7 @@ class Format:
         return table
 
     def _collected(self, path: Path, request: Request) -> DataTable:
-        """Return the table of a format that gives a stream only."""
+        """Return the table of a format that has only a stream."""
         assert self.stream is not None
         source = self.stream(path, request)
         X, y = source.whole()
@@ -201,31 +221,17 @@ class Format:
         return DataTable(X, y, Schema(X.shape[1], names), target, str(path))
 
     def source(self, path: Path, request: Request) -> RowSource | ColumnSource:
-        """Return the data of the file a piece at a time."""
-        self._check(path, request)
+        """Return the data of the file in pieces; if it has ``cells``, call ``table_columns``."""
         if self.stream is not None:
             return self.stream(path, request)
-        if self.cells is None:
-            table = self.table(path, request)
-            return MatrixColumns(table.X, table.schema, table.y)
-        # Imported here: what understands tables knows the table of formats.
-        from atomlearn.storage.intake.read import table_columns
-        from atomlearn.storage.intake.reading import Reading
-
-        return table_columns(self, path, Reading(target=request.target, drop=request.exclude))[0]
-
-    def _check(self, path: Path, request: Request) -> None:
-        if request.exclude and self.cells is None:
-            raise ValueError(
-                f"columns of {self.name} files cannot be excluded by name; leave that out of "
-                f"{path}, or write it as CSV, whose columns have names"
-            )
+        table = self.table(path, request)
+        return MatrixColumns(table.X, table.schema, table.y)
 
 
 def _tidy(table: DataTable, path: Path, missing: bool) -> DataTable:
-    """Return what a reader read as finite floats and tidy targets: no reader need see to that.
+    """Return the table with finite float values and a tidy target, so that readers need no checks.
 
-    A design that reads the file as it goes checks what it reads.
+    A design that reads the file in every pass checks the values it reads.
     """
     if isinstance(table.X, Design):
         return table

@@ -1,4 +1,4 @@
-"""HDF5 files, through h5py: AnnData's rows or columns, read piece by piece."""
+"""HDF5 files, through h5py: the rows or columns of AnnData, read in pieces."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ HEAP = b"GCOL"
 
 
 def check_heaps(path: Path) -> None:
-    """Raise where a global heap of the file has a free object of no size: HDF5 walks for ever."""
+    """Raise if a global heap of the file has a free object of size zero: HDF5 would hang."""
     if not path.stat().st_size:
         return
     with path.open("rb") as stream, mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as held:
-        # The width of sizes stands in the superblock, at a place that its version says.
+        # The superblock has the width of sizes, at a place that depends on its version.
         at = max(held.find(SIGNATURE), 0) + len(SIGNATURE)
         known = held[at : at + 8]
         width = known[6 if known[:1] in (b"\0", b"\1") else 2] if len(known) == 8 else 8
@@ -52,7 +52,7 @@ _KIND = "HDF5 file"
 
 
 def opened(path: Path) -> Any:
-    """Open an HDF5 file, whose heaps were looked at."""
+    """Open an HDF5 file after a check of its heaps."""
     h5py = imported("h5py", "h5ad", path)
     check_heaps(path)
     with understood(path, _KIND):
@@ -60,13 +60,13 @@ def opened(path: Path) -> Any:
 
 
 def member_of(group: Any, name: str, path: Path) -> Any:
-    """Return the group or dataset of this name; refuse links, and data that lie in other files.
+    """Return the group or dataset of this name; refuse links, and data stored in other files.
 
-    A file may name any other file of this machine, whose content would pass for its own.
+    A file could name any other file of this machine, whose content would pass for its own.
     """
     h5py = imported("h5py", "h5ad", path)
     with understood(path, _KIND):
-        # A name of several parts would be walked through, links and all.
+        # HDF5 would resolve a path of several parts, and follow links on the way.
         if "/" in name or not group.id.links.exists(name.encode()):
             raise KeyError(f"there is no {name!r} in {group.name}")
         if group.id.links.get_info(name.encode()).type != h5py.h5l.TYPE_HARD:
@@ -80,15 +80,15 @@ def member_of(group: Any, name: str, path: Path) -> Any:
 
 
 def attribute(group: Any, name: str, path: Path, other: Any = None) -> Any:
-    """Return an attribute, ``other`` where there is none."""
+    """Return an attribute, or ``other`` if it is absent."""
     with understood(path, _KIND):
         return group.attrs.get(name, other)
 
 
 def content(dataset: Any, path: Path, start: int = 0, stop: int | None = None) -> NDArray[Any]:
-    """Return rows of a dataset: every number and text of an HDF5 file is read here.
+    """Return rows of a dataset. Every number and text of an HDF5 file is read by this function.
 
-    What it declares is held against what is stored of it before it is read.
+    The declared size is compared with the stored size before anything is read.
     """
     h5py = imported("h5py", "h5ad", path)
     with understood(path, _KIND):
@@ -100,7 +100,7 @@ def content(dataset: Any, path: Path, start: int = 0, stop: int | None = None) -
         is_text = h5py.check_string_dtype(dtype) is not None
         if shape is None or (dtype.kind not in "biufS" and not is_text):
             raise ValueError(f"{what} holds {dtype}; expected numbers or text")
-    # A compact or contiguous dataset is stored as it is; filters may shrink the others.
+    # Compact and contiguous datasets are stored uncompressed; filters may shrink the others.
     ratio = 1 if not chunk and stored else LIMITS.unpacked
     believe(path, what, max(math.prod(shape), chunk) * dtype.itemsize, stored, ratio)
     with understood(path, _KIND):
@@ -123,9 +123,9 @@ class _Vector:
 
 
 def open_h5ad(path: Path, request: Request) -> Stored:
-    """Return the source of AnnData's X (or of a layer, or of raw), dense, CSR or CSC.
+    """Return the source of X of AnnData (or of a layer, or of raw), dense, CSR or CSC.
 
-    The target is a column of obs, or another .npy file.
+    The target is a column of obs, or in another .npy file.
     """
     target = request.target
     file = opened(path)
@@ -158,7 +158,7 @@ def _layers(file: Any, path: Path) -> list[str]:
 
 
 def is_group(item: Any) -> bool:
-    """Whether something in an HDF5 file has others in it, and is no dataset."""
+    """Return whether an object of an HDF5 file is a group, not a dataset."""
     import h5py
 
     return isinstance(item, h5py.Group)
@@ -192,7 +192,7 @@ def _names(file: Any, path: Path) -> list[str]:
 
 
 def read_h5ad_matrix(path: Path) -> Any:
-    """Return X of an .h5ad file in memory, dense or sparse, in the type that the file has."""
+    """Return X of an .h5ad file in memory, dense or sparse, in the type that it has in the file."""
     return open_h5ad(path, Request()).whole()[0]
 
 
@@ -201,7 +201,7 @@ def _index(frame: Any, path: Path) -> str:
 
 
 def _plain(column: Any, path: Path) -> Any:
-    """Return the values of a column that newer files keep beside a mask of what is missing."""
+    """Return the values of a column that newer files store next to a mask of missing entries."""
     if not is_group(column) or "mask" not in column:
         return column
     if content(member_of(column, "mask", path), path).any():
@@ -210,7 +210,7 @@ def _plain(column: Any, path: Path) -> Any:
 
 
 def observations(path: Path, file: Any = None) -> Observations:
-    """Return the names of the rows and the columns of obs, which are read as they are asked for."""
+    """Return the names of the rows and the columns of obs; a column is read when it is used."""
     file = file or opened(path)
     obs = member_of(file, "obs", path)
     index = _index(obs, path)
@@ -226,7 +226,7 @@ def observations(path: Path, file: Any = None) -> Observations:
 
 
 def _cells(obs: Any, name: str, path: Path) -> NDArray[Any]:
-    """Return a column of obs: numbers, or text, such as the labels of a categorical."""
+    """Return a column of obs: numbers, or text such as the labels of a categorical."""
     column = member_of(obs, name, path)
     labels = None
     gaps: Any = False

@@ -1,6 +1,7 @@
-"""Held: what a file says of its sizes, against the bytes it has and the memory that is free.
+"""Limits of memory: compare declared sizes with the bytes of a file and with free memory.
 
-No declared size is believed, and nothing allocated, before ``hold`` or ``fits`` was asked.
+No reader believes a declared size, or allocates memory for it, before ``believe`` or ``fits`` has
+checked it.
 """
 
 from __future__ import annotations
@@ -25,22 +26,22 @@ from atomlearn.storage.formats.messages import short
 
 @dataclass(frozen=True, slots=True)
 class FileLimits:
-    """What stands between a file that is no table and all of memory."""
+    """Limits that keep a file which is no table from filling the memory."""
 
-    #: Bytes that are read at a time, and that are given to any file, whatever it declares.
+    #: Bytes that are read at a time; any file may take this much, whatever it declares.
     piece_bytes: int = 2**24
-    #: Bytes that encoding and delimiter are found from.
+    #: Bytes at the beginning of a file from which encoding and delimiter are detected.
     head_bytes: int = 2**18
-    #: Bytes of text from which polars reads it: below, to import it takes longer.
+    #: Bytes of text above which polars reads it: below, importing polars takes longer.
     fast_bytes: int = 2**22
-    #: Bytes that one compressed byte can stand for at most.
+    #: Largest number of bytes into which one compressed byte can expand.
     unpacked: int = 4096
-    #: Times its own bytes that data take on the way: text while it is parsed, what is compressed
-    #: once it is not, and vectors over columns while the columns are read.
+    #: Memory that reading takes, as a multiple of the data: text while it is parsed, compressed
+    #: data after decompression, and vectors over columns while the columns are read.
     copies: int = 5
-    #: Columns that sparse data may have however little of it there is (fits make some ten vectors
-    #: over them, of 32 MB each); beyond that, ``unpacked`` for each stored entry. A wrong index
-    #: makes 10^9.
+    #: Columns that sparse data may have with any number of entries (fits make about ten vectors
+    #: over them, of 32 MB each); more are allowed if there are stored entries, ``unpacked`` columns
+    #: for each. A wrong index would create 10^9 columns.
     sparse_columns: int = 2**22
 
 
@@ -49,29 +50,30 @@ LIMITS = FileLimits()
 
 @contextmanager
 def understood(path: object, what: str, remedy: str = "") -> Iterator[None]:
-    """Raise ValueError "PATH is not a readable WHAT: ..." where a parser in this block fails.
+    """Raise ValueError "PATH is not a readable WHAT: ..." if a parser in this block fails.
 
-    Only calls of others' parsers belong in such a block: faults of our own must not pass for
-    faults of the file. They may raise anything, and take no more memory than there is.
+    Use it only around calls of other packages' parsers, so that a fault of this package is not
+    reported as a fault of the file. Parsers may raise any error; their memory is limited to the
+    free memory.
     """
     try:
         with enough(path), capped():
             yield
     except Exception as error:
-        # An OSError with the name of a file is the system's, and goes through as it is.
+        # An OSError with the name of a file comes from the system and is clear by itself.
         known = isinstance(error, OSError) and error.filename is not None
         if known or isinstance(error.__cause__, MemoryError):
             raise
         raise ValueError(f"{path} is not a readable {what}: {short(error)}{remedy}") from error
 
 
-#: What a caller allows from now on, in bytes that this process holds; None without a limit.
+#: Bytes that this process may hold, as set by a caller of ``within``; None: no limit.
 _MOST: ContextVar[float | None] = ContextVar("most", default=None)
 
 
 @contextlib.contextmanager
 def within(memory_limit: int | None) -> Iterator[None]:
-    """Let readers take no more than so many bytes, all together, until this block ends."""
+    """Limit the memory that readers may take in this block, all of them together."""
     before = _MOST.get()
     try:  # before anything is set: Ctrl-C may come between any two lines
         _MOST.set(before if memory_limit is None else _taken()[1] + memory_limit)
@@ -81,24 +83,24 @@ def within(memory_limit: int | None) -> Iterator[None]:
 
 
 def refuse_changed(file: Path, before: os.stat_result) -> None:
-    """Raise ValueError where a file is no more what it was when it was begun to read."""
+    """Raise ValueError if a file has changed since it was opened."""
     now = file.stat()
     if (now.st_size, now.st_mtime_ns) != (before.st_size, before.st_mtime_ns):
         raise ValueError(f"{file} changed while it was read; begin again once it is complete")
 
 
 def is_large(n_bytes: int) -> bool:
-    """Whether data take more than a third of the memory that is left."""
+    """Return whether data take more than a third of the free memory."""
     return n_bytes > LIMITS.piece_bytes and 3 * n_bytes > free_memory()
 
 
 def room(shape: tuple[int, int], in_file: bool | None = None) -> NDArray[np.float64]:
-    """Return an array to be filled column by column; in a file without a name where it is large."""
+    """Return an array to fill column by column; if it is large, it is kept in a temporary file."""
     n_bytes = 8 * math.prod(shape)
     if not (is_large(n_bytes) if in_file is None else in_file):
         return np.empty(shape, order="F")
     with tempfile.TemporaryFile(prefix="atomlearn-") as file:
-        # Written, not only declared: a full disk is an error here, and would be a crash later.
+        # Written, not only declared: a full disk is an error here, but would be a crash later.
         for start in range(0, n_bytes, LIMITS.piece_bytes):
             file.write(bytes(min(LIMITS.piece_bytes, n_bytes - start)))
         return np.memmap(file, np.float64, "r+", 0, shape, "F")
@@ -106,7 +108,7 @@ def room(shape: tuple[int, int], in_file: bool | None = None) -> NDArray[np.floa
 
 @contextlib.contextmanager
 def enough(path: object) -> Iterator[None]:
-    """Raise ValueError with the remedy where memory does not suffice in this block."""
+    """Raise ValueError with a remedy if memory runs out in this block."""
     try:
         yield
     except MemoryError as error:
@@ -117,7 +119,7 @@ def enough(path: object) -> Iterator[None]:
 
 
 def free_memory() -> float:
-    """Return the bytes that this process may still fill: of the machine, and of its limits."""
+    """Return the bytes that this process may still take, by the machine and by its limits."""
     free = math.inf
     with contextlib.suppress(OSError, ValueError, IndexError, StopIteration):
         lines = Path("/proc/meminfo").read_text().splitlines()
@@ -136,11 +138,11 @@ def free_memory() -> float:
 
 @contextlib.contextmanager
 def capped() -> Iterator[None]:
-    """Have all that asks for more memory than may be taken fail in this block, in C as well.
+    """Let every allocation beyond the free memory fail in this block, in C code as well.
 
-    What a file declares is looked at before it is read; here are the parsers of others, which a
-    file may lead to take what it does not declare. Where the system has no such limit, nothing is
-    held back.
+    Declared sizes are checked before a file is read. This limit is for parsers of other packages,
+    which a file may cause to take memory that it does not declare. On systems without such a limit
+    this block does nothing.
     """
     with _CAP.lock:
         _CAP.blocks += 1
@@ -159,7 +161,7 @@ def capped() -> Iterator[None]:
 
 
 class _Cap:
-    """How many blocks of all threads are in ``capped``, and the limit before the first of them."""
+    """Number of blocks of all threads inside ``capped``, and the limit before the first of them."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
@@ -171,7 +173,7 @@ _CAP = _Cap()
 
 
 def _taken() -> tuple[int, int, int]:
-    """Return the bytes of this process: address space, memory held, memory for its own data."""
+    """Return the bytes of this process: address space, resident memory, private data."""
     try:
         pages = [int(number) for number in Path("/proc/self/statm").read_text().split()]
     except (OSError, ValueError):
@@ -181,7 +183,7 @@ def _taken() -> tuple[int, int, int]:
 
 
 def fits(path: object, what: str, n_bytes: int) -> None:
-    """Raise ValueError where ``what`` takes more memory than there is."""
+    """Raise ValueError if ``what`` takes more memory than is free."""
     if n_bytes > LIMITS.piece_bytes and n_bytes > (free := free_memory()):
         raise ValueError(
             f"{path} does not fit in memory: {what} takes {n_bytes // 10**6:,} MB and "
@@ -191,10 +193,18 @@ def fits(path: object, what: str, n_bytes: int) -> None:
 
 
 def believe(path: object, what: str, declared: int, stored: int, ratio: int = 1) -> None:
-    """Raise ValueError where the file says more than it can hold.
+    """Raise ValueError if the file declares more data than its bytes can hold.
 
-    declared : bytes that ``what`` takes as the file says; stored : bytes there are of it; ratio :
-    how many of the former one of the latter can stand for.
+    Parameters
+    ----------
+    path, what : str
+        File and part of it, for the message.
+    declared : int
+        Bytes of ``what`` according to the file.
+    stored : int
+        Bytes that the file has for it.
+    ratio : int
+        Number of declared bytes that one stored byte can hold after decompression.
     """
     if declared < 0 or declared > max(ratio * stored, (ratio > 1) * LIMITS.piece_bytes):
         raise ValueError(

@@ -22,16 +22,16 @@ from atomlearn.storage.formats.table import (
 
 
 def looks_like_libsvm(line: str) -> bool:
-    """Tell whether a line is ``label index:value index:value ...``."""
+    """Return whether a line has the form ``label index:value index:value ...``."""
     return bool(re.match(r"[^\s,;:]+(\s+qid:\d+)?(\s+\d+:\S+)+\s*(#.*)?$", line.strip()))
 
 
 def read_libsvm(path: Path, request: Request) -> DataTable:
     """Return the table of a libsvm file; its labels are the target.
 
-    A file whose indices start at 1, as they should, has its feature 1 in column 0 of X, called
-    ``x1``. A file with an index 0 counts from 0. With a ``schema``, the counting and the number of
-    columns are those of the file it came from.
+    If the smallest index is 1, as it should be, feature 1 is column 0 of X and is called ``x1``. If
+    the file has an index 0, counting starts at 0. With a ``schema``, the first index and the number
+    of columns are those of the schema.
     """
     schema = request.schema
     if schema is not None and schema.names is not None:
@@ -55,7 +55,7 @@ def read_libsvm(path: Path, request: Request) -> DataTable:
 
 
 class LibsvmRows(RowSource):
-    """``label index:value ...`` lines; positions are bytes of the text."""
+    """Lines ``label index:value ...``; positions are bytes of the text."""
 
     def __init__(self, path: Path, request: Request) -> None:
         if request.target not in (None, "y"):
@@ -68,7 +68,7 @@ class LibsvmRows(RowSource):
         self.about = About(None, True, np.dtype(np.float64), drops_first=True)
 
     def pieces(self, position: int, piece_bytes: int) -> Iterator[RowPiece]:
-        # Imported here: scikit-learn's datasets take longer to import than most files to read.
+        # Imported here because importing it takes longer than reading most files.
         from sklearn.datasets import load_svmlight_file
 
         remedy = "; expected lines of 'label index:value index:value ...' with ascending indices"

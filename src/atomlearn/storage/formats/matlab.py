@@ -1,4 +1,4 @@
-"""MATLAB files: the matrix X, the target y, names where there are such."""
+"""MATLAB files: the matrix X, the target y, and names if there are any."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from atomlearn.storage.formats.table import (
     Schema,
 )
 
-#: Kinds of arrays that are read: numbers, text, and cells of text.
+#: Types of arrays that are read: numbers, text, and cells of text.
 _KINDS = ("double", "single", "logical", "sparse", "char", "cell")
-#: What the matrix and the target may be called.
+#: Names under which the matrix and the target are looked for.
 _X = ("X", "x", "data", "features", "A")
 _Y = ("y", "Y", "labels", "label", "target", "gnd")
 
 
 def read_mat(path: Path, request: Request) -> DataTable:
-    """Return the table of a .mat file, also of version 7.3 (with h5py).
+    """Return the table of a .mat file; version 7.3 needs h5py.
 
-    X is the matrix called X (or data, features, A), else the largest one; the target the array
-    named, by default y (or Y, labels, label, target, gnd) where there is one.
+    X is the matrix called X (or x, data, features, A), else the largest one. The target is the
+    array that was named (default: y, Y, labels, label, target or gnd, if present).
     """
     held = _arrays(path)
     sizes = {name: value.shape for name, value in held.items() if value.ndim == 2}
@@ -47,7 +47,7 @@ def read_mat(path: Path, request: Request) -> DataTable:
         require_name(name, held, f"{path} has no array for the target")
         y = np.asarray(held[name])
     if y is not None and X.shape[0] != y.size == X.shape[1]:
-        X = X.T  # samples in columns, as images often are
+        X = X.T  # samples are columns, as is common for images
     texts = {key: value.ravel() for key, value in held.items() if not is_sparse(value)}
     return DataTable(X, y, Schema(X.shape[1], stored_names(texts, X.shape[1])), name, str(path))
 
@@ -83,7 +83,7 @@ def _plain(value: NDArray[Any]) -> NDArray[Any]:
 
 
 def _newer(path: Path) -> dict[str, Any]:
-    """Return the arrays of a file of version 7.3, which is HDF5 with axes turned around."""
+    """Return the arrays of a file of version 7.3, which is HDF5 with reversed axes."""
     with opened(path) as file:
         with understood(path, ".mat file"):
             names = [name for name in file if not name.startswith("#")]

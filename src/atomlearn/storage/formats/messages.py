@@ -1,4 +1,4 @@
-"""Names, cells and errors as messages repeat them: in one line, and not too long."""
+"""Parts of messages: names, cells and errors, shortened to one line."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 
 
 def refuse_all(path: object, faults: Sequence[tuple[str, str]]) -> None:
-    """Raise ValueError with all faults of a file and the options that remedy them, if any."""
+    """Raise one ValueError with all faults of a file and the options that remedy them."""
     if not faults:
         return
     options = dict.fromkeys(option for _, option in faults if option)
@@ -19,15 +19,15 @@ def refuse_all(path: object, faults: Sequence[tuple[str, str]]) -> None:
 
 
 def typed(names: Sequence[str]) -> str:
-    """Return names as one types them after an option, separated by commas."""
+    """Return names as the value of an option, separated by commas."""
     text = ",".join(names)
     return f'"{text}"' if any(mark in text for mark in " ;&|()'$") else text
 
 
 def spread(given: Sequence[str], header: Sequence[str]) -> tuple[str, ...]:
-    """Return names of columns: lists by commas and patterns such as ``x_*`` spread out.
+    """Expand names of columns: lists with commas, and patterns such as ``x_*``.
 
-    A name that is a column as it stands is taken so, commas and all.
+    A text that is itself the name of a column is not split.
     """
     known = set(header)
     found = dict[str, None]()
@@ -39,23 +39,23 @@ def spread(given: Sequence[str], header: Sequence[str]) -> tuple[str, ...]:
     return tuple(found)
 
 
-#: Letters of a message at most.
+#: Longest message, in characters.
 LONGEST = 480
 
 
 def clipped(text: str, most: int = 30) -> str:
-    """Return a name or a cell, cut where it is long."""
+    """Return a name or a cell, shortened to ``most`` characters."""
     return text if len(text) <= most else text[: most - 1] + "…"
 
 
 def listing(names: Sequence[str]) -> str:
-    """Return the first names, and how many there are."""
+    """Return the first names, and the number of names if there are more."""
     shown = ", ".join(repr(clipped(name)) for name in names[:4])
     return shown if len(names) <= 4 else f"{shown}, ... ({len(names)} in all)"
 
 
 def near_names(wanted: str, names: Iterable[str]) -> str:
-    """Return "; did you mean ...?" or a list of what there is, for error messages."""
+    """Return "; did you mean ...?" or a list of the names, for error messages."""
     known = list(names)
     folded = {name.casefold(): name for name in reversed(known)}
     near = difflib.get_close_matches(wanted.casefold(), folded)
@@ -66,12 +66,12 @@ def near_names(wanted: str, names: Iterable[str]) -> str:
 
 
 def require_name(name: str, names: Iterable[str], lack: str) -> None:
-    """Raise ValueError "LACK 'name'; did you mean ...?" where the name is none of these."""
+    """Raise ValueError "LACK 'name'; did you mean ...?" unless ``names`` has the name."""
     known = list(names)
     if name not in known:
         raise ValueError(f"{lack} {name!r}{near_names(name, known)}")
 
 
 def short(error: BaseException) -> str:
-    """Return what a parser says as one line of a message."""
+    """Return the message of a parser's error in one line."""
     return clipped(" ".join(str(error).split()) or type(error).__name__, LONGEST // 2)

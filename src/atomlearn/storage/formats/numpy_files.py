@@ -1,4 +1,4 @@
-"""NumPy's files, read without believing them: a header is held against the bytes that follow it."""
+"""NumPy's files; the sizes in a header are checked against the bytes of the file."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ SPARSE_KEYS = ("data", "indices", "indptr", "shape")
 
 
 def read_npy(path: Path, request: Request) -> DataTable:
-    """Return the table of an .npy file: one row a sample.
+    """Return the table of an .npy file, with one row for each sample.
 
-    The target is ``last`` or the number of a column (counting from 0), or another .npy file;
-    without one, all columns are features.
+    The target is ``last``, the number of a column (counting from 0), or another .npy file. Without
+    a target, all columns are features.
     """
     X = load_npy(path)
     y = None
@@ -49,7 +49,7 @@ def read_npy(path: Path, request: Request) -> DataTable:
 
 
 def sparse_form(arrays: Arrays, path: Path) -> str:
-    """Return ``csr`` or ``csc``, as ``scipy.sparse.save_npz`` notes it."""
+    """Return ``csr`` or ``csc``, as written by ``scipy.sparse.save_npz``."""
     with understood(path, "sparse matrix"):
         form = str(arrays.get("format", np.array("csr")).astype(np.str_).item())
     if form not in ("csr", "csc"):
@@ -58,7 +58,7 @@ def sparse_form(arrays: Arrays, path: Path) -> str:
 
 
 def stored_names(arrays: Arrays, n_features: int) -> tuple[str, ...] | None:
-    """Return the feature names that the arrays hold, one a column, or None."""
+    """Return the feature names in the arrays, if any array has one name for each column."""
     for key in ("feature_names", "features", "names", "genes", "words", "columns"):
         names = arrays.get(key)
         if names is not None and names.shape == (n_features,) and names.dtype.kind in "US":
@@ -67,7 +67,7 @@ def stored_names(arrays: Arrays, n_features: int) -> tuple[str, ...] | None:
 
 
 def stored_target(arrays: Arrays, request: Request, path: Path) -> NDArray[Any] | None:
-    """Return the target under its key, by default ``y``; class names where ``classes`` has them."""
+    """Return the target under its key (default: ``y``), with the names in ``classes``, if any."""
     name = request.target
     missing = request.missing
     if name is None:
@@ -89,7 +89,7 @@ def stored_target(arrays: Arrays, request: Request, path: Path) -> NDArray[Any] 
 
 
 def target_from_file(name: str, path: Path) -> NDArray[Any]:
-    """Return the target of another .npy file, looked for here and beside ``path``."""
+    """Return the target in another .npy file, in the current folder or next to ``path``."""
     for candidate in (Path(name), path.parent / name):
         if candidate.suffix == ".npy" and candidate.is_file():
             return tidy_target(load_npy(candidate), f"the target {candidate}")
@@ -100,7 +100,7 @@ def target_from_file(name: str, path: Path) -> NDArray[Any]:
 
 
 def _npy_column(target: str | None, n_columns: int) -> int | None:
-    """Return the column that ``target`` names, None where it names none."""
+    """Return the column that ``target`` names, or None."""
     if target == "last":
         return n_columns - 1
     if target is None or not target.isdecimal():
@@ -112,18 +112,18 @@ def _npy_column(target: str | None, n_columns: int) -> int | None:
 
 @contextlib.contextmanager
 def _array(what: str) -> Iterator[None]:
-    """Read an array in this block; what is wrong with it is said in one line."""
+    """Report an unreadable array in this block by one line."""
     remedy = "; save numbers, or text (dtype U or S), by numpy.save"
     with (
         understood(what, "NumPy array", remedy),
         warnings.catch_warnings(action="ignore", category=UserWarning),
     ):
-        # Headers that Python 2 wrote are read all the same.
+        # NumPy warns of headers written by Python 2, which it reads correctly.
         yield
 
 
 def read_array(stream: BinaryIO, what: str) -> NDArray[Any]:
-    """Return the array that a stream holds; no objects, no broken text."""
+    """Return the array in a stream; refuse arrays of objects and broken text."""
     with _array(what):
         array: NDArray[Any] = np.asarray(np.lib.format.read_array(stream, allow_pickle=False))
         if array.dtype.kind == "U":
@@ -138,7 +138,7 @@ def load_npy(path: Path) -> NDArray[Any]:
 
 
 class Archive(Mapping[str, NDArray[Any]]):
-    """An .npz file. An array is read when it is asked for; what nobody asks for is never read."""
+    """An .npz file, whose arrays are read at the first access."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -164,14 +164,14 @@ class Archive(Mapping[str, NDArray[Any]]):
         return self._held[key]
 
     def open(self, key: str) -> tuple[BinaryIO, int]:
-        """Return the stream of an array, and how many bytes it has."""
+        """Return the stream of an array, and its number of bytes."""
         entry = self._entries[key]
         with understood(self.path, ".npz file"):
             return cast(BinaryIO, self._file.open(entry)), entry.file_size
 
 
 class FlatArray:
-    """An array of an .npy file, or of one in an .npz, read by ranges of its entries in order."""
+    """An array of an .npy or .npz file, read by ranges of its entries in stored order."""
 
     def __init__(self, path: Path, member: str | None = None) -> None:
         self.path = path
@@ -192,12 +192,12 @@ class FlatArray:
         if self.dtype.kind not in "biuf":
             raise ValueError(f"{self.name} holds {self.dtype}; expected real numbers")
         self._begin = self._stream.tell()
-        # The product of Python's whole numbers: no size of a header overflows.
+        # A product of Python integers, so that no size in a header overflows.
         self.size = math.prod(self.shape)
         believe(self.name, "its array", self.size * self.dtype.itemsize, stored - self._begin)
 
     def read(self, start: int, stop: int) -> NDArray[Any]:
-        """Return entries in the order in which they are stored."""
+        """Return entries in stored order."""
         with understood(self.path, "NumPy file"):
             self._stream.seek(self._begin + start * self.dtype.itemsize)
             content = np.empty(stop - start, self.dtype)

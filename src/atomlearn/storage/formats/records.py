@@ -1,6 +1,6 @@
-"""Records: JSON objects read into dataclasses as their fields are annotated, and nothing else.
+"""Read JSON objects into dataclasses, with strict checks of the annotated types.
 
-``bool`` is an int to Python, and never one here; numbers are finite.
+A ``bool`` does not count as an ``int``; numbers have to be finite.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ _WORDS: dict[Any, str] = {
     list: "a list",
     dict: "an object",
 }
-#: Readers of a place and its value, by annotation: those of fields that have one of their own.
+#: Special readers ``(place, value) -> value``, by the annotation of the fields they apply to.
 Readers = Mapping[Any, Callable[[str, Any], Any]]
 
 
 def record(kind: Any, value: object, place: str = "", own: Readers = MappingProxyType({})) -> Any:
-    """Return a dataclass from a JSON object with just its fields; ValueError names the place."""
+    """Return a dataclass from a JSON object with exactly its fields; errors name the place."""
     hints = get_type_hints(kind)
     found = of_type(place or "the file", value, dict)
     told = f"an object with the keys {', '.join(hints)}"
@@ -38,7 +38,7 @@ def record(kind: Any, value: object, place: str = "", own: Readers = MappingProx
 
 
 def _value(place: str, value: object, kind: Any, own: Readers) -> Any:
-    """Return a value of an annotated kind, as a record keeps it."""
+    """Return a value converted to an annotated type."""
     origin = get_origin(kind)
     kinds = get_args(kind)
     if kind in own:
@@ -67,7 +67,7 @@ def _value(place: str, value: object, kind: Any, own: Readers) -> Any:
 
 
 def demand(holds: bool, place: str, expected: str, received: object) -> None:
-    """Raise ValueError where something does not hold."""
+    """Raise ValueError unless ``holds``."""
     if not holds:
         shown = repr(received)
         shown = shown if len(shown) <= 60 else shown[:57] + "..."
@@ -75,7 +75,7 @@ def demand(holds: bool, place: str, expected: str, received: object) -> None:
 
 
 def of_type(place: str, value: Any, kind: Any) -> Any:
-    """Return a value of just this type, a whole number of at least 0."""
+    """Return the value if it has exactly this type; an int must be at least 0."""
     fits = type(value) is kind and not (kind is int and value < 0)
     demand(fits, place, _WORDS[kind], value)
     return value
@@ -83,14 +83,14 @@ def of_type(place: str, value: Any, kind: Any) -> Any:
 
 def finite_number(place: str, value: Any) -> float:
     """Return a number as a float."""
-    # Whole numbers of Python may be larger than any float.
+    # An int may be larger than any float.
     holds = type(value) in (int, float) and abs(value) <= sys.float_info.max
     demand(holds, place, _WORDS[float], value)
     return float(value)
 
 
 def finite_array(place: str, value: object) -> Array:
-    """Return lists of numbers as an array."""
+    """Return nested lists of numbers as an array."""
     expected = "lists of finite numbers, of one length"
     try:
         found = np.array(of_type(place, value, list))

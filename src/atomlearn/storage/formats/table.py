@@ -1,4 +1,4 @@
-"""DataTable and Schema: what a data file holds, and how to read the next one like it."""
+"""DataTable and Schema: the content of a data file, and how to read another one like it."""
 
 from __future__ import annotations
 
@@ -18,11 +18,19 @@ from atomlearn.storage.formats.held import LIMITS, fits
 class Schema:
     """The columns of X: enough to read another file into the same columns.
 
-    n_features : number of columns; names : their names, None where the file has none (they are
-    then called x0, x1, ... counting from ``first_index``, which is 1 for a libsvm file that counts
-    from one); columns : what each column of the file is and what is made of it (``ColumnPlan``),
-    where that is known; origin : of AnnData the "layer", what "pseudobulk" pools by, and what the
-    "values" look like.
+    Attributes
+    ----------
+    n_features : int
+        Number of columns.
+    names : tuple of str, optional
+        Names of the columns. Columns without names are called x0, x1, ..., counted from
+        ``first_index``.
+    first_index : int
+        1 for a libsvm file that counts from one, else 0.
+    columns : tuple of ColumnPlan
+        Description of each column of the file and of the columns made of it, if it is known.
+    origin : mapping
+        For AnnData: the "layer", the columns of "pseudobulk", and the kind of "values".
     """
 
     n_features: int
@@ -36,9 +44,9 @@ class Schema:
         return f"x{column + self.first_index}" if self.names is None else self.names[column]
 
     def restricted_to(self, columns: Sequence[int] | NDArray[np.int64]) -> Schema:
-        """Return the schema of these columns only: enough for a model that uses no others.
+        """Return the schema of these columns, for a model that uses no others.
 
-        Only named columns can be read without the rest, so a schema without names is refused.
+        Only named columns can be read separately, so a schema without names is refused.
         """
         if self.names is None:
             raise ValueError("only a schema with column names can be restricted; keep it whole")
@@ -54,8 +62,16 @@ class Schema:
 class Observations:
     """The rows of AnnData.
 
-    names : of the rows; header : the columns of ``obs``; cells : name -> the column, floats with
-    NaN or text with "" where it is missing; layers : what may be read in place of X.
+    Attributes
+    ----------
+    names : tuple of str
+        Names of the rows.
+    header : tuple of str
+        Columns of ``obs``.
+    cells : callable
+        Returns a column by name: floats with NaN for missing values, or text with "".
+    layers : tuple of str
+        Matrices that can be read in place of X.
     """
 
     names: tuple[str, ...]
@@ -68,15 +84,35 @@ class Observations:
 class DataTable:
     """A data file in memory.
 
-    X : (n_samples, n_features) float array or CSR/CSC matrix, all finite; y : (n_samples,) as the
-    file has it (int64, float64 or strings), None where no target was asked for; target_name : the
-    column or key it came from; schema : the columns of X; source : the file. What ``read`` adds:
-    groups : (n_features,) the column of the file that each column of X is made of, None where each
-    is its own; ids : names of the rows; covariates : columns of X that no penalty is to touch;
-    rows : (n_samples,) their places in the file; extras : other numbers of the rows, by role
-    ("weights", "offset", "time", ...); notes : what was done that one should know; variants : of
-    genotypes, what the leading columns of X count (``designs.Variants``); samples : of genotypes,
-    what the .fam says of the rows.
+    Attributes
+    ----------
+    X : array or CSR/CSC matrix (n_samples, n_features)
+        Finite floats.
+    y : array (n_samples,), optional
+        Target as int64, float64 or strings; None if no target was named.
+    target_name : str, optional
+        Column or key of the target.
+    schema : Schema
+        Columns of X.
+    source : str
+        Name of the file.
+    groups : array (n_features,), optional
+        Number of the column of the file from which each column of X is made; None if they are the
+        same.
+    ids : tuple of str, optional
+        Names of the rows.
+    covariates : tuple of int
+        Columns of X without penalty.
+    rows : array (n_samples,), optional
+        Row numbers in the file.
+    extras : mapping
+        Other numbers of the rows by role, such as "weights", "offset" or "time".
+    notes : tuple of str
+        Remarks for the user about the reading.
+    variants : designs.Variants, optional
+        For genotypes: the variants that the first columns of X count.
+    samples : Samples, optional
+        For genotypes: the content of the .fam file.
     """
 
     X: Any
@@ -95,30 +131,36 @@ class DataTable:
 
     @property
     def feature_names(self) -> tuple[str, ...] | None:
-        """The names of the columns of X, None where the file has none."""
+        """The names of the columns of X, or None."""
         return self.schema.names
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What is asked of a data file.
+    """Choices for reading a data file.
 
-    target : the column, key or .npy file of the target, None for the one that the format implies;
-    schema : the columns that a model knows, None for all; exclude : names of columns to leave out;
-    missing : whether X may have NaN, for whoever fills them in; layer : what of AnnData is X.
+    Attributes
+    ----------
+    target : str, optional
+        Column, key or .npy file of the target; None: the default of the format.
+    schema : Schema, optional
+        Columns that a model knows; None: all columns.
+    missing : bool
+        Whether X may contain NaN, which the caller fills in.
+    layer : str, optional
+        Layer of AnnData to read as X.
     """
 
     target: str | None = None
     schema: Schema | None = None
-    exclude: tuple[str, ...] = ()
     missing: bool = False
     layer: str | None = None
 
 
 def finite_matrix(X: Any, path: Path, missing: bool = False) -> Any:
-    """Return a dense or sparse matrix as float32 or float64; refuse what is not a finite number.
+    """Return a dense or sparse matrix as float32 or float64; refuse values that are not finite.
 
-    ``missing``: NaN may stay.
+    missing : whether NaN is allowed.
     """
     if 0 in X.shape:
         raise ValueError(f"{path} has shape {X.shape}: it is empty")
@@ -129,10 +171,20 @@ def finite_matrix(X: Any, path: Path, missing: bool = False) -> Any:
 
 
 def sparse_size(path: object, shape: tuple[int, int], entries: int, rows_bound: int) -> None:
-    """Refuse a sparse matrix of far more columns than it has entries, or of more than int64.
+    """Refuse a sparse matrix with far more columns than entries, or with more than int64 can count.
 
-    Fits make vectors over all columns; a wrong index in a file of a line asks for all of memory.
-    rows_bound : the larger side, where sides are stored.
+    Fits make vectors over all columns, so that one wrong index could take all memory.
+
+    Parameters
+    ----------
+    path : Path
+        File to name in messages.
+    shape : (int, int)
+        Rows and columns.
+    entries : int
+        Number of stored entries.
+    rows_bound : int
+        The larger side, if the sides are stored.
     """
     n_rows, n_columns = shape
     if n_rows < 0 or n_columns < 0 or rows_bound >= 2**62:
@@ -147,16 +199,17 @@ def sparse_size(path: object, shape: tuple[int, int], entries: int, rows_bound: 
 
 
 def finite_values(values: NDArray[Any], path: Path, missing: bool = False) -> NDArray[Any]:
-    """Return entries of X as float32 or float64; refuse what is not a finite real number.
+    """Return entries of X as float32 or float64; refuse values that are no finite real numbers.
 
-    ``missing``: NaN may stay.
+    missing : whether NaN is allowed.
     """
     if values.dtype.kind not in "biuf":
         raise ValueError(f"X of {path} has type {values.dtype}; expected real numbers")
-    # Half precision is read as single, whole numbers as double.
+    # Half precision becomes single precision, integers become double precision.
     single = values.dtype in (np.float32, np.float16)
     values = values.astype(np.float32 if single else np.float64, copy=False)
-    # A sum is finite only if every term is, and needs no temporary; overflow is looked at again.
+    # A sum is finite only if every term is, and takes no memory. Only an overflow needs the full
+    # check below.
     with np.errstate(over="ignore", invalid="ignore"):
         if np.isfinite(values.sum()):
             return values
@@ -176,9 +229,9 @@ def finite_values(values: NDArray[Any], path: Path, missing: bool = False) -> ND
 
 
 def tidy_target(values: NDArray[Any], where: str, missing: bool = False) -> NDArray[Any]:
-    """Return a target as int64 where all numbers are whole, else float64, or strings as they are.
+    """Return a target as int64 if all numbers are whole, else as float64; strings are kept.
 
-    Raises ValueError where a number is NaN or infinite; where ``missing``, NaN may stay.
+    Raises ValueError for NaN and infinite numbers; ``missing`` allows NaN.
     """
     if values.ndim == 2 and 1 in values.shape:
         values = values.ravel()

@@ -1,1 +1,1 @@
-"""Intake: data files as they come, their columns understood, told, and turned into numbers."""
+"""Intake: read a data file, interpret its columns, and turn them into numbers."""

@@ -1,4 +1,4 @@
-"""AnnData on the way in: columns of obs, what the values look like, and pseudo-bulk."""
+"""AnnData: columns of obs, the kind of the values, and pseudo-bulk."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ from atomlearn.storage.intake.plans import with_rows_of
 from atomlearn.storage.intake.reading import Reading
 from atomlearn.storage.intake.typed import frame_of
 
-#: Above this, values are no logarithms of counts: e^20 is more than a cell has.
+#: Larger values are no logarithms of counts: no cell has e^20 of them.
 MOST_LOG = 20.0
 
 
 def of_anndata(data: Any, layer: str | None) -> tuple[DataTable, Observations]:
-    """Return the matrix of an AnnData object, and its rows."""
+    """Return the matrix and the rows of an AnnData object."""
     data = data.to_memory() if data.isbacked else data
     layers = (*data.layers, *(["raw"] if data.raw is not None else []))
     X = data.X
@@ -62,10 +62,10 @@ def of_anndata(data: Any, layer: str | None) -> tuple[DataTable, Observations]:
 def annotated(
     table: DataTable, rows: Observations, reading: Reading, notes: list[str]
 ) -> tuple[DataTable, Frame, Reading]:
-    """Return the table with names of its rows, pooled if asked; and what is asked of ``obs``.
+    """Return the table with names of its rows, the columns of ``obs`` in use, and the request.
 
-    In the request that comes back lists of names are spread out, and rows of one donor belong
-    together where none is named.
+    Rows are pooled if the request says so. In the request that is returned, patterns of names are
+    expanded, and rows of one donor belong together if it names no other column.
     """
     path = Path(table.source)
     n_rows = table.X.shape[0]
@@ -122,7 +122,7 @@ def _frame(path: Path, rows: Observations, names: Sequence[str], n_rows: int) ->
 
 
 def values_of(X: Any) -> str:
-    """Return what the values of X look like, by some of its columns."""
+    """Return a description of the values of X, based on some of its columns."""
     n_rows, n_columns = X.shape
     count = min(n_columns, max(1, LIMITS.piece_bytes // (8 * n_rows)))
     columns = np.unique(np.linspace(0, n_columns - 1, count).astype(np.int64))
@@ -144,7 +144,7 @@ def _pooled(
 ) -> tuple[Any, Frame, tuple[str, ...]]:
     """Return one row for each value of ``by``: log2(1 + counts per million), or means.
 
-    roles : columns that are not to differ within a row.
+    roles : columns that must be constant within a row.
     """
     gaps = np.any([frame.missing(name) for name in by], axis=0)
     parts = [frame.cells(name).astype(str)[~gaps] for name in by]
@@ -184,7 +184,7 @@ def _pooled(
 
 
 def _one_each(cells: NDArray[Any], first: Rows, of: Rows) -> tuple[NDArray[Any], int | None]:
-    """Return a value for each group of rows, and a group whose rows have several."""
+    """Return one value for each group of rows, and a group whose rows differ, if any."""
     if cells.dtype == object:
         differing = of[cells != cells[first][of]]
         return cells[first], int(differing[0]) if differing.size else None

@@ -1,8 +1,8 @@
-"""From delimited text to columns: numbers with NaN where missing, or text with "".
+"""Parse delimited text into columns: numbers with NaN if missing, or text with "".
 
-Text goes through polars where it is installed and the text is plain; what it does not take, or
-takes without a word (lines that are short), goes through the standard library, which says what is
-wrong and where. Both give the same cells.
+If polars is installed, it reads plain text. It does not parse everything, and it silently accepts
+short lines; these cases are left to the standard library, which reports the fault and its line.
+Both give the same cells.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-#: What stands for a value that is not known, beside "", in any case.
+#: Cells of a missing value, in addition to "", in upper or lower case.
 MISSING = frozenset({"na", "n/a", "#n/a", "nan", "null", "?", "<na>", "."})
 _DECIMAL_COMMA = re.compile(r"[+-]?(\d+|\d{1,3}(\.\d{3})+),\d+([eE][+-]?\d+)?")
 _THOUSANDS = re.compile(r"[+-]?\d{1,3}(,\d{3})+(\.\d+)?")
@@ -33,22 +33,23 @@ _PROCESS = os.getpid()
 
 @dataclass(frozen=True)
 class TextForm:
-    """How a text file is written; "" where it is to be found out.
+    """The form of a text file; "" means that it is detected.
 
-    ``labels`` : columns of names, which stay as they are written (0007 is not 7).
+    The field ``labels``, which is no option of the command line, has the names of columns whose
+    cells are kept as they are written (0007 is not 7).
 
     Parameters
     ----------
     delimiter : str
-        What separates the cells of a text file (default: found out); tab for tabs.
+        Separator of the cells of a text file (default: detected); tab for tabs.
     decimal : str
-        Decimal mark of a text file (default: found out).
+        Decimal mark of a text file (default: detected).
     encoding : str
         Encoding of a text file, such as latin-1 (default: UTF-8, else cp1252).
     header : bool
-        Whether the first line has names (default: found out); if not, columns are x0, x1, ...
+        Whether the first line has names (default: detected); if not, columns are x0, x1, ...
     na : sequence of str
-        More cells that stand for no value. Empty ones, ".", "?", NA, NaN and null always do.
+        More cells that mean a missing value. Empty ones, ".", "?", NA, NaN and null always do.
     """
 
     delimiter: str = ""
@@ -67,16 +68,16 @@ class TextForm:
         )
 
     def is_missing(self, cell: str) -> bool:
-        """Whether a cell stands for a value that is not known."""
+        """Return whether a cell has no value."""
         folded = cell.strip().casefold()
         return not folded or folded in MISSING or folded in self.na
 
     def number(self, cell: str) -> float | None:
-        """Return a cell as a number; NaN where it is missing, None where it is text.
+        """Return a cell as a number: NaN if it is missing, None if it is text.
 
-        A comma is a decimal mark where it is not the delimiter, else it parts thousands.
+        A comma is the decimal mark unless it is the delimiter; then it separates thousands.
         """
-        # Python reads 1_000 as a number; a data file that has it means a name.
+        # Python reads 1_000 as a number; in a data file it is a name.
         if "_" in cell:
             return None
         with contextlib.suppress(ValueError):
@@ -96,10 +97,10 @@ class TextForm:
 
 
 def polars() -> Any:
-    """Return the module; None where it is not installed, or of no use here.
+    """Return polars; None if it is not installed or cannot be used in this process.
 
-    Its threads do not survive a fork: in a child of a process that had loaded it, its next call
-    would wait for ever. Such a child does without.
+    The threads of polars do not survive a fork. In a child process whose parent had loaded it, the
+    next call would hang, so a child process does not use it.
     """
     is_child = os.getpid() != _PROCESS and "polars" in sys.modules
     if is_child or importlib.util.find_spec("polars") is None:
@@ -108,8 +109,8 @@ def polars() -> Any:
 
 
 def records(path: Path, content: str, form: TextForm) -> Iterator[tuple[int, list[str]]]:
-    """Yield the line on which a record ends, and its cells; blank lines left out."""
-    # A StringIO would take four bytes a letter.
+    """Yield each record that is not blank, as the number of its last line and its cells."""
+    # A StringIO would take four bytes for each character.
     lines = io.TextIOWrapper(io.BytesIO(content.encode()), "utf-8", newline="\n")
     csv.field_size_limit(sys.maxsize)
     try:
@@ -128,9 +129,9 @@ def records(path: Path, content: str, form: TextForm) -> Iterator[tuple[int, lis
 def in_rows(
     path: Path, content: str, form: TextForm, width: int, text: set[int], lines_before: int
 ) -> Columns:
-    """Return the columns, read with the standard library; raise where a line is no row.
+    """Return the columns, read with the standard library; raise if a line has other cells.
 
-    text : the columns of text; lines_before : lines in front of the content, for messages.
+    text : columns of text; lines_before : lines before the content, for messages.
     """
     rows = []
     for line, row in records(path, content, form):
@@ -145,17 +146,17 @@ def in_rows(
 
 
 def column_of(cells: Sequence[str], form: TextForm, is_text: bool = False) -> NDArray[Any]:
-    """Return cells as numbers, where all of them are or are missing, else as text."""
+    """Return cells as numbers if all of them are numbers or missing, else as text."""
     values = None if is_text else _numbers(cells, form)
     if values is not None:
         return np.array(values, dtype=np.float64)
-    # Equal cells are one object: categories take little memory.
+    # Equal cells share one object, so that categories take little memory.
     plain = {cell: "" if form.is_missing(cell) else cell.strip() for cell in set(cells)}
     return np.array([plain[cell] for cell in cells], dtype=object)
 
 
 def _numbers(cells: Sequence[str], form: TextForm) -> list[float] | None:
-    """Return cells as numbers; None where one is text."""
+    """Return cells as numbers; None if a cell is text."""
     with contextlib.suppress(ValueError):
         if "_" not in "".join(cells):
             return list(map(float, cells))
@@ -169,8 +170,8 @@ def _numbers(cells: Sequence[str], form: TextForm) -> list[float] | None:
 
 
 def by_polars(content: str, form: TextForm, width: int, text: set[int]) -> Columns | None:
-    """Return the columns as polars reads them; None where it cannot, or may read them wrongly."""
-    # Of one column, a blank line is a missing value to it.
+    """Return the columns as polars reads them; None if it fails or could misread them."""
+    # In a file of one column, polars takes a blank line for a missing value.
     pl = None if width == 1 or form.delimiter == " " else polars()
     if pl is None:
         return None

@@ -1,4 +1,4 @@
-"""ColumnPlan: what one column of a file is, what is made of it, and how to make it again."""
+"""ColumnPlan: the kind of one column of a file, its use, and how to encode it again."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from atomlearn.storage.formats.records import demand, of_type, record
 
 @dataclass(frozen=True, slots=True)
 class KindLimits:
-    """What columns are taken for; a schema says otherwise."""
+    """Numbers that decide the kind of a column; a schema overrides them."""
 
-    #: Lines that delimiter and header are found from.
+    #: Lines from which delimiter and header are detected.
     sniffed: int = 30
-    #: A text column with at most so many values is a category, and a target of so many whole
-    #: numbers is one of classes; with at most ``many_values``, where
-    #: each comes ``most_values`` times on average.
+    #: A text column with at most ``most_values`` distinct values is a category, and a target with
+    #: at most ``most_values`` distinct whole numbers has classes. Up to ``many_values`` are allowed
+    #: if each occurs ``most_values`` times on average.
     most_values: int = 20
     many_values: int = 100
-    #: Words in a cell, on average, from which text is free text.
+    #: Mean number of words in a cell from which text is free text.
     free_words: float = 3.5
-    #: Share of cells that are numbers from which the others are strays.
+    #: Share of numbers among the cells from which the other cells are strays.
     numbers_share: float = 0.8
 
 
@@ -33,7 +33,7 @@ INTAKE = KindLimits()
 
 
 def absent(values: NDArray[Any]) -> NDArray[np.bool_]:
-    """Return where a target (or another role) has no value."""
+    """Return a mask of the entries of a target (or another role) that are missing."""
     if values.dtype.kind in "OUS":
         return np.array([str(cell) == "" for cell in values.tolist()], dtype=bool)
     return ~np.isfinite(values.astype(np.float64, copy=False))
@@ -42,7 +42,7 @@ def absent(values: NDArray[Any]) -> NDArray[np.bool_]:
 def known_rows(
     y: NDArray[Any] | None, name: str | None, extras: Mapping[str, NDArray[Any]], n_rows: int
 ) -> tuple[NDArray[np.int64], list[str]]:
-    """Return the rows that have a target and all roles, and notes about the others."""
+    """Return the rows that have a target and all required roles, and notes about the others."""
     kept = np.ones(n_rows, dtype=bool)
     notes = []
     given = {} if y is None else {f"the target {name!r}": y}
@@ -59,7 +59,7 @@ def known_rows(
     return np.flatnonzero(kept), notes
 
 
-#: What may be made of a column: the words of ``use`` in a schema, and what they mean.
+#: Values of ``use`` in a schema, with the columns of X that each makes.
 USES = {
     "number": "as it is",
     "category": "0/1 columns, one a value, selected as a whole",
@@ -69,8 +69,8 @@ USES = {
     "words": "tf-idf of its words, one sparse column a word",
     "leave out": "not used",
 }
-#: What a column may be for, beside being a feature, and what each means; "" for those with a
-#: field of ``Reading``.
+#: Roles that a column can have in place of a feature, with their help text; "" if ``Reading`` has a
+#: field for the role.
 ROLES = {
     "target": "",
     "id": "",
@@ -94,14 +94,29 @@ OPTIONAL = ("rows_of", "id", "split")
 
 @dataclass(frozen=True, slots=True)
 class ColumnPlan:
-    """One column of a file.
+    """One column of a file, and how it is encoded.
 
-    kind : what it looks like (number, count, 0/1, category, ordered category, date, text,
-    identifier, index, constant, duplicate); use : what is made of it, a key of ``USES`` or a role;
-    values : labels of a category in their order, or words; numbers : idf of the words, or the first
-    date; fill : what a missing value counts as (a number or a label), None where it is refused;
-    flag : whether a 0/1 column tells that the value was missing; missing, distinct : how many;
-    why : what the reader of a report should know.
+    Attributes
+    ----------
+    name : str
+        Name of the column.
+    kind : str
+        Kind that was detected: number, count, 0/1, category, ordered category, date, text,
+        identifier, index, constant or duplicate.
+    use : str
+        A key of ``USES``, or a role.
+    values : tuple of str
+        Labels of a category in their order, or words.
+    numbers : tuple of float
+        Inverse document frequencies of the words, or the first date.
+    fill : float or str, optional
+        Number or label that replaces missing values; None: they are refused.
+    flag : bool
+        Whether a 0/1 column marks missing values.
+    missing, distinct : int
+        Number of missing values, and of distinct ones.
+    why : str
+        Remark for the reader of a report.
 
     Examples
     --------
@@ -129,7 +144,7 @@ class ColumnPlan:
         return self.use in USES and self.use != "leave out"
 
     def shown(self) -> tuple[str, ...]:
-        """Return the labels that get a column: of two, the second says it all."""
+        """Return the labels that get a column: only the second if there are two."""
         return self.values[1:] if len(self.values) == 2 else self.values
 
     def made(self) -> list[str]:
@@ -143,7 +158,7 @@ class ColumnPlan:
         return own + ([f"{self.name}=missing"] if self.flag else [])
 
     def portable(self) -> dict[str, Any]:
-        """Return what JSON keeps: what is not as by default."""
+        """Return the fields for JSON, without those that have their default."""
         given = asdict(self)
         plain = asdict(ColumnPlan(self.name))
         return {
@@ -154,7 +169,7 @@ class ColumnPlan:
 
 
 def plan_of(content: object, place: str) -> ColumnPlan:
-    """Return the plan that a JSON object describes, or raise ValueError that names ``place``."""
+    """Return the plan that a JSON object describes; errors name ``place``."""
     plain: dict[str, Any] = {field.name: field.default for field in fields(ColumnPlan)[1:]}
     given = plain | {"values": [], "numbers": []} | of_type(place, content, dict)
     plan: ColumnPlan = record(ColumnPlan, given, place)

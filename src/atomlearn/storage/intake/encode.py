@@ -1,4 +1,4 @@
-"""From cells to columns of numbers, by plans; and again for new rows of the same columns."""
+"""Encode cells as columns of numbers by plans, and again for new rows of the same columns."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from atomlearn.storage.intake.kinds import date_parts, days_of
 def encoded_again(frame: Frame, plans: Sequence[ColumnPlan]) -> dict[str, Array]:
     """Return the columns that these plans make of new cells.
 
-    A missing value counts as it did when the model was fitted; where it was refused then it is
-    refused now, with all such columns in one message.
+    A missing value is replaced as when the model was fitted. If it was refused then, it is refused
+    now, with all such columns in one message.
     """
     used = [plan for plan in plans if plan.is_used]
     problems = list[tuple[str, str]]()
@@ -62,9 +62,18 @@ def encoded_again(frame: Frame, plans: Sequence[ColumnPlan]) -> dict[str, Array]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Encoded:
-    """X (n_rows, n_columns), dense or CSR, and the names of its columns.
+    """Columns of numbers and their descriptions.
 
-    groups : as ``groups_made`` has them; plans : complete, as a model keeps them.
+    Attributes
+    ----------
+    X : array or CSR matrix (n_rows, n_columns)
+        The columns.
+    names : list of str
+        Their names.
+    groups : array (n_columns,), optional
+        See ``groups_made``.
+    plans : list of ColumnPlan
+        Plans with all values that encoding found, as a model keeps them.
     """
 
     X: Any
@@ -76,7 +85,7 @@ class Encoded:
 def completed(
     frame: Frame, plans: Sequence[ColumnPlan], missing: str
 ) -> tuple[list[ColumnPlan], NDArray[np.bool_]]:
-    """Return the plans with what a missing value counts as, and the rows to keep."""
+    """Return the plans with replacements for missing values, and a mask of the rows to keep."""
     kept = np.ones(frame.n_rows, dtype=bool)
     found = []
     if missing == "refuse":
@@ -94,7 +103,7 @@ def completed(
 
 
 def _fill(frame: Frame, plan: ColumnPlan, gaps: NDArray[np.bool_]) -> float | str:
-    """Return the median of a column of numbers, the most frequent label of a category."""
+    """Return the median of a column of numbers, or the most frequent label of a category."""
     if plan.use in ("category", "ordered"):
         counts = Counter(frame.cells(plan.name)[~gaps].tolist())
         return str(max(sorted(counts), key=lambda label: counts[label]))
@@ -131,14 +140,14 @@ def _values(frame: Frame, plan: ColumnPlan) -> Array:
 
 
 def _truths(cells: Sequence[str]) -> Array | None:
-    """Return cells of True and False as 1 and 0; None where there is another."""
+    """Return cells of True and False as 1 and 0; None if a cell is something else."""
     known = {"true": 1.0, "false": 0.0, "": np.nan}
     found = [known.get(cell.lower()) for cell in cells]
     return None if None in found else np.array(found, dtype=np.float64)
 
 
 def encode_columns(frame: Frame, plans: Sequence[ColumnPlan]) -> Encoded:
-    """Return the columns that the plans make of the cells; missing values as they say, else NaN."""
+    """Return the columns that the plans make of the cells; missing values become fills or NaN."""
     used = [plan for plan in plans if plan.is_used]
     is_sparse = any(plan.use == "words" for plan in used)
     width = sum(len(plan.made()) for plan in used if plan.use != "words")
@@ -165,9 +174,9 @@ def encode_columns(frame: Frame, plans: Sequence[ColumnPlan]) -> Encoded:
 
 
 def groups_made(plans: Sequence[ColumnPlan]) -> NDArray[np.int64] | None:
-    """Return the number of the column of the file behind each column of X; words each their own.
+    """Return, for each column of X, the number of its column in the file; each word counts as one.
 
-    None where each column of X has a number of its own.
+    The result is None if no two columns of X have the same number.
     """
     used = [plan for plan in plans if plan.is_used]
     groups = np.repeat(np.arange(len(used), dtype=np.int64), [len(plan.made()) for plan in used])
@@ -180,13 +189,13 @@ def groups_made(plans: Sequence[ColumnPlan]) -> NDArray[np.int64] | None:
 
 
 def _filled(frame: Frame, plan: ColumnPlan) -> Array:
-    """Return the values of a column, filled in where the plan says with what."""
+    """Return the values of a column, with missing values replaced if the plan has a replacement."""
     values = _values(frame, plan)
     return values if plan.fill is None else np.where(np.isfinite(values), values, float(plan.fill))
 
 
 def _columns(frame: Frame, plan: ColumnPlan) -> tuple[Any, ColumnPlan]:
-    """Return the columns of one plan, and the plan with what was found out."""
+    """Return the columns of one plan, and the plan with the values found."""
     if plan.use == "words":
         return _words(frame, plan)
     if plan.use == "category":
@@ -209,11 +218,11 @@ def _columns(frame: Frame, plan: ColumnPlan) -> tuple[Any, ColumnPlan]:
 
 
 def _labels(frame: Frame, plan: ColumnPlan) -> list[str]:
-    """Return the labels of a category, known ones all of them."""
+    """Return the labels of a category; refuse unknown ones."""
     cells = frame.cells(plan.name).copy()
     gaps = frame.missing(plan.name)
     if plan.values == ("False", "True") and not frame.is_text(plan.name):
-        # Truth is written in words in text, and is a type of its own elsewhere.
+        # Text files have the words True and False; other formats have a boolean type.
         cells = np.array([{"1": "True", "0": "False"}.get(cell, cell) for cell in cells])
         cells = cells.astype(object)
     if plan.fill is not None:
@@ -236,7 +245,7 @@ def _indicators(frame: Frame, plan: ColumnPlan) -> list[Array]:
     gaps = frame.missing(plan.name)
     columns = [np.asarray(labels == value, dtype=np.float64) for value in plan.shown()]
     if plan.flag:
-        # The flag is a value of its own: a missing cell is none of the others.
+        # The flag is a separate value: a missing cell has none of the labels.
         for column in columns:
             column[gaps] = 0.0
     elif plan.fill is None:
@@ -246,8 +255,8 @@ def _indicators(frame: Frame, plan: ColumnPlan) -> list[Array]:
 
 
 def _words(frame: Frame, plan: ColumnPlan) -> tuple[Any, ColumnPlan]:
-    """Return tf-idf of the words of each cell, rows of length 1, as scikit-learn has it."""
-    # Imported here: it takes longer to import than most files to read.
+    """Return tf-idf of the words of each cell, in rows of length 1, as scikit-learn computes it."""
+    # Imported here because importing it takes longer than reading most files.
     from sklearn.feature_extraction.text import TfidfVectorizer
 
     cells = frame.cells(plan.name)

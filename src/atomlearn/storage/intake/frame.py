@@ -1,4 +1,4 @@
-"""Frame: the cells of a table, columns of numbers or of text, as they were read."""
+"""Frame: the cells of a table, as columns of numbers or of text."""
 
 from __future__ import annotations
 
@@ -18,11 +18,22 @@ from atomlearn.storage.intake.cells import Columns, TextForm
 
 
 class TableFile(ABC):
-    """A file of a table.
+    """A file that contains a table.
 
-    form : how it is written; sheet : of a workbook; header : names of the columns; notes : what
-    was done to them; text : the columns that hold text, as far as was seen; dtypes : of columns of
-    numbers, where the file says.
+    Attributes
+    ----------
+    form : TextForm
+        How the text is written.
+    sheet : str, optional
+        Sheet of a workbook.
+    header : list of str
+        Names of the columns.
+    notes : list of str
+        Remarks for the user.
+    text : set of int
+        Columns known to contain text.
+    dtypes : dict
+        Types of the columns of numbers, if the file declares them.
     """
 
     def __init__(self, path: Path, form: TextForm, sheet: str | None = None) -> None:
@@ -34,20 +45,20 @@ class TableFile(ABC):
 
     @abstractmethod
     def pieces(self) -> Iterator[Columns]:
-        """Yield the columns of some rows, and of the next ones, until the end."""
+        """Yield the columns of consecutive groups of rows."""
 
     def line(self, row: int) -> str:
-        """Return where a row stands, for messages."""
+        """Return the place of a row in the file, for messages."""
         return f"row {row + 1}"
 
     def learned(self, columns: Columns) -> bool:
-        """Take note of columns that turn out to be text; whether there were any."""
+        """Note columns that turn out to be text; return whether there are new ones."""
         new = {place for place, cells in enumerate(columns) if cells.dtype == object} - self.text
         self.text |= new
         return bool(new)
 
     def frame(self) -> Frame:
-        """Return all rows; columns that turn out to be text late are read once more."""
+        """Return all rows; the file is read again if a column turns out to be text late."""
         again = True
         parts = list[Columns]()
         while again:
@@ -58,7 +69,7 @@ class TableFile(ABC):
                 again = self.learned(columns) or again
                 if not again:
                     n_bytes += sum(column.nbytes for column in columns)
-                    # All parts are copied into one array in the end.
+                    # Parts stay until all of them are copied into one array.
                     parts.append(wait_in_file(columns) if is_large(n_bytes) else columns)
         n_rows = sum(part[0].size for part in parts)
         if n_rows == 0:
@@ -69,16 +80,26 @@ class TableFile(ABC):
             out = None if place in self.text else block[:, place]
             found[name] = np.concatenate([part[place] for part in parts], out=out)
             for part in parts:
-                part[place] = found[name][:0]  # given up, as it is copied
+                part[place] = found[name][:0]  # releases the memory of the part
         return Frame(self.path, found, n_rows, list(self.notes), self.line)
 
 
 @dataclass(slots=True, eq=False)
 class Frame:
-    """The columns of a file: numbers with NaN where they are missing, or text with "".
+    """The columns of a file: numbers with NaN for missing values, or text with "".
 
-    columns : the cells by name, in the order of the file: floats, or objects where they are text;
-    notes : what was done on reading that its owner should know; line : row -> where it stands.
+    Attributes
+    ----------
+    path : Path
+        The file.
+    columns : dict of arrays
+        Cells by name, in the order of the file: floats, or objects if they are text.
+    n_rows : int
+        Number of rows.
+    notes : list of str
+        Remarks for the user.
+    line : callable
+        Returns the place of a row in the file, for messages.
     """
 
     path: Path
@@ -93,7 +114,7 @@ class Frame:
         return list(self.columns)
 
     def require(self, names: Sequence[str]) -> None:
-        """Raise ValueError with near matches where there is no such column."""
+        """Raise ValueError with similar names if a column is absent."""
         for name in names:
             if name not in self.columns:
                 sheets = [f"; {note}" for note in self.notes if "--sheet" in note]
@@ -103,17 +124,17 @@ class Frame:
                 )
 
     def is_text(self, name: str) -> bool:
-        """Whether a column holds text."""
+        """Return whether a column contains text."""
         return self.columns[name].dtype == object
 
     def cells(self, name: str) -> NDArray[Any]:
-        """Return a column as text, "" where missing; whole numbers without a point."""
+        """Return a column as text, "" if missing; whole numbers have no decimal point."""
         if self.is_text(name):
             return self.columns[name]
         return np.array([_shown(value) for value in self.columns[name].tolist()], dtype=object)
 
     def missing(self, name: str) -> NDArray[np.bool_]:
-        """Return where a column has no value, or none that is finite."""
+        """Return a mask of the cells that are empty or not finite."""
         cells = self.columns[name]
         return np.asarray(cells == "") if self.is_text(name) else ~np.isfinite(cells)
 
@@ -140,7 +161,7 @@ def _shown(value: float) -> str:
 
 
 def wait_in_file(columns: Columns) -> Columns:
-    """Return some rows, whose numbers are moved to a file until they are asked for."""
+    """Return the columns of some rows, with their numbers moved to a temporary file."""
     block = room((columns[0].size, len(columns)), in_file=True)
     for place, cells in enumerate(columns):
         if cells.dtype != object:
@@ -150,7 +171,7 @@ def wait_in_file(columns: Columns) -> Columns:
 
 
 def distinct_names(given: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Return names without blanks and repetitions, and a note about what was renamed."""
+    """Return names that are distinct and not blank, and a note about names that were changed."""
     found: dict[str, int] = {}
     names = []
     renamed = []
@@ -174,10 +195,11 @@ def distinct_names(given: Sequence[str]) -> tuple[list[str], list[str]]:
 
 
 def transposed(frame: Frame) -> tuple[Frame, list[str]]:
-    """Return the table turned around, and the names of its rows: the header of the file.
+    """Return the transposed table, and the names of its rows (the header of the file).
 
-    The first column holds the names of the new columns, where it is text, has no name, or another
-    whole number in each row (as gene numbers are). Others of text alone describe the rows.
+    The first column has the names of the new columns if it is text, has no name, or has a distinct
+    whole number in each row (such as gene numbers). Other columns that contain only text describe
+    the rows.
     """
     first = frame.header[0]
     numbers = [not frame.is_text(n) and _is_numbering(frame.columns[n]) for n in frame.header]
@@ -195,14 +217,14 @@ def transposed(frame: Frame) -> tuple[Frame, list[str]]:
         held = np.stack([frame.columns[name] for name in samples])
         columns = dict(zip(names, held.T, strict=True))
     else:
-        # Rows of text among those of numbers, such as labels of the samples.
+        # Some rows contain text, such as labels of the samples.
         cells = np.array([frame.cells(name) for name in samples], dtype=object)
         columns = {name: as_numbers(cells[:, place]) for place, name in enumerate(names)}
     return Frame(frame.path, columns, len(samples), notes + told), samples
 
 
 def _is_numbering(values: Array) -> bool:
-    """Return whether all values are whole and no two are the same."""
+    """Return whether all values are whole and distinct."""
     return bool((values == np.rint(values)).all()) and np.unique(values).size == values.size
 
 
@@ -212,7 +234,7 @@ def _is_words(cells: NDArray[Any]) -> bool:
 
 
 def as_numbers(cells: NDArray[Any]) -> NDArray[Any]:
-    """Return cells of text as numbers where all that are not "" are numbers."""
+    """Return cells of text as numbers if all that are not "" are numbers."""
     try:
         return np.where(cells == "", "nan", cells).astype(np.float64)
     except ValueError:

@@ -1,4 +1,4 @@
-"""Genotypes on the way in: names, filters of variants, and principal components as covariates."""
+"""Genotypes: names and filters of variants, and principal components as covariates."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from atomlearn.storage.intake.frame import distinct_names
 from atomlearn.storage.intake.reading import Reading
 from atomlearn.storage.store.plink import Variants
 
-#: Of the variances of principal components, as ARPACK has it: covariates need no more digits.
+#: ARPACK's tolerance for the variances of principal components; covariates need no more digits.
 TOLERANCE = 1e-3
 
 
@@ -44,7 +44,7 @@ def kept_variants(design: Any, reading: Reading) -> tuple[NDArray[np.int64], lis
 
 
 def components(design: Design, count: int, seed: int = 0) -> Array:
-    """Return the first principal components of standardized columns, (n_samples, count)."""
+    """Return the first principal components of the standardized columns, (n_samples, count)."""
     scaled = Standardized(design)
     if not 1 <= count < min(design.shape):
         raise ValueError(
@@ -59,12 +59,12 @@ def components(design: Design, count: int, seed: int = 0) -> Array:
     start = np.random.default_rng(seed).standard_normal(min(design.shape))
     left, sizes, _ = svds(operator, count, v0=start, tol=TOLERANCE)
     found = (left * sizes)[:, ::-1]
-    # The sign is of no meaning; this one is always the same.
+    # The sign is arbitrary; this choice makes it reproducible.
     return np.asarray(found * np.sign(found[np.argmax(np.abs(found), axis=0), np.arange(count)]))
 
 
 def distinct(variants: Variants) -> list[str]:
-    """Return names of variants, those that are "." or repeated as chromosome:position:alleles."""
+    """Return distinct names of variants; "." and repeated names become position and alleles."""
     counts = Counter(variants.names)
     made = [
         f"{chromosome}:{position}:{counted}:{other}" if name == "." or counts[name] > 1 else name
@@ -81,7 +81,7 @@ def distinct(variants: Variants) -> list[str]:
 
 
 def taken(variants: Variants, columns: NDArray[np.int64]) -> Variants:
-    """Return some of the variants."""
+    """Return the variants of these columns."""
 
     def some(values: list[str]) -> list[str]:
         return [values[j] for j in columns.tolist()]

@@ -1,4 +1,4 @@
-"""Tables of phenotypes and covariates, joined to samples by their names."""
+"""Join tables of phenotypes and covariates to samples by name."""
 
 from __future__ import annotations
 
@@ -11,17 +11,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 from atomlearn.storage.formats.messages import listing, require_name
-from atomlearn.storage.formats.registry import format_of
 from atomlearn.storage.intake.cells import TextForm
 from atomlearn.storage.intake.frame import Frame
 from atomlearn.storage.intake.kinds import is_id_name
 from atomlearn.storage.intake.reading import Reading
+from atomlearn.storage.intake.registry import format_of
 from atomlearn.storage.intake.text import TextFile
 
 
 @dataclass(frozen=True, slots=True)
 class NamedRows:
-    """Names of rows: ``families`` (or None) and ``names``; ``columns`` : of a table, for errors."""
+    """Names of the rows of a table.
+
+    Attributes
+    ----------
+    names : sequence of str
+        Name of each row.
+    families : sequence of str, optional
+        Family of each row.
+    columns : sequence of str
+        Columns of the table, for error messages.
+    """
 
     names: Sequence[str]
     families: Sequence[str] | None = None
@@ -29,7 +39,7 @@ class NamedRows:
 
 
 def keys_of(header: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Return the columns that name the samples: FID and IID, or one; and the other columns."""
+    """Return the columns that name the samples (FID and IID, or one column), and the others."""
     folded = {name.lstrip("#").casefold(): name for name in header}
     if "iid" in folded:
         keys = [folded[key] for key in ("fid", "iid") if key in folded]
@@ -39,7 +49,7 @@ def keys_of(header: Sequence[str]) -> tuple[list[str], list[str]]:
 
 
 def named_frame(file: Path, form: TextForm | None = None) -> Frame:
-    """Return the frame of a file of phenotypes or covariates; what has no known ending is text."""
+    """Return the frame of a file of phenotypes or covariates; unknown endings are read as text."""
     known = file.suffix in (".csv", ".tsv", ".parquet", ".xlsx") or not file.is_file()
     cells = (format_of(file).cells if known else None) or TextFile
     form = replace(form or TextForm(), header=True)
@@ -50,7 +60,7 @@ def named_frame(file: Path, form: TextForm | None = None) -> Frame:
             f"{file} begins with {' '.join(header[:4])!r}, where names of columns are "
             "expected; write a first line, such as: FID IID trait"
         )
-    # Names of samples stay as they are written.
+    # Names of samples are kept as they are written.
     return cells(file, replace(form, labels=frozenset(keys)), None).frame()
 
 
@@ -61,7 +71,7 @@ def frame_of_samples(
     notes: list[str],
     form: TextForm | None = None,
 ) -> Frame:
-    """Return the frame of a phenotype or covariate file, one row a sample of the data in path."""
+    """Return a phenotype or covariate file with one row for each sample of the data in ``path``."""
     if samples is None:
         raise ValueError(
             f"{file} is joined by names of samples, and {path} has none: type --id NAME for a "
@@ -73,9 +83,10 @@ def frame_of_samples(
 
 
 def joined_to_samples(frame: Frame, samples: NamedRows, path: Path) -> tuple[Frame, int]:
-    """Return the frame with one row a sample, all missing where there is none; how many have one.
+    """Return the frame with one row for each sample, and the number of samples it has.
 
-    By FID and IID where both have them, else by the names of samples alone.
+    Rows of samples that the frame does not have are missing. Samples are matched by FID and IID if
+    both tables have them, else by name.
     """
     keys, _ = keys_of(frame.header)
     both = len(keys) == 2 and samples.families is not None
@@ -92,7 +103,7 @@ def joined_to_samples(frame: Frame, samples: NamedRows, path: Path) -> tuple[Fra
         known[key] = row
     places = _places(own, known)
     if (places < 0).all():
-        # 007 of one file may be 7 in the other, where a spreadsheet was in between.
+        # A spreadsheet may have turned 007 of one file into 7 of the other.
         short = {tuple(map(_without_zeros, key)): row for key, row in known.items()}
         if len(short) == len(known):
             places = _places([list(map(_without_zeros, part)) for part in own], short)
@@ -110,7 +121,7 @@ def joined_to_samples(frame: Frame, samples: NamedRows, path: Path) -> tuple[Fra
         if frame.is_text(name):
             columns[name] = np.where(found, cells[places], "")
         elif keys[-1].lstrip("#").casefold() == "iid":
-            # PLINK writes -9 for what is not known.
+            # PLINK writes -9 for unknown values.
             columns[name] = np.where(found & (cells[places] != -9), cells[places], np.nan)
         else:
             columns[name] = np.where(found, cells[places], np.nan)
@@ -119,7 +130,7 @@ def joined_to_samples(frame: Frame, samples: NamedRows, path: Path) -> tuple[Fra
 
 
 def covariates_in(frame: Frame, reading: Reading, notes: list[str]) -> list[str]:
-    """Return the columns of a covariate file to use: those asked for, else all but the target."""
+    """Return the columns of a covariate file to use: those requested, else all but the target."""
     columns = keys_of(frame.header)[1]
     target = reading.pheno_name or reading.role("target")
     if reading.covariates:
@@ -130,7 +141,7 @@ def covariates_in(frame: Frame, reading: Reading, notes: list[str]) -> list[str]
 
 
 def _places(own: Sequence[Sequence[str]], known: dict[tuple[str, ...], int]) -> NDArray[np.int64]:
-    """Return the row of each sample, -1 where there is none."""
+    """Return the row of each sample, -1 if it has none."""
     return np.array([known.get(key, -1) for key in zip(*own, strict=True)], dtype=np.int64)
 
 
@@ -141,7 +152,7 @@ def _without_zeros(name: str) -> str:
 def phenotype(
     reading: Reading, samples: NamedRows | None, path: Path, notes: list[str]
 ) -> tuple[str, NDArray[np.generic]]:
-    """Return the name and the values of a phenotype, by default the only one of its file."""
+    """Return the name and the values of a phenotype, by default the only one in its file."""
     assert reading.pheno is not None
     frame = frame_of_samples(reading.pheno, samples, path, notes, reading.form)
     twice = [name for name, found in Counter(samples.names if samples else ()).items() if found > 1]

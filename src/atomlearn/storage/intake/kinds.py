@@ -1,4 +1,4 @@
-"""What each column of a table looks like, and what is made of it unless someone says otherwise."""
+"""Detect the kind of each column of a table, and choose its default use."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ _OTHER = re.compile(r"(?P<a>\d{1,2})[-/.](?P<b>\d{1,2})[-/.](?P<y>\d{4})([T ]\d{
 
 
 def order_of(cells: Sequence[str]) -> tuple[str, bool]:
-    """Return "year", "day" or "month", by which comes first, and whether another order fits, too.
+    """Return which of "year", "day" and "month" is first, and whether this is in doubt.
 
-    Where both orders of day and month are possible in every cell, points mean day first and
-    slashes month first.
+    If day and month could be exchanged in every cell, points mean that the day is first, and
+    slashes that the month is first.
 
     Examples
     --------
@@ -43,10 +43,14 @@ def order_of(cells: Sequence[str]) -> tuple[str, bool]:
 
 
 def days_of(cells: Sequence[str], order: str = "") -> NDArray[np.float64] | None:
-    """Return the days since 1970-01-01, NaN where a cell is ""; None where one is no date.
+    """Return the days since 1970-01-01, NaN if a cell is ""; None if a cell is no date.
 
-    2024-03-31 (also with a time), 31.3.2024, 31/3/2024 and 3/31/2024; ``order`` : as ``order_of``
-    found it in the cells that a model was fitted to; "": it is found in these.
+    Parameters
+    ----------
+    cells : sequence of str
+        Dates such as 2024-03-31 (with or without a time), 31.3.2024, 31/3/2024 or 3/31/2024.
+    order : str
+        Order that ``order_of`` found in the cells that a model was fitted to; "": it is detected.
 
     Examples
     --------
@@ -66,7 +70,8 @@ def days_of(cells: Sequence[str], order: str = "") -> NDArray[np.float64] | None
     if not given:
         return None
     if order and (order == "year") != (pattern is _ISO):
-        # Written in another form than those of the fit: which order is meant, they say themselves.
+        # The dates are written in another form than when the model was fitted, so that the order
+        # has to be detected in them.
         order = ""
     day_first = (order or order_of(cells)[0]) == "day"
     try:
@@ -103,17 +108,18 @@ _ID_NAME = re.compile(
     r"(?i)(^|.*[\W_])(id|ids|key|uuid|guid|barcode|accession|sample_?name|nr|rownames?|row_?names?)"
     r"$|^(id|iid|fid)[\W_].*|^.*[a-z]ID$|^(column_0|unnamed: 0|index|name)$"
 )
-#: Of persons and animals, who have several rows each.
+#: Names of columns that identify persons or animals, who can have several rows.
 _OF_PERSONS = re.compile(
     r"(?i)(^|.*[\W_])((patient|subject|participant|donor)[\W_]*(id|nr|no|number|key|code)?|"
     r"(person|animal|mouse|family|household)[\W_]*(id|nr|no|number|key|code)|ptid)[\W_]*$"
 )
-#: 0007, an account of 20 digits, and 1E10 of a plate: a number would not be written back so.
+#: Codes such as 0007, an account number of 20 digits, or 1E10 on a plate, which would change if
+#: they were read as numbers.
 _CODE = re.compile(r"0\d+|\d{16,}|\d+[eE]\d+")
 _INDEX_NAME = re.compile(r"(?i)(column_0|unnamed.*|index|id|ids|row.*|nr|no|obs|x|case)$")
-#: What is said of dates such as 3/4/2024, where days and months could change places.
+#: Remark on dates such as 3/4/2024, in which day and month could be exchanged.
 DOUBT = "month/day/year, as day/month/year could be, too"
-#: Values that have an order which everyone knows.
+#: Values with a commonly known order.
 SCALES: tuple[tuple[str, ...], ...] = (
     ("very low", "low", "medium", "high", "very high"),
     ("low", "moderate", "high"),
@@ -129,23 +135,23 @@ SCALES: tuple[tuple[str, ...], ...] = (
 
 
 def described(frame: Frame, names: Sequence[str]) -> list[ColumnPlan]:
-    """Return the plan of each of these columns, as it looks."""
+    """Return a plan for each of these columns, based on its cells."""
     plans = [_text(frame, name) if frame.is_text(name) else _numbers(frame, name) for name in names]
     return _without_duplicates(frame, plans)
 
 
 def is_id_name(name: str) -> bool:
-    """Tell whether a column is called as those that name rows are."""
+    """Return whether the name of a column is one that usually identifies rows."""
     return _ID_NAME.match(name) is not None
 
 
 def is_of_persons(name: str) -> bool:
-    """Tell whether a column is called as those that say of whom a row is."""
+    """Return whether the name of a column is one that usually identifies persons or animals."""
     return _OF_PERSONS.match(name) is not None
 
 
 def is_code(cell: str) -> bool:
-    """Tell whether a cell is written as numbers are not: with zeros in front, or too long."""
+    """Return whether a cell is written unlike a number: with leading zeros, or too long."""
     return _CODE.fullmatch(cell) is not None
 
 
@@ -183,7 +189,7 @@ def _numbers(frame: Frame, name: str) -> ColumnPlan:
 
 
 def _counts_rows(values: NDArray[Any], span: float, least: int) -> bool:
-    """Whether whole numbers, no two the same, number the rows: 0 or 1, 2, ..., or in order."""
+    """Return whether distinct whole numbers number the rows: 0 or 1, 2, ..., or in order."""
     if span != values.size - 1 or values.size < least:
         return False
     return bool(values.min() in (0, 1) or (np.abs(np.diff(values)) == 1).all())
@@ -241,7 +247,7 @@ def _words(cells: Sequence[str]) -> float:
 
 
 def _scale(labels: Sequence[str]) -> tuple[str, ...] | None:
-    """Return the labels in their order, where it is one that everyone knows."""
+    """Return the labels in a commonly known order, or None."""
     folded = {label.casefold(): label for label in labels}
     if len(folded) < 3:
         return None
@@ -252,7 +258,7 @@ def _scale(labels: Sequence[str]) -> tuple[str, ...] | None:
 
 
 def _without_duplicates(frame: Frame, plans: list[ColumnPlan]) -> list[ColumnPlan]:
-    """Return the plans, where a column of numbers that repeats another one is left out."""
+    """Return the plans; columns of numbers that repeat another column are left out."""
     seen: dict[bytes, list[str]] = {}
     found = []
     for plan in plans:
@@ -278,7 +284,7 @@ def as_asked(
     dates: str | None = None,
     categories: Sequence[str] = (),
 ) -> list[ColumnPlan]:
-    """Return the plans with free text as words, dates as numbers and numbers as categories."""
+    """Return the plans with the requested changes: words of text, numbers of dates, categories."""
     found = []
     for plan in plans:
         if plan.name in text:

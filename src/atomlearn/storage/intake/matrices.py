@@ -1,4 +1,4 @@
-"""Matrices as they come: .npz, .npy, libsvm, .mat, .h5ad, genotypes, column stores."""
+"""Files that contain a matrix: .npz, .npy, libsvm, .mat, .h5ad, genotypes, column stores."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ from atomlearn.storage.intake.tables import encoded_table
 
 
 def _names(table: DataTable) -> list[str]:
-    """Return the names of all columns, numbers where they have none."""
+    """Return the names of all columns; columns without names are called x0, x1, ..."""
     return [table.schema.name(column) for column in range(table.X.shape[1])]
 
 
 def _places(table: DataTable, asked: Sequence[str]) -> list[int]:
-    """Return the columns of these names, lists and patterns spread out."""
+    """Return the column numbers of these names, in which lists and patterns are expanded."""
     if not asked:
         return []
     known = {name: column for column, name in enumerate(_names(table))}
@@ -50,7 +50,7 @@ def _places(table: DataTable, asked: Sequence[str]) -> list[int]:
 
 
 def _renamed(table: DataTable, X: Any, names: Sequence[str], **changes: Any) -> DataTable:
-    """Return the table with other columns of these names."""
+    """Return the table with another X, whose columns have these names."""
     return replace(
         table,
         X=X,
@@ -60,7 +60,7 @@ def _renamed(table: DataTable, X: Any, names: Sequence[str], **changes: Any) -> 
 
 
 def _with_rows(table: DataTable, rows: NDArray[np.int64]) -> DataTable:
-    """Return the table of these rows, increasing."""
+    """Return the table of these rows, given in increasing order."""
     X = table.X
     if rows.size == X.shape[0]:
         return table
@@ -87,7 +87,7 @@ def _without(table: DataTable, columns: Sequence[int]) -> DataTable:
 def _put_beside(
     table: DataTable, added: Any, names: list[str], plans: Sequence[ColumnPlan]
 ) -> DataTable:
-    """Put covariates behind the columns of X."""
+    """Append covariates to the columns of X."""
     width = table.X.shape[1]
     known = table.schema.columns
     covariates = (*table.covariates, *range(width, width + len(names)))
@@ -103,7 +103,7 @@ def _put_beside(
 
 
 def read_matrix(form: Format, path: Path, reading: Reading) -> DataTable:
-    """Return the table of a file that holds a matrix rather than columns of cells."""
+    """Return the table of a file that contains a matrix."""
     rows = None if form.rows is None else form.rows(path)
     if reading.transpose or reading.sheet or reading.text or reading.dates:
         raise ValueError(
@@ -118,7 +118,7 @@ def read_matrix(form: Format, path: Path, reading: Reading) -> DataTable:
 
 
 def matrix_table(table: DataTable, reading: Reading, rows: Observations | None) -> DataTable:
-    """Return the table of a matrix as it is asked for; ``rows`` : those of AnnData."""
+    """Return the table of a matrix as requested; ``rows`` : the rows of AnnData."""
     path = Path(table.source)
     notes = list[str]()
     frame = None
@@ -168,7 +168,7 @@ def matrix_table(table: DataTable, reading: Reading, rows: Observations | None) 
 
 
 def _with_plans(table: DataTable, notes: list[str]) -> DataTable:
-    """Return the table with what a store knows of the table it was made of, where that fits."""
+    """Return the table with the plans in a store, if they match its columns."""
     plans = table.schema.columns
     name = table.target_name
     made = tuple(name for plan in plans if plan.is_used for name in plan.made())
@@ -186,7 +186,7 @@ def _with_plans(table: DataTable, notes: list[str]) -> DataTable:
 
 
 def _names_in(path: Path, count: int) -> tuple[str, ...]:
-    """Return the names of columns in a file, one a line (its last field)."""
+    """Return the names of columns in a file, one in each line (the last field)."""
     with open_text(path) as stream:
         lines = [line.strip() for line in stream if line.strip()]
     names = tuple(line.split("\t")[-1].strip() for line in lines)
@@ -198,7 +198,7 @@ def _names_in(path: Path, count: int) -> tuple[str, ...]:
 def _take_roles(
     table: DataTable, reading: Reading, frame: Frame | None
 ) -> tuple[DataTable, dict[str, NDArray[Any]]]:
-    """Return the numbers of rows by role: of obs, columns taken out of X, or .npy files."""
+    """Return the numbers of rows by role: columns of obs or of X, or .npy files."""
     found = {}
     for role, name in reading.named_roles().items():
         if role in ("target", "id"):
@@ -223,12 +223,12 @@ def _put_covariates(
     kept: NDArray[np.int64],
     notes: list[str],
 ) -> tuple[DataTable, NDArray[np.int64]]:
-    """Put these columns behind those of X; return the rows that have them all."""
+    """Append these columns to those of X; return the rows that have all of them."""
     if frame is None or not names:
         return _with_rows(table, kept), kept
     way = "median" if reading.missing == "median" else "refuse"
     plans = [
-        # What is asked for by name is used, though it looks as if it counted the rows.
+        # A column that is named is used, even if it seems to count the rows.
         replace(plan, use="number") if plan.kind == "index" else plan
         for plan in described(frame, names)
     ]
@@ -242,7 +242,7 @@ def _put_covariates(
 
 
 def _genotypes(table: DataTable, reading: Reading, notes: list[str]) -> DataTable:
-    """Return the table without variants that do not pass, those without a name named."""
+    """Return the table of the variants that pass the filters, with distinct names."""
     filters = any(asked is not None for asked in (reading.maf, reading.geno))
     if table.variants is None:
         if filters or reading.pcs:
@@ -257,7 +257,7 @@ def _genotypes(table: DataTable, reading: Reading, notes: list[str]) -> DataTabl
 
 
 def _put_components(table: DataTable, reading: Reading) -> DataTable:
-    """Put principal components of the variants behind the columns, as covariates."""
+    """Append principal components of the variants to the columns, as covariates."""
     X = table.X
     width = len(table.variants.names)
     genotypes = X if X.shape[1] == width else part_of(X, columns=np.arange(width))
@@ -268,10 +268,10 @@ def _put_components(table: DataTable, reading: Reading) -> DataTable:
 
 
 def _has_gaps(X: Any, path: Path) -> bool:
-    """Return whether a dense matrix in memory has missing values; refuse those of sparse ones."""
+    """Return whether a dense matrix in memory has missing values; refuse them in a sparse one."""
     if isinstance(X, Design):
         return False
-    # A sum is NaN where a term is, and needs no other array.
+    # A sum is NaN if a term is, and takes no memory.
     with np.errstate(over="ignore", invalid="ignore"):
         found = bool(np.isnan(X.sum()))
     if found and is_sparse(X):
@@ -282,7 +282,7 @@ def _has_gaps(X: Any, path: Path) -> bool:
 def _with_gaps(
     path: Path, table: DataTable, reading: Reading, rows: Frame | None, notes: list[str]
 ) -> DataTable:
-    """Return the table of a dense matrix with missing values: its columns are those of a frame."""
+    """Return the table of a dense matrix with missing values, read as the columns of a frame."""
     names = _names(table)
     given = {} if table.y is None else {str(table.target_name): table.y}
     header = distinct_names([*names, *given])[0]

@@ -1,4 +1,4 @@
-"""Plans: what each column of a frame is, and what stands between them and numbers."""
+"""Plans of the columns of a frame, and the faults that keep columns from becoming numbers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from atomlearn.storage.intake.reading import Reading
 
 
 def plans_of(frame: Frame, reading: Reading) -> list[ColumnPlan]:
-    """Return what each column of a frame is: by the schema, as asked, or as it looks."""
+    """Return a plan for each column of a frame: from the schema, the request, or its cells."""
     roles = {name: role for role, name in reading.named_roles().items()}
     given = {plan.name: plan for plan in reading.schema}
     apart = [name for name in frame.header if name in roles or name in reading.drop]
@@ -46,10 +46,10 @@ def plans_of(frame: Frame, reading: Reading) -> list[ColumnPlan]:
 def with_rows_of(
     frame: Frame, reading: Reading, plans: Sequence[ColumnPlan]
 ) -> tuple[Reading, list[ColumnPlan]]:
-    """Return request and plans with the identifier that repeats as ``rows_of``, if none is named.
+    """Return request and plans, with a repeated identifier as ``rows_of`` if none is named.
 
-    Of several one of persons, and the one of fewest values. One that is left out by hand is looked
-    at, too: it binds rows all the same.
+    Among several identifiers, one of persons comes first, then the one with the fewest values. An
+    identifier that the user leaves out is considered, too: its rows still belong together.
     """
     if {"rows_of", "order"} & {*reading.named_roles(), *reading.roles}:
         return reading, list(plans)
@@ -72,7 +72,7 @@ def with_rows_of(
 
 
 def _with_values(frame: Frame, plan: ColumnPlan) -> ColumnPlan:
-    """Return the plan with labels, where a schema asks for a category without saying which."""
+    """Return the plan with labels, if a schema declares a category without them."""
     if plan.use in ("category", "ordered") and not plan.values:
         labels = sorted({cell for cell in frame.cells(plan.name).tolist() if cell})
         return replace(plan, values=tuple(labels))
@@ -80,7 +80,7 @@ def _with_values(frame: Frame, plan: ColumnPlan) -> ColumnPlan:
 
 
 def spread_out(frame: Frame, reading: Reading) -> Reading:
-    """Return the request with lists and patterns of names spread out."""
+    """Return the request with lists and patterns of names expanded."""
     return replace(
         reading,
         drop=spread(reading.drop, frame.header),
@@ -91,7 +91,7 @@ def spread_out(frame: Frame, reading: Reading) -> Reading:
 
 
 def require(frame: Frame, reading: Reading) -> None:
-    """Refuse names that are no columns; where the table lies on its side, say so."""
+    """Refuse names of absent columns; if the table seems to be transposed, say so."""
     roles = dict(reading.named_roles())
     if reading.pheno is not None:
         roles.pop("target", None)
@@ -125,10 +125,18 @@ def refuse(
     missing: Mapping[str, int],
     where: Callable[[str], str],
 ) -> None:
-    """Raise one message with all that stands between these columns and numbers.
+    """Raise one error with all faults that keep these columns from becoming numbers.
 
-    missing : how many values of a column are, of those where that is refused; where : the line of
-    the first one.
+    Parameters
+    ----------
+    path : Path
+        File to name in the message.
+    plans : sequence of ColumnPlan
+        Plans of the columns.
+    missing : mapping
+        Number of missing values by column, for columns that may not have any.
+    where : callable
+        Returns the place of the first missing value of a column.
     """
     problems = list[tuple[str, str]]()
     mixed = [plan for plan in plans if plan.kind == "mixed" and plan.use == "leave out"]
@@ -166,7 +174,7 @@ def made_of(plans: Sequence[ColumnPlan], names: Sequence[str]) -> tuple[int, ...
 
 
 def left_out(plans: Sequence[ColumnPlan]) -> list[str]:
-    """Return notes about the columns that are left out, a kind of column in each."""
+    """Return notes about the columns that are left out, one for each kind."""
     notes = [f"dates of {plan.name!r} read as {DOUBT}" for plan in plans if plan.why == DOUBT]
     for kind in dict.fromkeys(plan.kind for plan in plans if plan.use == "leave out"):
         if kind == "as asked":

@@ -1,4 +1,4 @@
-"""read: any data file as it comes, its columns understood and told, as X and y."""
+"""read: return X and y of any data file, with its columns interpreted and described."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ import numpy as np
 from atomlearn.core.interfaces import refuse_unknown
 from atomlearn.storage.formats.format import Format, MatrixColumns
 from atomlearn.storage.formats.held import enough, refuse_changed, within
-from atomlearn.storage.formats.registry import format_of
 from atomlearn.storage.formats.table import DataTable
 from atomlearn.storage.intake.annotated import of_anndata
 from atomlearn.storage.intake.cells import TextForm
 from atomlearn.storage.intake.columns import ROLES
+from atomlearn.storage.intake.files import is_anndata
 from atomlearn.storage.intake.frame import TableFile, transposed
 from atomlearn.storage.intake.matrices import matrix_table, read_matrix
 from atomlearn.storage.intake.reading import Reading
+from atomlearn.storage.intake.registry import format_of
 from atomlearn.storage.intake.tables import encoded_table
 from atomlearn.storage.intake.typed import frame_of
-from atomlearn.storage.store.files import is_anndata
 
-#: An option in a message, with its value: the next word, if it does not join a sentence.
+#: An option in a message, with its value: the next word, unless it continues the sentence.
 _OPTION = re.compile(
     r"--(?P<name>[a-z]+(?:-[a-z]+)*)(?: (?!(?:for|or|and|says|what|keeps|are|to)\b)"
     r"(?P<value>[^\s();]+))?"
@@ -39,28 +39,28 @@ def read(path: str | PathLike[str] | Any, target: str | None = None, **options: 
     ----------
     path : file, folder of a column store, data frame (pandas, polars, Arrow), or AnnData
         CSV, TSV and other delimited text (delimiter, decimal mark, encoding and compression are
-        found out), Parquet, Arrow, Feather, Excel, libsvm, .npz, .npy, .mat, .h5ad, PLINK .bed and
+        detected), Parquet, Arrow, Feather, Excel, libsvm, .npz, .npy, .mat, .h5ad, PLINK .bed and
         .pgen, column stores.
     target : str, optional
-        The column (or key, or .npy file) to predict. Rows that lack it are left out.
+        The column (or key, or .npy file) to predict. Rows without a target are left out.
     **options
         As on the command line, with _ for -: missing ("refuse", "median", "indicator", "drop"), id,
         drop, covariates, roles, pheno, pheno_name, covar, transpose, sheet, form, text, dates,
-        categories, schema, names, layer, pseudobulk, memory_limit (bytes; larger files are
-        refused: make a column store of them first, by ``convert``); of text files delimiter,
-        decimal, encoding, header, na; and columns for weights, offset, exposure, time, event,
-        split, rows_of, order.
+        categories, schema, names, layer, pseudobulk, memory_limit (bytes; larger files are refused:
+        convert them into a column store first, by ``convert``); for text files delimiter, decimal,
+        encoding, header, na; and columns for weights, offset, exposure, time, event, split,
+        rows_of, order.
 
     Returns
     -------
     DataTable
-        With ``schema.columns``: what each column of the file is and what was made of it; and
-        ``notes``: what was done that one should know.
+        With ``schema.columns``, the plan of each column of the file, and ``notes``, remarks for the
+        user.
 
     Raises
     ------
     FileNotFoundError, ValueError
-        With everything that is wrong in one message, and what to do about it.
+        With all faults in one message, and their remedies.
 
     Examples
     --------
@@ -90,7 +90,7 @@ def read(path: str | PathLike[str] | Any, target: str | None = None, **options: 
 
 
 def in_python(text: str) -> str:
-    """Return a message that names options of the command line with parameters of ``read``."""
+    """Return a message with parameters of ``read`` in place of command line options."""
     own = {each.name: each.default for kind in (Reading, TextForm) for each in fields(kind)}
     own |= dict.fromkeys(ROLES)
 
@@ -110,7 +110,7 @@ def in_python(text: str) -> str:
 
 
 def read_as(path: Any, reading: Reading) -> DataTable:
-    """Return the same for a request that is made already."""
+    """Return the table for a request."""
     with within(reading.memory_limit), enough(path):
         return _read(path, reading)
 
@@ -136,7 +136,7 @@ def _read(path: Any, reading: Reading) -> DataTable:
 
 
 def read_table(file: TableFile, reading: Reading) -> DataTable:
-    """Return the table of a file whose columns are understood first."""
+    """Return the table of a file whose columns are interpreted first."""
     frame = file.frame()
     ids = None
     if reading.transpose:
@@ -147,7 +147,7 @@ def read_table(file: TableFile, reading: Reading) -> DataTable:
 def table_columns(
     form: Format, path: Path, reading: Reading
 ) -> tuple[MatrixColumns, tuple[str, ...]]:
-    """Return the columns of a table, as narrow as the file has its numbers, and notes."""
+    """Return the columns of a table, in the narrowest type of its numbers, and notes."""
     assert form.cells is not None
     before = path.stat()
     file = form.cells(path, reading.text_form(), reading.sheet)

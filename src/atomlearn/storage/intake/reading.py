@@ -1,4 +1,4 @@
-"""Reading: what is asked of a file; and schema files, which say what its columns are."""
+"""Reading: the choices for reading a file; and schema files, which describe its columns."""
 
 from __future__ import annotations
 
@@ -16,12 +16,7 @@ FORMAT = "atomlearn-schema"
 
 @dataclass(frozen=True)
 class Reading:
-    """What is asked of a file.
-
-    ``roles`` : role -> column ("weights", "offset", "exposure", "time", "event", "split",
-    "rows_of", "order"; rows_of "none": an identifier that repeats does not bind rows together);
-    ``form`` : how text is written; ``seed`` : of the principal components; ``memory_limit`` :
-    bytes that may be taken.
+    """Choices for reading a file.
 
     Parameters
     ----------
@@ -29,15 +24,18 @@ class Reading:
         Column to predict, or key, or .npy file (libsvm and .npz: y by default).
     missing : str
         Missing values: refuse them (the default); fill in the median (of a category, the most
-        frequent value); indicator: fill in, and add a 0/1 column that is selected together with
-        the value; drop such rows. Rows without a target are left out in any case. A missing
-        genotype counts as the mean of its variant.
+        frequent value); indicator: fill in, and add a 0/1 column that is selected together with the
+        value; drop such rows. Rows without a target are left out in any case. A missing genotype
+        counts as the mean of its variant.
     id : str, optional
         Column of row names; it is no feature.
     drop : str or sequence of str
         Columns to leave out; x_* means all that begin with x_.
     covariates : str or sequence of str
-        Columns that every model has, without penalty, whatever else is selected.
+        Columns that are in every model, without penalty.
+    roles : mapping
+        Columns by role: "weights", "offset", "exposure", "time", "event", "split", "rows_of",
+        "order". With "none" for rows_of, a repeated identifier does not make rows belong together.
     pheno : file, optional
         Table of targets, joined by sample (FID and IID, or the names of rows).
     pheno_name : str, optional
@@ -48,16 +46,18 @@ class Reading:
         Samples are columns, for example in a table with a gene in each row.
     sheet : str, optional
         Sheet of a workbook (default: the first).
+    form : TextForm
+        How text is written.
     text : str or sequence of str
-        Columns of free text to make words of.
+        Columns of free text, of whose words columns are made.
     dates : str, optional
         Use dates: year, month, day and weekday, or days since the first date.
     categories : str or sequence of str
         Columns of numbers that are labels.
     schema : file, or sequence of ColumnPlan
-        What columns are, as `inspect` writes it.
+        Description of the columns, as `inspect` writes it.
     names : file, optional
-        Names of columns, one a line (libsvm, .npy).
+        Names of columns, one in each line (libsvm, .npy).
     layer : str, optional
         Layer of AnnData to read in place of X, or raw. Columns of obs are named as those of tables
         are.
@@ -69,7 +69,11 @@ class Reading:
     geno : float, optional
         Leave out variants missing in more than this share of the samples.
     pcs : int
-        Add this many principal components as covariates.
+        Number of principal components to add as covariates.
+    seed : int
+        Seed of the principal components.
+    memory_limit : int, optional
+        Bytes that reading may take.
     """
 
     target: str | None = None
@@ -102,7 +106,7 @@ class Reading:
         for name in ("pheno", "covar", "names"):
             given[name] = None if given[name] is None else Path(given[name])
         for name in ("drop", "covariates", "text", "categories"):
-            # One name by itself, as one would type it; a text is a sequence of letters otherwise.
+            # A single name; as a sequence it would be its characters.
             is_one = isinstance(given[name], str)
             given[name] = (given[name],) if is_one else tuple(given[name])
         if isinstance(self.schema, str | Path):
@@ -113,26 +117,26 @@ class Reading:
                 raise ValueError(f"{name} must be one of {known}, got {given[name]!r}")
 
     def role(self, role: str) -> str | None:
-        """Return the column of a role, as asked or as the schema says."""
+        """Return the column of a role, from the request or from the schema."""
         if role in self.roles:
             return None if self.roles[role] == "none" else self.roles[role]
         given = {"target": self.target, "id": self.id}.get(role)
         return given or next((plan.name for plan in self.schema if plan.use == role), None)
 
     def text_form(self) -> TextForm:
-        """Return how the text is written, names of rows told."""
+        """Return the form of the text, with the column of row names as labels."""
         named = self.role("id")
         labels = self.form.labels | ({named} if named else set())
         return replace(self.form, labels=labels)
 
     def named_roles(self) -> dict[str, str]:
-        """Return all roles that columns have."""
+        """Return all roles that have a column."""
         found = {role: self.role(role) for role in ROLES}
         return {role: name for role, name in found.items() if name is not None}
 
 
 def read_schema(path: str | Path) -> tuple[ColumnPlan, ...]:
-    """Return the plans of a schema.json, as ``atomlearn inspect`` writes it."""
+    """Return the plans in a schema.json, as written by ``atomlearn inspect``."""
     try:
         content = json.loads(Path(path).read_text(encoding="utf-8"))
     except ValueError as error:

@@ -1,4 +1,4 @@
-"""encoded_table: the columns of a frame understood, joined with other files, and encoded."""
+"""encoded_table: interpret the columns of a frame, join other files, and encode it."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def encoded_table(frame: Frame, reading: Reading, ids: Sequence[str] | None) -> 
 
 
 def _refuse_gaps(frame: Frame, plans: Sequence[ColumnPlan], reading: Reading) -> None:
-    """Raise where something stands between the columns and numbers."""
+    """Raise an error with all faults that keep the columns from becoming numbers."""
     used = [plan.name for plan in plans if plan.is_used and reading.missing == "refuse"]
     gaps = {name: int(frame.missing(name).sum()) for name in used}
     refuse(frame.path, plans, gaps, lambda name: frame.line(int(np.argmax(frame.missing(name)))))

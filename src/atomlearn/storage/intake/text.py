@@ -1,4 +1,4 @@
-"""Delimited text as it comes: any delimiter, decimal mark, encoding and compression."""
+"""Delimited text with any delimiter, decimal mark, encoding and compression."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _UTF8 = "utf-8-sig"
 
 
 def _as_windows(error: Any) -> tuple[str, int]:
-    """Return bytes that are no UTF-8 as text: who writes other text mostly has Windows."""
+    """Return bytes that are no UTF-8 as Windows text, the most frequent alternative."""
     return error.object[error.start : error.end].decode("cp1252"), error.end
 
 
@@ -33,12 +33,12 @@ codecs.register_error("windows-1252", _as_windows)
 
 
 def looks_delimited(suffix: str, line: str) -> bool:
-    """Tell whether a text file with this first line is a table."""
+    """Return whether a text file with this first line is a table."""
     return suffix in (".txt", ".dat", ".data") and any(mark in line.strip() for mark in ",\t;| ")
 
 
 class TextFile(TableFile):
-    """A text file; its ``form`` is complete."""
+    """A text file; its ``form`` has no detected field left empty."""
 
     def __init__(self, path: Path, form: TextForm, sheet: str | None = None) -> None:
         super().__init__(path, form, sheet)
@@ -57,7 +57,7 @@ class TextFile(TableFile):
         self.header, self._width, notes = header_in(first, some[0] if some else None, form, path)
         self.notes += notes
         if form.header:
-            for _ in range(n_lines):  # the rows begin behind it
+            for _ in range(n_lines):  # the rows begin after the header
                 self._begin = sample.find("\n", self._begin) + 1 or len(sample)
             self.text |= {place for place in range(len(self.header)) if self._names(place, some)}
         commas = {
@@ -91,7 +91,7 @@ class TextFile(TableFile):
         return name in self.form.labels or (is_id_name(name) and any(map(is_code, cells)))
 
     def _blocks(self, begin: int, n_bytes: int) -> Iterator[tuple[int, str]]:
-        """Yield whole lines from a letter on, and the number of lines before; no quote is cut."""
+        """Yield the number of lines before a block, and the block: whole lines, quotes complete."""
         encoding = self.form.encoding
         path = self.path
         errors = "windows-1252" if encoding == _UTF8 else "strict"
@@ -116,7 +116,7 @@ class TextFile(TableFile):
             ) from error
 
     def pieces(self) -> Iterator[Columns]:
-        """Yield the columns of some rows, and of the next ones, until the end."""
+        """Yield the columns of consecutive groups of rows."""
         for before, content in self._blocks(self._begin, LIMITS.piece_bytes):
             columns = None
             if len(content) >= LIMITS.fast_bytes or "polars" in sys.modules:
@@ -126,7 +126,7 @@ class TextFile(TableFile):
             yield columns[: len(self.header)]
 
     def line(self, row: int) -> str:
-        """Return where a row stands, for messages."""
+        """Return the place of a row in the file, for messages."""
         for before, content in self._blocks(self._begin, LIMITS.piece_bytes):
             for line, _ in records(self.path, content, self.form):
                 if row == 0:
@@ -136,7 +136,7 @@ class TextFile(TableFile):
 
 
 def _comments(sample: str, delimiter: str) -> int:
-    """Return the number of letters of comments and blank lines in front."""
+    """Return the number of characters of comments and blank lines at the beginning."""
     start = 0
     while start < len(sample):
         end = sample.find("\n", start) + 1 or len(sample)
@@ -148,13 +148,13 @@ def _comments(sample: str, delimiter: str) -> int:
 
 
 def delimiter_in(sample: str) -> str:
-    """Return the delimiter that cuts the first lines into the most cells, as many in each."""
+    """Return the delimiter that splits the first lines most consistently into most cells."""
     lines = [line for line in sample.split("\n", INTAKE.sniffed)[: INTAKE.sniffed] if line.strip()]
     best = ","
     most = (0.0, 0)
     for mark in ",\t;| ":
         counts = []
-        with contextlib.suppress(csv.Error):  # a cell too long for any table, as ``records`` says
+        with contextlib.suppress(csv.Error):  # too long a cell, which ``records`` reports
             counts = [len(row) for row in csv.reader(lines, delimiter=mark, skipinitialspace=True)]
         if not counts or max(counts) < 2:
             continue
@@ -169,14 +169,14 @@ def delimiter_in(sample: str) -> str:
 def header_in(
     first: Sequence[str], second: Sequence[str] | None, form: TextForm, path: Path
 ) -> tuple[list[str], int, list[str]]:
-    """Return the names of the columns, how many cells a row has, and notes."""
+    """Return the names of the columns, the number of cells of a row, and notes."""
     cells = list(first)
     width = len(first)
     if not form.header:
         return [f"x{j}" for j in range(width)], width, []
     given = [cell.strip() for cell in cells if cell.strip()]
     counted = [cell.strip() for cell in cells] == [str(j) for j in range(width)]
-    # "nan" and "inf" are numbers to Python, but may well be names.
+    # Python reads "nan" and "inf" as numbers, but here they may be names.
     digits = all(form.number(cell) is not None and any(map(str.isdigit, cell)) for cell in given)
     if given and digits and not counted:
         seen = ", ".join(cell[:20] for cell in cells[:3])
@@ -187,8 +187,8 @@ def header_in(
     if second is not None and len(second) == width + 1:
         width += 1
         if second[-1].strip():
-            cells = ["", *cells]  # R leaves the name of row names out
-        # Else every line ends with the delimiter.
+            cells = ["", *cells]  # R writes no name for the column of row names
+        # Otherwise every line ends with the delimiter.
     elif second is not None and len(second) == width - 1 and not cells[-1].strip():
         cells.pop()
         width -= 1

@@ -1,4 +1,4 @@
-"""TypedFile: Parquet, Arrow and Excel files, and data frames: cells with types of their own."""
+"""TypedFile: Parquet, Arrow and Excel files, and data frames, whose cells have types."""
 
 from __future__ import annotations
 
@@ -27,15 +27,23 @@ from atomlearn.storage.intake.frame import (
 )
 from atomlearn.storage.intake.kinds import is_code, is_id_name
 
-#: Rows of a sheet, beyond which Excel has none.
+#: Largest number of rows of an Excel sheet.
 _MOST_ROWS = 2**20
 
 
 class TypedFile(TableFile):
     """A file of columns with types.
 
-    Words that are numbers are numbers, unless a later piece holds others. kind : as messages call
-    the file; module : what reads it, which comes with ``atomlearn[extra]``.
+    Text that can be read as numbers becomes numbers, unless a later piece has other text.
+
+    Attributes
+    ----------
+    kind : str
+        Kind of file, for messages.
+    module : str
+        Module that reads the file.
+    extra : str
+        Extra of this package that installs the module.
     """
 
     kind: str
@@ -43,7 +51,7 @@ class TypedFile(TableFile):
     extra: str
 
     def __init__(self, path: Path, form: TextForm, sheet: str | None = None) -> None:
-        # Words with a decimal comma stay words.
+        # Text with a decimal comma remains text.
         super().__init__(path, replace(form, decimal="."), sheet)
         self._reader = imported(self.module, self.extra, path)
         names = self._opened()
@@ -58,13 +66,13 @@ class TypedFile(TableFile):
 
     @abstractmethod
     def _tables(self, rows: int) -> Iterator[Sequence[Any]]:
-        """Yield the columns of about so many rows, and of the next ones."""
+        """Yield the columns of consecutive groups of about ``rows`` rows."""
 
     def _understood(self) -> AbstractContextManager[None]:
         return understood(self.path, self.kind, "; copy it afresh")
 
     def pieces(self) -> Iterator[Columns]:
-        """Yield the columns of some rows, and of the next ones, until the end."""
+        """Yield the columns of consecutive groups of rows."""
         tables = self._tables(max(LIMITS.piece_bytes // (8 * len(self.header)), 1))
         while True:
             with self._understood():
@@ -75,7 +83,7 @@ class TypedFile(TableFile):
             yield cells
 
     def _cells(self, place: int, column: Any) -> NDArray[Any]:
-        """Return a column as numbers, or as text; labels stay text."""
+        """Return a column as numbers or as text; labels remain text."""
         name = self.header[place]
         values = column if isinstance(column, list) else _arrow_values(column, name)
         if isinstance(values, np.ndarray):
@@ -84,7 +92,7 @@ class TypedFile(TableFile):
 
 
 def _arrow_names(schema: Any) -> list[str]:
-    """Return names of columns; what pandas stores as its index is one, and told as an index."""
+    """Return names of columns; the index that pandas stores is called "index"."""
     return ["index" if name.startswith("__index_level_") else name for name in schema.names]
 
 
@@ -107,7 +115,7 @@ class ParquetFile(TypedFile):
         return _arrow_names(schema)
 
     def _tables(self, rows: int) -> Iterator[Sequence[Any]]:
-        # A thread that could not be made, for the limit of memory, would end the process.
+        # A thread that cannot be started because of the memory limit would end the process.
         for batch in self._file.iter_batches(batch_size=rows, use_threads=False):
             yield batch.columns
 
@@ -143,7 +151,7 @@ class ArrowFile(TypedFile):
 
 
 class ExcelFile(TypedFile):
-    """The rows of a sheet of a workbook, the first one by default."""
+    """The rows of a sheet of a workbook (default: the first sheet)."""
 
     kind = "Excel file"
     module = "openpyxl"
@@ -175,7 +183,7 @@ class ExcelFile(TypedFile):
         yield self._columns
 
     def _rows(self, sheet: Any) -> list[list[Any]]:
-        """Return the rows that hold anything, each as far as it does."""
+        """Return the rows that are not empty, each up to its last cell that is not empty."""
         rows = list[list[Any]]()
         for number, cells in enumerate(sheet.iter_rows(values_only=True)):
             if number >= _MOST_ROWS:
@@ -187,7 +195,7 @@ class ExcelFile(TypedFile):
 
 
 def frame_of(table: Any, path: Path = Path("the table")) -> Frame:
-    """Return the frame of a data frame (pandas, polars, Arrow), or of a mapping of columns."""
+    """Return the frame of a data frame (pandas, polars, Arrow) or of a mapping of columns."""
     table = as_table(table)
     if library_of(table) == "pyarrow":
         columns = zip(table.column_names, table.columns, strict=True)
@@ -214,7 +222,7 @@ def _is_number(kind: Any) -> bool:
 
 
 def _arrow_values(column: Any, name: str) -> NDArray[Any] | list[Any]:
-    """Return a column as numbers, else as a list of what its cells hold."""
+    """Return a column as numbers, or as a list of its cells."""
     from pyarrow import types
 
     kind = column.type
@@ -226,7 +234,7 @@ def _arrow_values(column: Any, name: str) -> NDArray[Any] | list[Any]:
         numbers = column.cast("float64", safe=False).to_numpy(zero_copy_only=False)
         return np.asarray(numbers, dtype=np.float64)
     if types.is_dictionary(kind):
-        # Each label once, however many cells have it.
+        # Each label is converted only once.
         held = [*column.dictionary.to_pylist(), None]
         return [held[place] for place in column.indices.fill_null(len(held) - 1).to_pylist()]
     found: list[Any] = column.to_pylist()
@@ -234,7 +242,7 @@ def _arrow_values(column: Any, name: str) -> NDArray[Any] | list[Any]:
 
 
 def _objects(cells: list[Any], name: str, is_label: bool = False) -> NDArray[Any]:
-    """Return cells of any type as text, dates as YYYY-MM-DD; numbers where all are."""
+    """Return cells of any type as text with dates as YYYY-MM-DD, or as numbers if all are."""
     words = [_text(cell) for cell in cells]
     found = np.array(words, dtype=object)
     if is_label or (is_id_name(name) and any(map(is_code, words))):

@@ -1,1 +1,1 @@
-"""X in chunks on the workers of a Dask cluster."""
+"""Data that is spread: chunks of a Dask cluster, and sites that answer with sums."""

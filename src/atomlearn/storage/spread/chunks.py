@@ -1,4 +1,4 @@
-"""Pieces of a Dask collection: where they are in X, and what is done with one where it lies.
+"""Pieces of a Dask collection: their place in X, and the operations on one piece.
 
 The functions of this module run on the workers, which therefore need this package, too. Nothing
 here imports Dask.
@@ -21,8 +21,8 @@ from atomlearn.core.data.sparse import SparseDesign
 from atomlearn.core.interfaces import Array, Columns
 from atomlearn.storage.spread.rows import HeldRows, Sums, summed
 
-#: A collection cut into chunks: objects (n_row_chunks, n_column_chunks), each a Dask Delayed; the
-#: rows and the columns of the chunks; float32 or float64; the names of columns, or None.
+#: A collection cut into chunks: an array (n_row_chunks, n_column_chunks) of Dask Delayed objects;
+#: the rows and the columns of the chunks; float32 or float64; the names of columns, or None.
 Grid = tuple[NDArray[Any], list[slice], list[slice], np.dtype[Any], list[str] | None]
 
 
@@ -32,7 +32,7 @@ def is_dask(X: object) -> bool:
 
 
 def names_of_dask(X: Any) -> list[str] | None:
-    """Return the column names of a Dask table, None for arrays and names that are not strings."""
+    """Return the column names of a Dask table; None for arrays and names that are no strings."""
     names = list(getattr(X, "columns", ()))
     return names if names and all(isinstance(name, str) for name in names) else None
 
@@ -40,7 +40,7 @@ def names_of_dask(X: Any) -> list[str] | None:
 def grid_of(X: Any) -> Grid:
     """Return the chunks of a two-dimensional dask.array or of a dask.dataframe.
 
-    Lengths that Dask does not know are computed, which makes the data once.
+    Lengths that Dask does not know are computed, which computes the data once.
     """
     if hasattr(type(X), "to_dask_array"):
         return _grid_of_frame(X)
@@ -67,7 +67,7 @@ def _grid_of_frame(X: Any) -> Grid:
         raise ValueError("X is a Dask series; pass a table, for example X.to_frame()")
     import dask
 
-    # The empty table that Dask keeps for its types: text columns are refused here.
+    # An empty table with the types of the columns; text columns are refused here.
     dtype = frame_to_array(X._meta).dtype
     parts = X.to_delayed()
     lengths = dask.compute(*(dask.delayed(len)(part) for part in parts))
@@ -90,8 +90,8 @@ def _without_empty(
 class Chunk:
     """A piece of X on a worker: an array or a SciPy CSC or CSR array, and its design.
 
-    Tells its size, by which Dask places work. What came over the network may lie anywhere in
-    memory, and is moved where the kernels can read it.
+    It has a size, which Dask uses to distribute work. Arrays that came over the network may be
+    unaligned, and are then copied for the kernels.
     """
 
     __slots__ = ("design", "held")
@@ -116,16 +116,16 @@ class Chunk:
 
 
 def aligned(array: NDArray[Any]) -> NDArray[Any]:
-    """Return the array, copied only where it lies at an address that kernels refuse."""
+    """Return the array, copied only if its address is not aligned as kernels require."""
     return np.require(array, requirements="A")
 
 
 def held_chunk(
     piece: Any, dtype: np.dtype[Any], shape: tuple[int, int], row: int, column: int
 ) -> Chunk:
-    """Return a piece as a chunk, checked: its shape, numbers only, and all of them finite.
+    """Return a piece as a chunk, after checks: its shape, numbers only, and all of them finite.
 
-    ``row`` and ``column`` : where the piece begins in X.
+    row, column : first row and column of the piece in X.
     """
     given = held_design(piece, check_finite=False)
     if given.shape != shape:
@@ -139,7 +139,7 @@ def held_chunk(
     return chunk
 
 
-# --- what a worker does ---------------------------------------------------------------------------
+# --- operations on a worker ---------------------------------------------------------------------
 
 
 def scores_of(chunk: Chunk, V: Array) -> Array:
@@ -152,13 +152,13 @@ def scores_of(chunk: Chunk, V: Array) -> Array:
 
 
 def of_design(name: str, chunk: Chunk, *arrays: NDArray[Any]) -> Array:
-    """Return the answer of a chunk's design to a question about arrays."""
+    """Return the result of a method of a chunk's design."""
     answer: Array = getattr(chunk.design, name)(*map(aligned, arrays))
     return answer
 
 
 def chunk_columns(chunk: Chunk, columns: Columns) -> Any:
-    """Return some columns of a chunk: sparse where it is."""
+    """Return some columns of a chunk, sparse if the chunk is."""
     block = chunk.design.gather(aligned(columns))
     if block.is_sparse:
         return block.stored()
@@ -171,18 +171,18 @@ def rows_of_chunk(chunk: Chunk, rows: Columns) -> Chunk:
 
 
 def beside(parts: list[Chunk]) -> Chunk:
-    """Return chunks of the same rows as one."""
+    """Return one chunk made of chunks of the same rows."""
     held: list[Any] = [part.held for part in parts]
     return Chunk(sp.hstack(held, "csc") if any(map(is_sparse, held)) else np.hstack(held))
 
 
 def rows_beside(_: Chunk, *parts: Any) -> HeldRows:
-    """Return loss, targets and weights of a chunk's rows: made, and kept, where the chunk is."""
+    """Return loss, targets and weights of a chunk's rows, created and kept on its worker."""
     return HeldRows(*parts)
 
 
 def answer(chunks: list[Chunk], rows: list[HeldRows], question: Sums) -> Sums:
-    """Return what the rows of chunks answer, added up."""
+    """Return the sum of the answers of several chunks."""
     question = {name: each if name == "ask" else aligned(each) for name, each in question.items()}
     return summed(
         [

@@ -1,4 +1,4 @@
-"""X in the chunks of a Dask collection: products are formed where each chunk lies."""
+"""X in the chunks of a Dask collection: products are formed on the worker of each chunk."""
 
 from __future__ import annotations
 
@@ -27,50 +27,50 @@ from atomlearn.storage.spread.rows import Sums, summed
 from atomlearn.storage.spread.summed import problem_of_sums, splits
 from atomlearn.storage.spread.waiting import LostDataError, awaited, current_client, guarded
 
-#: Sums are put together from so many at a time.
+#: Number of partial sums that one task adds up.
 FAN_IN = 8
 
 
 class Dask(Design, RowAccess):
-    """z = X'v for a dask.array or dask.dataframe: v travels to the chunks, sums come back.
+    """z = X'v for a dask.array or dask.dataframe: v is sent to the chunks, sums come back.
 
     Parameters
     ----------
     X : dask.array (n_samples, n_features) or dask.dataframe
         In chunks of rows, of columns or of both; chunks are NumPy arrays, SciPy sparse arrays or
-        tables. float32 and float64 stay as they are; integers and booleans become float32 where
-        that is exact, else float64.
+        tables. float32 and float64 are kept; integers and booleans become float32 if that is exact,
+        else float64.
     client : distributed.Client, optional
         The cluster. Default: Dask's current scheduler, which is that of the last Client made, or
-        threads of this process where there is none.
+        threads of this process if there is none.
     persist : bool, default=True
-        Keep the chunks in the workers' memory from the first pass on. False makes them again
-        for each pass: for data larger than all workers' memory.
+        Keep the chunks in the workers' memory after the first pass. False computes them again in
+        each pass: for data larger than all workers' memory.
 
     Attributes
     ----------
     feature_names : list of str, or None
         The columns of a table.
     sent : (int, int)
-        How often vectors of n_samples numbers or columns travelled, and their bytes; ``sent`` of a
-        result has sums over rows, too.
+        Number of messages with vectors over samples or columns, and their bytes; ``sent`` of a
+        result counts sums over rows, too.
 
     Raises
     ------
     ValueError, TypeError
-        At once for what is not a table of numbers; in the first pass for entries that are not
-        finite, with their row and column.
+        At once if X is not a table of numbers; in the first pass for entries that are not finite,
+        with their row and column.
     LostDataError
-        In a pass, where a worker was lost with chunks that cannot be made again (data put there by
+        In a pass, if a worker was lost with chunks that cannot be computed again (data put there by
         ``client.scatter``), or too many workers were lost over the same chunk.
 
     Notes
     -----
-    Where rows are cut and sums over them tell all (see the page on data that is spread), solves,
-    paths and cross-validations ask for such sums. Else a pass sends v to the chunks (8 n_samples
-    bytes for each column of chunks), adds partial sums up in a tree of fixed order, and sends 8
-    n_features bytes back; columns in use come here. Sums are float64. Workers need atomlearn
-    installed. A worker that is lost costs the time to make its chunks again.
+    If X is cut by rows and sums over rows suffice (see the page on data that is spread), solves,
+    paths and cross-validations work with such sums. Otherwise a pass sends v to the chunks (8
+    n_samples bytes for each column of chunks), adds partial sums up in a tree of fixed order, and
+    sends 8 n_features bytes back; the columns in use are sent to this process. Sums are float64.
+    Workers need atomlearn installed. After the loss of a worker, its chunks are computed again.
 
     Examples
     --------
@@ -95,12 +95,12 @@ class Dask(Design, RowAccess):
                 "dask.array.from_array(X, chunks=...) makes one"
             )
         self._client, self._persist = client, bool(persist)
-        #: Questions and bytes, those to parts of the rows with them.
+        #: Number of messages and of bytes so far, shared with designs of some of the rows.
         self._sent = [0, 0]
         grid = guarded(lambda: pieces.grid_of(X))
         made, self._rows, self._columns, self.dtype, self._names = grid
         self.shape = self._rows[-1].stop, self._columns[-1].stop
-        # (n_row_chunks, n_column_chunks) tasks that make and check a chunk each.
+        # (n_row_chunks, n_column_chunks) tasks, each of which makes and checks a chunk.
         self._chunks = np.empty_like(made)
         for i, row in enumerate(self._rows):
             for j, column in enumerate(self._columns):
@@ -110,13 +110,13 @@ class Dask(Design, RowAccess):
         tallest = max(part.stop - part.start for part in self._rows)
         if len(self._rows) > 1 < len(self._columns) and (
             tallest * self.shape[1] <= LIMITS.most_dense
-        ):  # Whole rows answer with sums over them.
+        ):  # Chunks of whole rows can return sums over rows.
             together = [task(pieces.beside, list(row)) for row in self._chunks]
             self._chunks = np.array([*together, None], dtype=object)[:-1, None]
             self._columns = [slice(0, self.shape[1])]
 
     def __getstate__(self) -> dict[str, Any]:
-        # A connection does not travel; where a copy arrives, the current scheduler is asked.
+        # A connection cannot be pickled; a copy uses the current scheduler.
         return self.__dict__ | {"_client": None}
 
     def __repr__(self) -> str:
@@ -125,7 +125,7 @@ class Dask(Design, RowAccess):
 
     @property
     def names(self) -> list[str] | None:
-        """The columns of a table, None for arrays."""
+        """The columns of a table; None for arrays."""
         return self._names
 
     @property
@@ -140,7 +140,7 @@ class Dask(Design, RowAccess):
 
     @property
     def n_chunks(self) -> tuple[int, int]:
-        """How many chunks there are along rows and along columns."""
+        """Number of chunks along rows and along columns."""
         return len(self._rows), len(self._columns)
 
     def scores(self, v: Array) -> Scores:
@@ -149,14 +149,14 @@ class Dask(Design, RowAccess):
     reads_at_once = True
 
     def scores_many(self, V: Array) -> Sequence[Scores]:
-        """Return the scores of all vectors in one round: V travels as a whole."""
+        """Return the scores of all vectors in one round: V is sent as a whole."""
         return [ArrayScores(z) for z in self._summed(pieces.scores_of, V)]
 
     def _squares(self, weights: Array) -> Array:
         return self._summed(partial(pieces.of_design, "squared_norms"), weights)
 
     def _summed(self, call: Any, v: Array) -> Array:
-        """Return the sums over rows of call(chunk, its part of v), column after column."""
+        """Return the sums over rows of call(chunk, its part of v), for all columns."""
         (n_rows, n_columns) = self.n_chunks
         vectors = v.size // self.shape[0]
         self.travelled(vectors * (n_columns * self.shape[0] + n_rows * self.shape[1]))
@@ -170,7 +170,7 @@ class Dask(Design, RowAccess):
         return np.concatenate(self.compute(sums), axis=-1)
 
     def product(self, W: Array, columns: Columns | None = None) -> Array:
-        """Return X_S W, formed where the rows are."""
+        """Return X_S W, formed on the workers."""
         if columns is None or not columns.size:
             return super().product(W, columns)
         self.travelled(self.n_chunks[0] * W.size + self.shape[0] * W.shape[1])
@@ -183,12 +183,12 @@ class Dask(Design, RowAccess):
         return np.concatenate(self.compute(sums))
 
     def travelled(self, numbers: int) -> None:
-        """Count a question, and the numbers in it and in its answer."""
+        """Count a message, and the numbers in it and in its answer."""
         self._sent[:] = self._sent[0] + 1, self._sent[1] + 8 * numbers
 
     @property
     def sent(self) -> tuple[int, int]:  # type: ignore[override]
-        """What travelled so far; see Attributes."""
+        """Number of messages and of bytes so far; see Attributes."""
         return self._sent[0], self._sent[1]
 
     @property
@@ -196,7 +196,7 @@ class Dask(Design, RowAccess):
         return self
 
     def summed(self, problem: Problem) -> Problem:
-        """Return the problem over sums, if only rows are cut."""
+        """Return the problem over sums, if X is cut by rows only."""
         (n_rows, n_columns) = self.n_chunks
         y = problem.y
         s = problem.weight
@@ -208,7 +208,7 @@ class Dask(Design, RowAccess):
 
         @cache
         def rows() -> list[Any]:
-            """Targets and weights, which travel once, to where the chunk is."""
+            """Return targets and weights, which are sent once to the worker of each chunk."""
             return self.kept(
                 [
                     task(pieces.rows_beside, chunk, *map(sent_once, (loss.part(i), y[i], s[i])))
@@ -223,7 +223,10 @@ class Dask(Design, RowAccess):
         return problem_of_sums(problem, n_rows, asked)
 
     def _owned(self, columns: Columns) -> list[tuple[int, Columns, Columns]]:
-        """Return each column of chunks in use, the places of its columns, and those in it."""
+        """Return, for each column of chunks in use, its number and the columns in it.
+
+        The columns are given by their positions in ``columns``, and by their numbers in the chunk.
+        """
         starts = np.array([part.start for part in self._columns])
         owner = np.searchsorted(starts, columns, side="right") - 1
         return [
@@ -245,7 +248,7 @@ class Dask(Design, RowAccess):
         found = self.compute(tasks)
         n_rows = len(self._rows)
         stacks = [found[start : start + n_rows] for start in range(0, len(found), n_rows)]
-        # Where each column stands among those that came, chunk after chunk.
+        # Position of each column among those received, chunk after chunk.
         order = np.argsort(np.concatenate(places))
         if any(is_sparse(piece) for piece in found):
             whole = sp.hstack([sp.vstack(stack, "csc") for stack in stacks], "csc")
@@ -254,7 +257,7 @@ class Dask(Design, RowAccess):
         return DenseBlock(np.asfortranarray(array[:, order]))
 
     def with_rows(self, rows: Rows) -> Dask | None:
-        """Return the design of these rows, cut out where they are; None unless they increase."""
+        """Return the design of these rows, selected on the workers; None unless they increase."""
         if (rows[1:] <= rows[:-1]).any():
             return None
         found = copy(self)
@@ -272,14 +275,14 @@ class Dask(Design, RowAccess):
         return found
 
     def chunks_for_a_pass(self) -> NDArray[Any]:
-        """Return the chunks, from the first call on in the workers' memory if they are to stay."""
+        """Return the chunks; with ``persist``, the first call keeps them in the workers' memory."""
         if self._persist:
             self._chunks.ravel()[:] = self.kept(self._chunks.ravel().tolist())
             self._persist = False
         return self._chunks
 
     def kept(self, tasks: list[Any]) -> list[Any]:
-        """Return the tasks with their results in the workers' memory, where they stay."""
+        """Return the tasks with their results kept in the workers' memory."""
         import dask
 
         if self._client is None:
@@ -287,7 +290,7 @@ class Dask(Design, RowAccess):
         return guarded(lambda: list(self._client.persist(tasks)))
 
     def _missing(self, client: Any) -> str:
-        """Return which chunks of X no worker has."""
+        """Return a sentence about the chunks of X that no worker has."""
         holders = client.who_has()
         lost = [
             f"rows {row.start} to {row.stop}, columns {column.start} to {column.stop}"
@@ -298,21 +301,22 @@ class Dask(Design, RowAccess):
         return f"Of {self._chunks.size} chunks of X {len(lost)} are on no worker: {lost[:3]}"
 
     def compute(self, tasks: list[Any]) -> list[Any]:
-        """Return the results of tasks, in their order."""
+        """Return the results of tasks, in order."""
         import dask
 
         client = self._client or current_client()
         if client is None:
             return guarded(lambda: list(dask.compute(*tasks)))
-        # Vectors travel with the tasks, so that what a lost worker had is sent again.
+        # Vectors are sent with the tasks, so that they are sent again after the loss of a worker.
         with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 TB"}):
             return self._awaited(client, lambda: client.compute(tasks))
 
     def answered(self, held: list[tuple[Any, Any]], question: Sums) -> Sums:
-        """Return what chunks and targets answer, added up.
+        """Return the sum of the answers of all chunks to a question.
 
-        One task has all chunks that one thread of a worker holds: tasks, not bytes, take the time
-        of a round. Chunks that are made anew for it have a task each.
+        One task has all chunks that one thread of a worker holds, because the time of a round
+        depends on the number of tasks, not on bytes. Chunks that are computed again have one task
+        each.
         """
         client = self._client or current_client()
         chunks = [chunk for chunk, _ in held]
@@ -347,7 +351,7 @@ class Dask(Design, RowAccess):
 
 
 def _places(client: Any, chunks: list[Any]) -> list[tuple[str, list[int]]]:
-    """Return workers and the chunks, by number, that a thread of each has; "" where none has."""
+    """Return pairs of a worker ("" if no worker has the chunks) and the chunks for one thread."""
     holders = client.who_has(chunks)
     threads = client.nthreads()
     at = dict[str, list[int]]()
@@ -362,21 +366,21 @@ def _places(client: Any, chunks: list[Any]) -> list[tuple[str, list[int]]]:
 
 
 def task(call: Callable[..., Any], *given: Any) -> Any:
-    """Return a call to be made by a worker, of other tasks among what is given."""
+    """Return a delayed call; arguments may be other tasks."""
     from dask import delayed
 
     return delayed(call, pure=False)(*given)
 
 
 def sent_once(array: object) -> Any:
-    """Return it as a task, so that it is not sent for each of the tasks that use it."""
+    """Return the array as a task, so that it is sent once and not with each task that uses it."""
     from dask import delayed
 
     return delayed(array, pure=False, traverse=False)
 
 
 def added(tasks: list[Any], add: Callable[[Any], Any], most: int = 1) -> list[Any]:
-    """Return so many sums of results at most: ``add`` makes a task that adds some up, in order."""
+    """Return at most ``most`` sums of results; ``add`` makes a task that adds some up, in order."""
     while len(tasks) > most:
         tasks = [add(tasks[start : start + FAN_IN]) for start in range(0, len(tasks), FAN_IN)]
     return tasks

@@ -1,4 +1,4 @@
-"""What sums over rows tell of F around a point."""
+"""A quadratic model of the loss around a point, made from sums over rows."""
 
 from __future__ import annotations
 
@@ -11,9 +11,20 @@ from atomlearn.storage.spread.rows import Sums
 class Bent:
     """The quadratic model of F around a point; for squared loss it is F itself.
 
-    columns : those that the model knows, in increasing order. value, gradient, H : of F at the
-    point; shift : the best intercept there; pull : by how much that falls with each coefficient.
-    The sums may be of an intercept that is only near the best one.
+    The intercept of the sums only has to be near the best one.
+
+    Attributes
+    ----------
+    columns : (m,) int64
+        Columns of the model, in increasing order.
+    weights : (m,) float64
+        The point.
+    value, gradient, H
+        Value, gradient and Hessian of F at the point.
+    shift : float
+        The best intercept at the point.
+    pull : (m,) float64
+        Decrease of the best intercept with each coefficient.
     """
 
     def __init__(self, columns: Columns, weights: Array, sums: Sums, intercept: bool) -> None:
@@ -29,7 +40,7 @@ class Bent:
         self.H = sums["hessian"] - curve * np.outer(self.pull, self.pull)
 
     def move(self, columns: Columns, weights: Array) -> Array:
-        """Return the way to another point; columns that are not known play no part."""
+        """Return the step to another point; columns that the model does not have are left out."""
         known = np.isin(columns, self.columns)
         way = -self.weights
         way[np.searchsorted(self.columns, columns[known])] += weights[known]

@@ -1,7 +1,7 @@
-"""Rows that stay where they are: what is asked of them, and the sums that they answer with.
+"""Rows that stay on their machine, the questions about them, and sums as answers.
 
-Every answer is a dictionary of arrays that are sums over rows, so that the answers of several
-places are added up, and no row can be told from another. This runs where the rows are.
+Every answer is a dictionary of arrays that are sums over rows, so that answers of several machines
+can be added up, and no answer shows a single row. This module runs on the machine of the rows.
 """
 
 from __future__ import annotations
@@ -17,27 +17,38 @@ from atomlearn.core.data.convert import existing_columns
 from atomlearn.core.interfaces import Array, Design, Loss
 from atomlearn.core.losses import pieces
 
-#: Sums over rows by their names.
+#: Sums over rows, by name.
 Sums = dict[str, Any]
-#: How much is taken off a dual point where its conjugate is told, too: between is less.
+#: Share by which a dual point is made smaller for a second value of its conjugate; convexity bounds
+#: the values between the two.
 NEAR = 1e-3
 
 
 @dataclass(frozen=True, slots=True)
 class HeldRows:
-    """Targets and weights of rows that lie together: the sums of f at X w + b over these rows."""
+    """Targets and weights of some rows, which return the sums of f at X w + b over these rows."""
 
     loss: Loss
     y: Array
     weight: Array
 
     def answer(self, design: Design, question: Sums) -> Sums:
-        """Return sums at some points of a few columns of these rows' ``design``.
+        """Return sums at some points of a few columns of ``design``.
 
-        columns (m,), weights (k, m), shifts (k,) : the points. To "look": squares : of the columns,
-        over rows that have a weight, (m,); and of each point value : f; slope, size, curve : the
-        sums of f'_i, of |f'_i| and of f''_i. To "bend", at one point: gradient, pull : A'f' and
-        A'f'', (m,); hessian : A'diag(f'')A, (m, m), too. To "price": what a proof takes, see there.
+        Parameters
+        ----------
+        design : Design
+            The columns of these rows.
+        question : dict
+            "columns" (m,), "weights" (k, m) and "shifts" (k,) define the points. "ask" is one of
+            three words.
+
+            - "look": ``squares`` (m,) of the columns, over rows with a weight; and for each point
+            ``value`` of f and ``slope``, ``size``, ``curve``, the sums of f'_i, of abs(f'_i) and of
+            f''_i.
+            - "bend", at one point, in addition: ``gradient``, ``pull`` (m,), A'f' and A'f'';
+            ``hessian`` (m, m), A'diag(f'')A.
+            - "price", in addition to "look": the sums for a proof, see ``_price``.
         """
         block = design.gather(existing_columns(question["columns"], design.shape[1]))
         used = self.weight > 0.0
@@ -72,11 +83,12 @@ class HeldRows:
         return found
 
     def _price(self, linear: Array, v: Array) -> Sums:
-        """Return what a proof takes of v = -f', which stays here, as X'v comes as "scores".
+        """Return the sums for a proof at v = -f', which stays here; "scores" has X'v.
 
-        Of v the side that ``cuts`` names is less by that share: so it sums to 0 over all rows.
-        conjugates : f* at -v, and at it less NEAR; steepness, predicted : the sums of squares of v
-        and of predictions; slack : what rounding leaves open in f and f*.
+        In v, the entries of the sign of ``cuts`` are smaller by its size as a share, so that v sums
+        to 0 over all rows. ``conjugates`` : f* at -v, and at -v less the share NEAR; ``steepness``,
+        ``predicted`` : sums of squares of v and of predictions; ``slack`` : a bound on rounding in
+        f and f*.
         """
         loss = self.loss
         y = self.y
@@ -90,7 +102,7 @@ class HeldRows:
 
 
 def summed(answers: Sequence[Sums]) -> Sums:
-    """Return the sum of answers to one question."""
+    """Return the sum of the answers to a question."""
     return {name: sum(each[name] for each in answers) for name in answers[0]}
 
 

@@ -1,4 +1,4 @@
-"""Data that may not leave its sites: each answers with sums over its rows, and nothing else."""
+"""Data that may not leave its sites: each site answers only with sums over its rows."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from atomlearn.core.problem.problem import Problem
 from atomlearn.storage.spread.rows import HeldRows, Sums, summed
 from atomlearn.storage.spread.summed import problem_of_sums, splits
 
-#: A transport: takes a question to a site, and brings back its answer.
+#: A transport sends a question to a site and returns its answer.
 Transport = Callable[[dict[str, Any]], dict[str, Any]]
 
 
 class Site:
-    """The rows of one site: asked a question, it answers with sums over them.
+    """The rows of one site, which answers questions with sums over them.
 
-    Run it where the data is, behind any transport. A question is a dictionary of texts, numbers and
-    arrays of one or two dimensions; so is an answer.
+    Run it at the site of the data, behind any transport. A question is a dictionary of texts,
+    numbers and arrays of one or two dimensions, and so is an answer.
 
     Parameters
     ----------
@@ -38,13 +38,13 @@ class Site:
     sample_weight, offset : array (n_samples,), optional
         As in ``solve``.
     least_rows : int, default=10
-        Rows with a weight below which the site answers nothing. It also tells no products of
-        columns unless its rows are so many more than the columns.
+        Minimum number of rows with a weight; with fewer the site refuses every question. It also
+        refuses products of columns unless its rows exceed the columns by this number.
 
     Raises
     ------
     ValueError
-        For too few rows, in ``site(question)`` for too many columns, or a question that is none.
+        For too few rows; in ``site(question)`` for too many columns or an unknown question.
 
     Examples
     --------
@@ -105,32 +105,32 @@ class Site:
 
 
 class Sites(Design, RowAccess):
-    """Rows that stay at their sites: each answers with sums, and the joint problem is solved.
+    """Rows that stay at their sites, which answer with sums, so that the joint problem is solved.
 
-    ``solve(Sites([...]), None, ...)`` and ``paths.path`` have the answer that the pooled rows have,
-    with the same proof. Targets, weights and offsets lie at the sites, so y is None.
+    ``solve(Sites([...]), None, ...)`` and ``paths.path`` return the same result as for the pooled
+    rows, with the same proof. The sites have the targets, weights and offsets, so y is None.
 
     Parameters
     ----------
     sites : sequence of callables
-        Transports: each takes a question, has the ``Site`` there answer it, and returns the answer.
-        A ``Site`` is one, for rows of this process.
+        Transports: each sends a question to a ``Site`` and returns its answer. A ``Site`` itself is
+        one, for rows of this process.
     add : callable, optional
-        Adds the answers up, list of dict -> dict: the place of secure summation, of which only the
-        total can be read. Every answer is a sum over rows.
+        Adds the answers up, list of dict -> dict. Put secure summation here, which reveals only the
+        total. Every answer is a sum over rows.
 
     Raises
     ------
     ValueError, TypeError
-        For sites of different columns, and what sums over rows do not tell: losses with kinks or
-        of several predictions, norms over other than columns.
+        For sites with different columns, and for problems that sums over rows do not determine:
+        losses with kinks or several predictions, norms that are not over columns.
 
     Notes
     -----
-    The sites see coefficients and intercept on the way. Who solves sees sums over the rows of each
-    site (with secure summation: of all): the value of f and of f*, X'v, and the Hessian of the
-    columns in use, which for squared loss is their Gram matrix. A site that is asked often about
-    many columns tells nearly all: see the page on data that is spread.
+    The sites see coefficients and intercept during the solve. The caller sees sums over the rows of
+    each site (with secure summation: of all sites): the values of f and f*, X'v, and the Hessian of
+    the columns in use, which for squared loss is their Gram matrix. Many questions about many
+    columns reveal nearly all of the data: see the page on data that is spread.
 
     References
     ----------
@@ -176,7 +176,7 @@ class Sites(Design, RowAccess):
         return list(self._about[0]["names"]) or None
 
     def asked(self, question: dict[str, Any]) -> list[Sums]:
-        """Return the answers of all sites, which are asked at the same time."""
+        """Return the answers of all sites, which work at the same time."""
         with ThreadPoolExecutor(len(self.sites)) as pool:
             return list(pool.map(lambda site: site(question), self.sites))
 
@@ -185,13 +185,13 @@ class Sites(Design, RowAccess):
         return self
 
     def summed(self, problem: Problem) -> Problem:
-        """Return the problem over the sums of sites."""
+        """Return the problem over the sums of all sites."""
         if unwrapped(problem.design) is not self:
             return problem
         if problem.y.size or (problem.weight != 1.0).any():
             _stay()
         if known_offset(problem.loss) is not None:
-            raise ValueError("offsets lie at the sites: Site(X, y, offset=...)")
+            raise ValueError("offsets belong to the sites: Site(X, y, offset=...)")
         loss = problem.loss
         if not splits(problem):
             raise TypeError(

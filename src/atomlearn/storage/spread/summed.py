@@ -1,9 +1,9 @@
-"""The problem over sums that are formed where the rows are: nothing of n_samples numbers travels.
+"""The problem over sums that are formed on the machines of the rows; no vector over rows is sent.
 
-f(X w + b), with b at its best, is a function F of the coefficients w. It is a loss like others, of
-which the "predictions" are the coefficients themselves, over the identity as design: its gradient
-is -X'v, its Hessian a matrix over the columns in use, and its conjugate at X'v is at most f* at v.
-So every norm, form, master and solver of columns works on it as it is.
+f(X w + b), at the best b, is a function F of the coefficients w. This package treats F as a loss
+whose "predictions" are the coefficients, with the identity as design: its gradient is -X'v, its
+Hessian a matrix over the columns in use, and its conjugate at X'v is at most f* at v. So every
+norm, form, master and solver of columns applies without changes.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ from atomlearn.core.problem.rounding import growth
 from atomlearn.storage.spread.points import Bent
 from atomlearn.storage.spread.rows import NEAR, Sums, size_of
 
-#: Points whose proofs are kept; points that one question has at most.
+#: Number of points whose proofs are kept, and largest number of points in a question.
 KEPT = 64
 AT_ONCE = 16
-#: What the intercept may leave of f, as a share: steps reckon with it, and in a proof it counts.
+#: Share of f by which the intercept may miss the best one: in steps, and in proofs, which count it.
 IN_STEPS = 1e-4
 IN_PROOFS = 1e-14
-#: Sums that all points of a question share.
+#: Sums that are the same for all points of a question.
 SHARED = ("squares", "gradient", "pull", "hessian")
 
 
 class OfCoefficients(Loss):
-    """A loss of coefficients that is known at points, with its slope there."""
+    """A loss of coefficients that is known at single points, with its slope there."""
 
     coupled = 0
 
@@ -47,16 +47,26 @@ class OfCoefficients(Loss):
         return np.asarray(y, dtype=np.float64)
 
     def conjugate(self, y: Array, dual: Array, weight: Array) -> float:
-        """Return inf: nothing is known but along the gradient."""
+        """Return inf: the conjugate is known only along the gradient."""
         return math.inf
 
 
 class Summed(OfCoefficients):
-    """F(w) = min over b of f(X w + b), or f(X w): the loss of coefficients, asked where rows are.
+    """F(w) = min over b of f(X w + b), or f(X w), computed from sums over rows.
 
-    problem : over the rows; count : of places where they are; asked : returns the sum of all
-    answers to a question, see ``HeldRows``; sent : questions so far, and the bytes of them
-    and of answers.
+    Parameters
+    ----------
+    problem : Problem
+        The problem over the rows.
+    count : int
+        Number of machines that have rows.
+    asked : callable
+        Returns the sum of all answers to a question, see ``HeldRows``.
+
+    Attributes
+    ----------
+    sent : (int, int)
+        Number of questions so far, and bytes of questions and answers.
     """
 
     def __init__(self, problem: Problem, count: int, asked: Callable[[Sums], Sums]) -> None:
@@ -73,15 +83,15 @@ class Summed(OfCoefficients):
         nothing |= dict.fromkeys(("slope", "curve", "shift", "value"), 0.0)
         self._bent = Bent(none.astype(np.int64), none, nothing, False)
         self._priced: dict[tuple[bytes, bytes], Sums] = {}
-        #: The best intercepts of points, by the last sums there.
+        #: The best intercepts of points, from the last sums at them.
         self._shifts: dict[tuple[bytes, bytes], float] = {}
 
-    # --- what is asked ----------------------------------------------------------------------
+    # --- questions ----------------------------------------------------------------------------
 
     def ask(
         self, kind: str, columns: Columns, weights: Array, shifts: Array, **more: Array
     ) -> list[Sums]:
-        """Return the sums of all places at each point: weights (k, m), intercepts (k,)."""
+        """Return the sums over all rows at each point: weights (k, m), intercepts (k,)."""
         question = {"ask": kind, "columns": columns, "weights": weights, "shifts": shifts, **more}
         found = self._asked(question)
         size = size_of(question) + size_of(found)
@@ -94,9 +104,10 @@ class Summed(OfCoefficients):
         ]
 
     def _at_best(self, kind: str, columns: Columns, u: Array, first: Sums, left: float) -> Sums:
-        """Return the sums of a point whose intercept is at its best, from those at a guess.
+        """Return the sums of a point at its best intercept, given those at a guess.
 
-        Nothing more is asked where the guess leaves but this share of f.
+        If the guess misses the best value by less than the share ``left`` of f, no question is
+        sent.
         """
         if not self.intercept:
             return first
@@ -118,10 +129,10 @@ class Summed(OfCoefficients):
         return looks[least_shift(slope, curve, value, first["shift"], self.n_rows)]
 
     def foresee(self, points: Sequence[Array]) -> None:
-        """Ask in one question for what proofs at these points take.
+        """Send one question for the proofs at all these points.
 
-        A proof needs a v that sums to 0. Points where it does not are asked once more, at their
-        best intercepts, with one side of v made smaller by what is left.
+        A proof needs a v that sums to 0. For points whose v does not, a second question is sent at
+        their best intercepts, with the entries of one sign of v made smaller.
         """
         new = [u for u in points if _key(u) not in self._priced]
         for start in range(0, len(new), AT_ONCE):
@@ -137,7 +148,7 @@ class Summed(OfCoefficients):
             )
             found = self.ask("price", columns, W, shifts, cuts=cuts)
             for k, (u, first) in enumerate(zip(W, found, strict=True)):
-                # Grids of levels begin where zero is optimal, to all digits.
+                # Grids of levels begin at the level for which zero is optimal, to all digits.
                 left = IN_PROOFS if u.any() else 0.0
                 look = self._at_best("look", columns, u, first, left)
                 shifts[k] = look["shift"]
@@ -159,14 +170,14 @@ class Summed(OfCoefficients):
         return float(self.price(np.zeros(self.size))["value"])
 
     def price(self, u: Array) -> Sums:
-        """Return what a proof takes of the point, with the scores of all columns."""
+        """Return the sums for a proof at the point, with the scores of all columns."""
         self.foresee([u])
         return self._priced[_key(u)]
 
     def bend(self, columns: Columns, u: Array) -> Bent:
-        """Return F around this point over the columns.
+        """Return the model of F around this point over the columns.
 
-        Nothing is asked where it is known of more columns, and the same at all points.
+        No question is sent if a model of more columns is known and still valid.
         """
         known = self._bent
         covers = np.isin(columns, known.columns).all()
@@ -183,7 +194,7 @@ class Summed(OfCoefficients):
         return known
 
     def lengths(self, columns: Columns) -> Array:
-        """Return the lengths of these columns, over the rows that have a weight."""
+        """Return the norms of these columns, over the rows that have a weight."""
         new = columns[np.isnan(self._squares[columns])]
         if new.size:
             self.ask("look", new, np.zeros((1, new.size)), np.zeros(1))
@@ -191,7 +202,7 @@ class Summed(OfCoefficients):
         return found
 
     def values_at(self, columns: Columns, W: Array, intercepts: Array) -> Array:
-        """Return f at points that are given by their coefficients, W (k, m)."""
+        """Return f at points given by their coefficients, W (k, m)."""
         return np.array([look["value"] for look in self.ask("look", columns, W, intercepts)])
 
     # --- the loss ---------------------------------------------------------------------------
@@ -222,7 +233,7 @@ class Summed(OfCoefficients):
         )
 
     def slack(self, y: Array, prediction: Array, dual: Array, weight: Array) -> float:
-        """Return what the sums over rows may be off by."""
+        """Return a bound on the rounding of the sums over rows."""
         sums = self.price(prediction)
         inner = math.sqrt(sums["steepness"] * sums["predicted"])
         size = sums["value"] + np.abs(sums["conjugates"]).max() + inner
@@ -230,7 +241,10 @@ class Summed(OfCoefficients):
 
 
 class SummedOver(OfCoefficients):
-    """F over some columns alone, in their order: m numbers and a Hessian tell it around a point."""
+    """F over some columns only, in their order.
+
+    A gradient and a Hessian describe it around a point.
+    """
 
     def __init__(self, whole: Summed, columns: Columns) -> None:
         self.name: str = whole.name  # type: ignore[misc]
@@ -270,9 +284,9 @@ def _key(u: Array) -> tuple[bytes, bytes]:
 
 
 class Coefficients(SparseDesign):
-    """The identity, over which predictions are coefficients; ``row_access`` reaches the rows.
+    """The identity, whose predictions are coefficients; ``row_access`` reaches the rows.
 
-    reads_at_once : whether levels are solved together, over a pool of columns.
+    reads_at_once : whether levels are solved together, with a pool of columns.
     """
 
     def __init__(self, loss: Summed, dtype: Any, reads_at_once: bool) -> None:
@@ -319,13 +333,13 @@ class SummedRows(RowAccess):
 
 
 def _features(block: Any) -> tuple[Columns, Columns]:
-    """Return the features that a block is made of, and which one each column is."""
+    """Return the features of which a block is made, and the number of that of each column."""
     base, places = block.distinct()
     return base.stored().indices.astype(np.int64), places
 
 
 def problem_of_sums(problem: Problem, count: int, asked: Callable[[Sums], Sums]) -> Problem:
-    """Return the problem over sums, from which n_samples numbers never come; see ``Summed``."""
+    """Return the problem over sums, which needs no vector over rows; see ``Summed``."""
     loss = Summed(problem, count, asked)
     return Problem(
         loss,
@@ -340,9 +354,9 @@ def problem_of_sums(problem: Problem, count: int, asked: Callable[[Sums], Sums])
 
 
 def splits(problem: Problem) -> bool:
-    """Return whether sums over rows are all that a solver needs of the problem.
+    """Return whether sums over rows suffice to solve the problem.
 
-    They are for losses that are sums over rows, smooth, and norms of nothing but single columns.
+    They do for smooth losses that are sums over rows, and for norms over single columns.
     """
     loss = problem.loss
     norm = problem.regularizer.norm

@@ -1,4 +1,4 @@
-"""Waiting for the workers of a cluster, which may be lost: what a fit says then."""
+"""Wait for the workers of a cluster, and report lost workers with a remedy."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ Result = TypeVar("Result")
 
 
 class LostDataError(RuntimeError):
-    """A part of X is gone with its worker, and Dask does not know how to make it again."""
+    """A part of X was lost with its worker, and Dask cannot compute it again."""
 
 
 def guarded(call: Callable[[], Result]) -> Result:
-    """Call, and say what can be done where Dask gives up."""
+    """Call, and add a remedy if Dask gives up."""
     try:
         return call()
     except Exception as error:
-        # What Dask raises where a worker took something with it that cannot be made again.
+        # Errors of Dask after the loss of data that cannot be computed again.
         name = type(error).__name__
         if name == "NoWorkerError":
             raise LostDataError(NO_WORKERS_LEFT) from error
@@ -42,7 +42,7 @@ def guarded(call: Callable[[], Result]) -> Result:
 
 
 def current_client() -> Any:
-    """Return the client that Dask would use, None where threads of this process do the work."""
+    """Return Dask's current client; None if threads of this process do the work."""
     distributed = sys.modules.get("distributed")
     if distributed is None:
         return None
@@ -52,10 +52,10 @@ def current_client() -> Any:
 
 
 def awaited(client: Any, futures: list[Any]) -> list[Any]:
-    """Return the results of futures; LostDataError where no worker is left to make them.
+    """Return the results of futures; raise LostDataError if no worker is left.
 
-    Dask itself waits for workers without end unless ``no-workers-timeout`` is set: here that, or 5
-    minutes, and workers are counted once a second.
+    Without ``no-workers-timeout`` Dask waits for workers forever. This function waits for that
+    time, or 5 minutes, and checks once a second.
     """
     import dask
     from dask.utils import parse_timedelta

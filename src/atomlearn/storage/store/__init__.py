@@ -1,1 +1,1 @@
-"""X on disk: column stores and genotype files, read by memory map."""
+"""Designs that read a column store or a PLINK .bed from disk in every pass."""

@@ -1,4 +1,4 @@
-"""Values in the type of a store: checked, converted, and genotypes packed into two bits."""
+"""Convert values to the type of a store, with checks, and pack genotypes into two bits."""
 
 from __future__ import annotations
 
@@ -7,16 +7,24 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-#: How a missing genotype is written in arrays of int8 on the way to two bits.
+#: Code of a missing genotype in arrays of int8, before they are packed into two bits.
 MISSING = -1
 
 
 def encode_values(X: NDArray[Any], kind: str, rows: Any = 0, columns: Any = 0) -> NDArray[Any]:
-    """Return dense values or stored entries in the type of the store, or say which one is unfit.
+    """Return dense values or stored entries in the type of the store; refuse unfit values.
 
-    rows, columns : where a matrix begins, or where each of the stored entries is.
-    Rounding to float32 and float16 is what was asked for; overflow, NaN, and numbers that int8 or
-    genotypes cannot hold are refused.
+    Rounding to float32 and float16 is allowed. Overflow, NaN, and numbers that int8 or genotypes
+    cannot hold are refused.
+
+    Parameters
+    ----------
+    X : array
+        Dense values, or stored entries.
+    kind : str
+        Type of the store.
+    rows, columns : int or array
+        Row and column of the first value, or of each stored entry, for messages.
     """
     if kind == "genotype":
         missing = ~np.isfinite(X) if X.dtype.kind == "f" else np.zeros(X.shape, dtype=bool)
@@ -56,7 +64,7 @@ def _refuse(X: NDArray[Any], bad: NDArray[np.bool_], expected: str, first: tuple
 
 
 def pack(codes: NDArray[np.int8]) -> NDArray[np.uint8]:
-    """Return genotypes (n, m) of 0, 1, 2 and MISSING in PLINK's code, column after column."""
+    """Return genotypes (n, m) of 0, 1, 2 and MISSING in PLINK's code, column by column."""
     n_samples, n_columns = codes.shape
     table = np.array([3, 2, 0, 1], dtype=np.uint8)  # none, one, two, missing
     padded = np.zeros((n_columns, (n_samples + 3) // 4 * 4), dtype=np.uint8)

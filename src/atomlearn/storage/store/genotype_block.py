@@ -1,4 +1,4 @@
-"""GenotypeBlock: columns of two bits a genotype in memory, multiplied as they are."""
+"""GenotypeBlock: columns of genotypes that stay packed in memory during products."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from atomlearn.core.interfaces import Array, Block, Columns
 
 
 class GenotypeBlock(Block):
-    """Columns x_j scale_j - shift_j, of which x is kept in PLINK's code.
+    """Columns x_j scale_j - shift_j, of which x is stored in PLINK's code.
 
-    A product reads a thirty-second of the bytes of float64; Gram matrices unpack their columns.
+    A product reads 1/32 of the bytes of float64; Gram matrices unpack their columns.
 
     Parameters
     ----------
     packed : (n_columns, bytes of a column) uint8
     n_samples : int
     means, scale, shift : (n_columns,) float64
-        ``means`` are what missing genotypes count as, in copies.
+        ``means`` are the values of missing genotypes, in copies.
     """
 
     dtype = np.dtype(np.float64)
@@ -69,7 +69,7 @@ class GenotypeBlock(Block):
         return np.asarray(np.maximum(norms + self._shift**2 * weights.sum(), 0.0))
 
     def _sums(self, v: Array, squared: bool) -> Array:
-        """Return sum_i v_i x_ij, or v_i x_ij^2."""
+        """Return sum_i v_i x_ij, or sum_i v_i x_ij^2 if ``squared``."""
         size = self.shape[1]
         values = _kernels.padded(v)
         out = np.empty(self.shape[1])
@@ -88,7 +88,7 @@ class GenotypeBlock(Block):
         return DenseBlock(block.dense()).gram(curvature)
 
     def stored(self) -> Array | None:
-        """Return few columns as numbers, made afresh for kernels and BLAS; None of more."""
+        """Return the columns as numbers for kernels and BLAS if they are few, else None."""
         return self.dense() if self._n_samples * self.shape[1] <= LIMITS.most_dense else None
 
     def dense(self) -> Array:

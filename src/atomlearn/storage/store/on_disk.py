@@ -1,4 +1,4 @@
-"""X in files: passes that stream, at the speed of the disk or the page cache, in little memory."""
+"""Designs that stream X from files, at the speed of the disk or of the page cache."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ from atomlearn.storage.store.stored_columns import (
 
 
 class StreamedDesign(Design):
-    """Columns in files, read tile by tile: what a store and a PLINK file share.
+    """Columns in files, read tile by tile: the base of column stores and PLINK files.
 
-    Each thread reads a tile into a buffer of its own, multiplies it there, and takes the next one,
-    so a pass needs a few MB beside the vectors. Every second pass of scores goes backwards, as what
-    was read last may still be in memory.
+    Each thread reads a tile into a buffer, multiplies it, and continues with the next tile, so that
+    a pass needs a few MB in addition to the vectors. Every second pass of scores runs backwards,
+    because the bytes read last may still be in memory.
     """
 
     def __init__(self, columns: ColumnsOnDisk, n_features: int, path: Path) -> None:
@@ -101,7 +101,7 @@ class StreamedDesign(Design):
         return z
 
     def _pass(self, work: Any) -> None:
-        """Call work(chunk) for every chunk, shared out among threads."""
+        """Call work(chunk) for every chunk, on several threads."""
         columns = self._columns
         n_chunks = columns.chunks.size - 1
         order = range(n_chunks - 1, -1, -1) if self._backwards else range(n_chunks)
@@ -110,9 +110,9 @@ class StreamedDesign(Design):
         _kernels.share_out(lambda place: work(order[place]), n_chunks, operations)
 
     def predict(self, weights: Array) -> Array:
-        """Return X w: one pass, which leaves out the chunks where w is zero.
+        """Return X w in one pass, which skips the chunks on which w is zero.
 
-        Each thread sums over chunks that are its own, in order: the result is always the same.
+        Each thread sums over fixed chunks in order, so that the result is reproducible.
         """
         columns = self._columns
         weights = one_weight_each(weights, self.shape[1])
@@ -136,7 +136,7 @@ class StreamedDesign(Design):
 
 
 class OnDisk(StreamedDesign):
-    """z = X'v for a column store that ``atomlearn convert`` wrote: X may be larger than memory.
+    """z = X'v for a column store written by ``atomlearn convert``: X may be larger than memory.
 
     Parameters
     ----------
@@ -148,20 +148,20 @@ class OnDisk(StreamedDesign):
     ----------
     feature_names : list of str, or None
     target : (n_samples,) ndarray, or None
-        The target that the source of the store had.
+        The target in the source of the store.
 
     Raises
     ------
     StoreError
-        Where the store is broken or of another version: sizes and checksums of the small files
-        are compared at once, that of a chunk of columns when it is first read, row numbers always.
-        ``verify`` reads and compares everything.
+        If the store is broken or of another version. Sizes and checksums of the small files are
+        compared at once, the checksum of a chunk of columns when it is first read, row numbers
+        always. ``verify`` reads and compares everything.
 
     Notes
     -----
     A pass reads all values once, on as many threads as OMP_NUM_THREADS allows, and keeps none of
-    them: it takes a few MB beside vectors over samples and columns (one column a thread, where
-    columns are longer). Sums are float64. Columns asked for are read one by one.
+    them: it takes a few MB in addition to vectors over samples and columns (one column for each
+    thread, if columns are longer). Sums are float64. ``gather`` reads columns one by one.
 
     Examples
     --------
@@ -206,21 +206,21 @@ class OnDisk(StreamedDesign):
 
     @property
     def names(self) -> list[str] | None:
-        """The names of the columns, None where the source had none."""
+        """The names of the columns, or None."""
         return store.read_names(self.path, self.manifest)
 
     @property
     def plans(self) -> list[Any]:
-        """What the columns of the source were, as JSON has it; empty where that is not known."""
+        """The plans of the columns of the source, as JSON objects; empty if they are unknown."""
         return store.read_plans(self.path, self.manifest)
 
     @property
     def target(self) -> NDArray[Any] | None:
-        """The target that the source had, None where it had none."""
+        """The target in the source, or None."""
         return store.read_target(self.path, self.manifest)
 
     def verify(self) -> None:
-        """Read everything and compare it with the checksums; StoreError where it differs."""
+        """Read everything and compare it with the checksums; raise StoreError if it differs."""
         self._columns._checks.done[:] = False
         self._scores(np.zeros(self.shape[0]), squared=False)
         _ = self.names, self.plans, self.target

@@ -1,4 +1,4 @@
-"""PLINK's .bed, .bim and .fam, read as they are: two bits a genotype."""
+"""PLINK's .bed, .bim and .fam, read in place: two bits for each genotype."""
 
 from __future__ import annotations
 
@@ -15,16 +15,22 @@ from atomlearn.storage.store.on_disk import StreamedDesign
 from atomlearn.storage.store.store_file import READING, ByteFile, StoreError
 from atomlearn.storage.store.stored_columns import Checks, GenotypeColumns, cut
 
-#: The first bytes of a .bed whose columns are variants (SNP-major), all but the oldest.
+#: First bytes of a .bed whose columns are variants (SNP-major), the usual order.
 MAGIC = b"\x6c\x1b\x01"
 
 
 @dataclass(frozen=True, slots=True)
 class Variants:
-    """The lines of a .bim: one entry a variant.
+    """The content of a .bim file.
 
-    names, chromosomes : lists of str; positions : (p,) int64 base pairs; counted, other : alleles,
-    the first of which X counts the copies of.
+    Attributes
+    ----------
+    names, chromosomes : list of str
+        Name and chromosome of each variant.
+    positions : (p,) int64
+        Positions in base pairs.
+    counted, other : list of str
+        Alleles; X counts the copies of the first.
 
     Examples
     --------
@@ -42,10 +48,10 @@ class Variants:
     other: list[str]
 
     def windows(self, width: int) -> list[NDArray[np.int64]]:
-        """Return overlapping groups for a latent group scan: ``width`` base pairs, every half.
+        """Return overlapping windows of ``width`` base pairs, which begin every half width.
 
-        Each variant is in two windows of its chromosome (in one at its beginning); windows
-        without variants are left out.
+        Each variant is in two windows of its chromosome (in one at the beginning). Windows without
+        variants are left out.
         """
         if width < 2:
             raise ValueError(f"width must be at least 2 base pairs, got {width}")
@@ -59,7 +65,7 @@ class Variants:
 
 
 def read_variants(path: str | os.PathLike[str]) -> Variants:
-    """Return the lines of a .bim file."""
+    """Return the content of a .bim file."""
     fields = _fields(Path(path), 6, "chromosome, name, centimorgans, position and two alleles")
     try:
         positions = np.array([int(line[3]) for line in fields], dtype=np.int64)
@@ -74,9 +80,15 @@ def read_variants(path: str | os.PathLike[str]) -> Variants:
 
 @dataclass(frozen=True, slots=True)
 class Samples:
-    """The lines of a .fam: family, name and phenotype of each sample.
+    """The content of a .fam file.
 
-    The phenotype is NaN where it is unknown: -9 in the file; 0, too, where the others are 1 and 2.
+    Attributes
+    ----------
+    family, name : list of str
+        Family and name of each sample.
+    phenotype : array
+        Phenotype of each sample; NaN if it is unknown, which is -9 in the file, or 0 if the others
+        are 1 and 2.
     """
 
     family: list[str]
@@ -85,7 +97,7 @@ class Samples:
 
 
 def read_samples(path: str | os.PathLike[str]) -> Samples:
-    """Return the lines of a .fam file."""
+    """Return the content of a .fam file."""
     fields = _fields(Path(path), 6, "family, name, father, mother, sex and phenotype")
     values = np.full(len(fields), np.nan)
     for place, line in enumerate(fields):
@@ -125,7 +137,7 @@ class PlinkBed(StreamedDesign):
     Parameters
     ----------
     path : file
-        ``study.bed``, with ``study.bim`` and ``study.fam`` beside it.
+        ``study.bed``, next to ``study.bim`` and ``study.fam``.
 
     Attributes
     ----------
@@ -137,14 +149,14 @@ class PlinkBed(StreamedDesign):
         Copies of the first allele among all samples.
     missing : (n_features,) int64
         Missing genotypes of each column. They count as the mean of the others, which centering
-        (``designs.Standardized``) makes zero; a column of which nothing is known is zero.
+        (``designs.Standardized``) makes zero; a column without any known genotype is zero.
 
     Notes
     -----
-    A pass reads n p / 4 bytes, unpacks them in registers and sums in float64. Making the design
-    takes one pass, which counts alleles. Columns are gathered in float32 where that is exact
-    (without missing genotypes), else in float64. Where many problems are solved over the same
-    data, a store (``atomlearn convert``) has the counts, and checksums as well.
+    A pass reads n p / 4 bytes, unpacks them in registers and sums in float64. Creating the design
+    takes one pass, which counts alleles. Columns are gathered in float32 if that is exact (without
+    missing genotypes), else in float64. To solve many problems over the same data, convert them to
+    a store (``atomlearn convert``), which has the counts, and checksums as well.
 
     References
     ----------
@@ -183,7 +195,7 @@ class PlinkBed(StreamedDesign):
         return f"PlinkBed({str(self.path)!r}: {self.shape})"
 
     def packed(self, start: int, stop: int) -> NDArray[np.uint8]:
-        """Return the bytes of some columns, as they are."""
+        """Return the packed bytes of some columns."""
         column = (self.shape[0] + 3) // 4
         out = np.empty((stop - start) * column, dtype=np.uint8)
         opened = self._columns.file
@@ -197,13 +209,13 @@ class PlinkBed(StreamedDesign):
 
     @property
     def target(self) -> NDArray[np.float64] | None:
-        """The phenotype, None where it is unknown for any sample."""
+        """The phenotype, or None if it is unknown for any sample."""
         phenotype = self.samples.phenotype
         return phenotype if np.isfinite(phenotype).all() else None
 
 
 def _checked(file: Path, n_samples: int, n_features: int) -> ByteFile:
-    """Return the open .bed, whose first bytes and size are right."""
+    """Return the open .bed after a check of its first bytes and its size."""
     if not file.is_file():
         raise FileNotFoundError(f"there is no file {file}")
     opened = ByteFile(file)

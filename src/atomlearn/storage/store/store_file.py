@@ -1,7 +1,7 @@
-"""The files of a column store: what they hold, and how they are opened without trusting them.
+"""The files of a column store: their content, and checks when they are opened.
 
-A store is a folder. ``manifest.json`` says what the others are and is written last, so a folder
-without it is no store. Columns are cut into chunks, each with a checksum.
+A store is a folder. ``manifest.json`` describes the other files and is written last, so that a
+folder without it is no store. Columns are cut into chunks, each with a checksum.
 
     manifest.json   layout, types, sizes, checksums of the small files; its own checksum
     values.bin      entries column after column: n_samples each (dense), the stored ones (csc), or
@@ -9,11 +9,11 @@ without it is no store. Columns are cut into chunks, each with a checksum.
     rows.bin        row numbers of the stored entries (csc)
     starts.bin      first entry of each column and the end, int64 (csc)
     counts.bin      copies counted and entries missing of each column, int64 (genotypes)
-    chunks.bin      first column of each chunk and the end, int64; then its checksums, uint32: of
-                    values.bin, and of rows.bin where there is one
-    names.json      names of the columns, where they have names
-    target.npy      the target, where the source had one; classes.json: its labels
-    schema.json     what the columns of the source were, where it was a table
+    chunks.bin      first column of each chunk and the end, int64; then checksums, uint32, of the
+                    chunks of values.bin, and of those of rows.bin (csc)
+    names.json      names of the columns, if they have any
+    target.npy      the target, if the source has one; classes.json: its labels
+    schema.json     plans of the columns of the source, if it was a table
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ NAMES = "names.json"
 TARGET = "target.npy"
 CLASSES = "classes.json"
 SCHEMA = "schema.json"
-#: All of them.
+#: Names of all files of a store.
 FILES = (MANIFEST, VALUES, ROWS, STARTS, COUNTS, CHUNKS, NAMES, TARGET, CLASSES, SCHEMA)
 #: Types of values; "genotype" is two bits.
 VALUE_TYPES = ("float64", "float32", "float16", "int8", "genotype")
@@ -54,19 +54,20 @@ VALUE_TYPES = ("float64", "float32", "float16", "int8", "genotype")
 
 @dataclass(frozen=True, slots=True)
 class ReadingSizes:
-    """Sizes of requests to the system, found on NVMe and on network disks.
+    """Sizes of read requests, tuned on NVMe and on network disks.
 
-    No answer depends on them; ``benchmarks/on_disk.py`` times passes with them.
+    No answer depends on them; ``benchmarks/on_disk.py`` measures passes with them.
     """
 
-    #: Bytes that a chunk has at least, unless its columns are all; read as one. A manifest, of a
-    #: few hundred, is never longer.
+    #: Smallest size of a chunk in bytes, unless it has all columns; a chunk is read at once. A
+    #: manifest, of a few hundred bytes, is never longer.
     chunk_bytes: int = 2**22
-    #: Entries that kernels multiply on one thread: tiles have threads of their own.
+    #: Entries that a kernel multiplies on one thread; different tiles are on different threads.
     one_thread: int = 2**20 - 1
-    #: Operations that reading and multiplying a byte are worth: what a thread is woken for.
+    #: Cost of reading and multiplying a byte, in operations; it decides the number of threads.
     operations_per_byte: float = 5.0
-    #: People from which on columns of genotypes stay packed in memory; a thousand take 131 MB else.
+    #: Samples from which columns of genotypes stay packed in memory: unpacked, a thousand columns
+    #: would take 131 MB.
     packed_from: int = 2**14
 
 
@@ -74,17 +75,31 @@ READING = ReadingSizes()
 
 
 class StoreError(ValueError):
-    """A store or genotype file that is broken, truncated or of another kind, and the remedy."""
+    """A store or genotype file that is broken, cut off or of another kind, with a remedy."""
 
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """What a store holds.
+    """Content of a store.
 
-    layout : "dense", "csc" or "genotypes"; dtype : type of the values; row_dtype : of the row
-    numbers ("" unless csc); nonzeros : stored entries (csc), else 0; n_chunks : chunks of
-    columns; first_index : what the source calls column 0 (libsvm counts from 1); checksums :
-    CRC-32 of each small file; source : the name of what was converted.
+    Attributes
+    ----------
+    layout : {"dense", "csc", "genotypes"}
+        How the values are stored.
+    dtype : str
+        Type of the values.
+    n_samples, n_features, n_chunks : int
+        Number of rows, columns and chunks of columns.
+    row_dtype : str
+        Type of the row numbers ("" unless csc).
+    nonzeros : int
+        Number of stored entries (csc), else 0.
+    first_index : int
+        Number of column 0 in the source (libsvm counts from 1).
+    checksums : dict
+        CRC-32 of each small file.
+    source : str
+        Name of the file that was converted.
     """
 
     layout: str
@@ -100,7 +115,7 @@ class Manifest:
 
     @property
     def column_bytes(self) -> int:
-        """Bytes of one column of values.bin; of one entry for csc."""
+        """Bytes of one column in values.bin; for csc, of one entry."""
         if self.layout == "genotypes":
             return (self.n_samples + 3) // 4
         return np.dtype(self.dtype).itemsize * (self.n_samples if self.layout == "dense" else 1)
@@ -119,19 +134,19 @@ class Manifest:
         return sizes
 
     def to_json(self) -> str:
-        """Return the text of manifest.json, its checksum included."""
+        """Return the text of manifest.json, including its checksum."""
         content = {"format": FORMAT, "version": VERSION, **asdict(self)}
         content["crc32"] = digest(content)
         return json.dumps(content, indent=1)
 
 
 def digest(content: dict[str, Any]) -> int:
-    """Return the checksum of what goes into a file of JSON."""
+    """Return the checksum of the content of a JSON file."""
     return zlib.crc32(json.dumps(content, sort_keys=True).encode())
 
 
 def read_manifest(folder: Path) -> Manifest:
-    """Return the manifest of a store after every check that needs no other file's content."""
+    """Return the manifest of a store after all checks that need no other file's content."""
     file = folder / MANIFEST
     if not file.is_file():
         raise StoreError(
@@ -165,7 +180,7 @@ def read_manifest(folder: Path) -> Manifest:
 
 
 def _check_values(manifest: Manifest, folder: Path) -> None:
-    """A checksum proves nothing about who wrote it: every number is looked at."""
+    """Check every number: a valid checksum does not prove who wrote the file."""
     sizes = manifest.n_samples, manifest.n_features, manifest.n_chunks, manifest.nonzeros
     if min(sizes[:3]) < 1 or max(sizes) >= sys.maxsize:
         raise _broken(folder, f"it is of {sizes} rows, columns, chunks and entries")
@@ -232,7 +247,7 @@ def read_chunks(folder: Path, manifest: Manifest) -> tuple[NDArray[np.int64], ND
 
 
 def read_counts(folder: Path, manifest: Manifest) -> NDArray[np.int64]:
-    """Return copies counted and entries missing of each column, (n_features, 2)."""
+    """Return the copies counted and the missing entries of each column, (n_features, 2)."""
     content = read_small(folder, manifest, COUNTS)
     counts = np.frombuffer(content, dtype="<i8").astype(np.int64).reshape(-1, 2)
     copies, missing = counts.T
@@ -244,7 +259,7 @@ def read_counts(folder: Path, manifest: Manifest) -> NDArray[np.int64]:
 
 
 def read_names(folder: Path, manifest: Manifest) -> list[str] | None:
-    """Return the names of the columns, None where they have none."""
+    """Return the names of the columns, or None."""
     if NAMES not in manifest.checksums:
         return None
     names = _listed(folder, manifest, NAMES)
@@ -254,14 +269,14 @@ def read_names(folder: Path, manifest: Manifest) -> list[str] | None:
 
 
 def read_plans(folder: Path, manifest: Manifest) -> list[Any]:
-    """Return what each column of the source was, as JSON has it; empty where that is not known."""
+    """Return the plans of the columns of the source, as JSON objects; empty if they are unknown."""
     if SCHEMA not in manifest.checksums:
         return []
     return _listed(folder, manifest, SCHEMA)
 
 
 def read_target(folder: Path, manifest: Manifest) -> NDArray[Any] | None:
-    """Return the target: numbers, or labels where it had labels; None where there is none."""
+    """Return the target as numbers, or as labels if it had labels; None if there is none."""
     import io
 
     if TARGET not in manifest.checksums:
@@ -296,13 +311,13 @@ def _listed(folder: Path, manifest: Manifest, name: str) -> list[Any]:
 
 
 def as_bytes(array: NDArray[Any]) -> memoryview:
-    """Return the bytes of a contiguous array, in either order, without copying them."""
+    """Return the bytes of a contiguous array, in C or Fortran order, without a copy."""
     flat: Any = array.reshape(-1, order="A").view(np.uint8)
     return memoryview(flat)
 
 
 class ByteFile:
-    """A file read by position, many threads at a time; a file that ends too early is an error."""
+    """A file read by position from many threads; reading beyond its end is an error."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -311,7 +326,7 @@ class ByteFile:
         self.size = os.fstat(self._handle).st_size
 
     def read_into(self, offset: int, out: NDArray[Any]) -> None:
-        """Fill the contiguous array from this byte on."""
+        """Fill the contiguous array with the bytes from ``offset`` on."""
         view = as_bytes(out)
         done = 0
         while done < len(view):

@@ -1,4 +1,4 @@
-"""Columns in files, a tile of them at a time: read, checked, multiplied, forgotten."""
+"""Columns in files, of which one tile is read, checked and multiplied at a time."""
 
 from __future__ import annotations
 
@@ -20,16 +20,21 @@ from atomlearn.core.interfaces import Array, Block, Columns
 from atomlearn.storage.store.genotype_block import GenotypeBlock
 from atomlearn.storage.store.store_file import READING, ByteFile, StoreError, as_bytes
 
-#: Finds columns of a chunk, which are numbered within it, and their scores (found, m).
+#: Columns found in a chunk, numbered within the chunk, and their scores (found, m).
 Found = tuple[Columns, Array]
 Search = Callable[[int], Found]
 
 
 @dataclass(slots=True)
 class Checks:
-    """Which chunks have been compared with their checksums; sums None: there are none.
+    """Checksums of chunks; a chunk is compared when it is read for the first time.
 
-    ``sums`` is (arrays, chunks). A chunk is checked when it is read for the first time.
+    Attributes
+    ----------
+    sums : (arrays, chunks) uint32, optional
+        The checksums; None: there are none.
+    done : (chunks,) bool
+        Chunks that have been compared.
     """
 
     sums: NDArray[np.uint32] | None
@@ -39,7 +44,7 @@ class Checks:
         self.done = np.zeros(0 if self.sums is None else self.sums.shape[1], dtype=bool)
 
     def check(self, chunk: int, arrays: list[NDArray[Any]], where: object) -> None:
-        """Compare a chunk, once; raise StoreError where its bytes are not those written."""
+        """Compare a chunk once; raise StoreError if its bytes have changed."""
         if self.sums is None or self.done[chunk]:
             return
         for sums, array in zip(self.sums, arrays, strict=True):
@@ -52,11 +57,22 @@ class Checks:
 
 
 class ColumnsOnDisk(ABC):
-    """The columns of one file or two, in chunks that are read as a whole.
+    """The columns of one or two files, in chunks that are read at once.
 
-    chunks : (n_chunks + 1,) int64, the first column of each and the end; n_samples : rows; file :
-    that of the values, whose first column begins at byte ``offset``. Everything here may be
-    called from several threads at a time.
+    All methods may be called from several threads at the same time.
+
+    Attributes
+    ----------
+    chunks : (n_chunks + 1,) int64
+        First column of each chunk, and the end.
+    n_samples : int
+        Number of rows.
+    dtype : dtype
+        Type of gathered columns.
+    file : ByteFile
+        File of the values.
+    offset : int
+        Byte at which the first column begins.
     """
 
     chunks: Columns
@@ -64,7 +80,7 @@ class ColumnsOnDisk(ABC):
     dtype: np.dtype[Any]
     file: ByteFile
     offset: int = 0
-    #: Bytes of a column, where all have as many.
+    #: Bytes of a column, if all columns have the same length.
     _column: int
     _checks: Checks
 
@@ -72,8 +88,8 @@ class ColumnsOnDisk(ABC):
         self._buffers = threading.local()
 
     def look(self, file: ByteFile, start: int, end: int, dtype: Any = np.uint8) -> NDArray[Any]:
-        """Return the bytes of a file as entries, to be let go of before the next tile."""
-        # Memory of this thread, one a file, which is used again.
+        """Return the bytes of a file as entries, valid until this thread reads its next tile."""
+        # Each thread has one buffer for each file, which is used again.
         buffers = vars(self._buffers)
         name = file.path.name
         size = end - start
@@ -95,20 +111,20 @@ class ColumnsOnDisk(ABC):
 
     @abstractmethod
     def scores(self, chunk: int, v: Array, squared: bool) -> Array:
-        """Return sum_i v_i x_ij, or v_i x_ij^2, for the columns of a chunk; v is ``vector``."""
+        """Return sum_i v_i x_ij, or sum_i v_i x_ij^2, for a chunk; v comes from ``vector``."""
 
     def vectors(self, V: Array) -> Array:
-        """Return V (n_samples, m) in the form that ``many`` takes."""
+        """Return V (n_samples, m) in the form that ``many`` needs."""
         return _kernels.in_lanes(V)[0]
 
     @abstractmethod
     def many(self, chunk: int, V: Array) -> Array:
-        """Return V'x_j for the columns of a chunk, (m or more, columns); V is ``vectors``."""
+        """Return V'x_j for the columns of a chunk, (m or more, columns); see ``vectors``."""
 
     def search(self, V: Array, bounds: Array, affine: tuple[Array, Array] | None) -> Search:
-        """Return what finds the columns of a chunk with a score of its bound or more.
+        """Return a function that finds the columns of a chunk with a score of at least its bound.
 
-        ``affine`` : means and factors, for the scores of (x_j - means_j) factors_j; or None.
+        affine : means and factors, for the scores of (x_j - means_j) factors_j; or None.
         """
         size = int(self.chunks[-1])
         totals = V.sum(axis=0)
@@ -127,10 +143,10 @@ class ColumnsOnDisk(ABC):
 
     @abstractmethod
     def add(self, chunk: int, weights: Array, out: Array) -> None:
-        """Add X w over the columns of a chunk to ``out``, which is ``vector``."""
+        """Add X w over the columns of a chunk to ``out``, which comes from ``vector``."""
 
     def gather(self, columns: Columns) -> Block:
-        """Return the columns, in their order."""
+        """Return the columns as a block, in the given order."""
         result = np.empty((self.n_samples, columns.size), self.block_type(columns), order="F")
         held = np.empty((1, self._column), dtype=np.uint8)
         for place, column in enumerate(columns.tolist()):
@@ -144,11 +160,11 @@ class ColumnsOnDisk(ABC):
         return self.dtype
 
     def decoded(self, held: NDArray[np.uint8], columns: Columns, dtype: Any) -> NDArray[Any]:
-        """Return columns, (n_samples, m), whose bytes are the rows of ``held``."""
+        """Return the columns (n_samples, m) whose bytes are the rows of ``held``."""
         raise NotImplementedError(type(self).__name__)
 
     def vector(self, v: Array) -> Array:
-        """Return v, one entry a sample, in the form that ``scores`` and ``add`` take."""
+        """Return v, an entry for each sample, in the form that ``scores`` and ``add`` need."""
         return np.array(v, dtype=np.float64)
 
     @property
@@ -158,7 +174,7 @@ class ColumnsOnDisk(ABC):
 
 
 class DenseColumns(ColumnsOnDisk):
-    """n_samples entries a column, of any type of ``_kernels.STORED_TYPES``."""
+    """Columns of n_samples entries, of any type in ``_kernels.STORED_TYPES``."""
 
     def __init__(
         self, file: ByteFile, n_samples: int, dtype: np.dtype[Any], chunks: Columns, checks: Checks
@@ -183,7 +199,10 @@ class DenseColumns(ColumnsOnDisk):
         return np.concatenate([_kernels.scores_dense(X, v, squared=squared) for _, X in parts])
 
     def _parts(self, chunk: int, width: int = 0) -> Iterator[tuple[slice, NDArray[Any]]]:
-        """Yield parts so small that a kernel keeps to this thread, as others have their own."""
+        """Yield parts so small that a kernel does not start other threads.
+
+        Other threads have other chunks.
+        """
         X = self._read(chunk)
         width = width or max(1, READING.one_thread // self.n_samples)
         for first in range(0, X.shape[1], width):
@@ -191,7 +210,7 @@ class DenseColumns(ColumnsOnDisk):
             yield part, X[:, part]
 
     def many(self, chunk: int, V: Array) -> Array:
-        # Columns so few that a kernel keeps to this thread: the others have tiles of their own.
+        # So few columns that a kernel uses only this thread; other threads have other chunks.
         width = max(1, READING.one_thread // (self.n_samples * max(1, V.shape[1] // 8)))
         tiles = (X.astype(self.dtype, copy=False) for _, X in self._parts(chunk, width))
         return np.hstack([_kernels.many_dense(X, V) for X in tiles])
@@ -205,7 +224,7 @@ class DenseColumns(ColumnsOnDisk):
 
 
 class SparseColumns(ColumnsOnDisk):
-    """Stored entries only: values and row numbers of each column, which begins at ``starts``."""
+    """Stored entries: values and row numbers of each column, which begins at ``starts``."""
 
     def __init__(
         self,
@@ -235,7 +254,7 @@ class SparseColumns(ColumnsOnDisk):
     def _read(
         self, part: slice, chunk: int | None
     ) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
-        """Return values, rows and pointers of these columns, checked."""
+        """Return values, rows and pointers of these columns, after checks."""
         first = part.start
         end = part.stop
         begin = int(self.starts[first])
@@ -247,7 +266,7 @@ class SparseColumns(ColumnsOnDisk):
         if chunk is not None:
             self._checks.check(chunk, [values, rows], self.file.path.parent)
         pointers = (self.starts[first : end + 1] - begin).astype(self.row_dtype)
-        # Every time, as they come from a file: the kernels follow them without looking.
+        # In every pass, because they come from a file and the kernels do not check them.
         fault = _kernels.sparse_fault(rows, pointers, self.n_samples)
         if fault:
             raise StoreError(
@@ -287,9 +306,9 @@ class SparseColumns(ColumnsOnDisk):
 
 
 class GenotypeColumns(ColumnsOnDisk):
-    """Two bits a genotype in PLINK's code; missing entries are the mean of their column.
+    """Genotypes of two bits in PLINK's code; missing entries are the mean of their column.
 
-    A column of which nothing is known has mean 0. ``offset`` : bytes before the first column.
+    A column without any known genotype has mean 0. ``offset`` : bytes before the first column.
     """
 
     dtype = np.dtype(np.float64)
@@ -308,7 +327,7 @@ class GenotypeColumns(ColumnsOnDisk):
         self.means: Array = np.zeros(int(chunks[-1]))
 
     def set_counts(self, counts: NDArray[np.int64]) -> None:
-        """Take copies counted and entries missing of each column; means follow."""
+        """Set the copies counted and entries missing of each column, and the means."""
         self.counts = counts
         present = self.n_samples - counts[:, 1]
         self.means = np.divide(counts[:, 0], present, out=np.zeros(present.size), where=present > 0)
@@ -323,7 +342,7 @@ class GenotypeColumns(ColumnsOnDisk):
         return packed, self.means[self.part(chunk)]
 
     def count(self, chunk: int) -> None:
-        """Count a chunk: what ``set_counts`` takes for all of them."""
+        """Count the genotypes of a chunk, for ``set_counts``."""
         packed, means = self._read(chunk)
         part = self.part(chunk)
         self.counts[part] = _kernels.count_genotypes(packed, self.n_samples, means.size)
@@ -336,7 +355,10 @@ class GenotypeColumns(ColumnsOnDisk):
         return np.array([self.vector(v) for v in V.T])
 
     def many(self, chunk: int, V: Array) -> Array:
-        """One vector after the other, over bytes that are near: numbers would be 32 times more."""
+        """Return V'x_j, vector by vector.
+
+        The packed bytes stay in the cache; as numbers they would take 32 times more.
+        """
         packed, means = self._read(chunk)
         some = packed, self.n_samples, means
         return np.array([_kernels.scores_genotypes(*some, v, False) for v in V])
@@ -368,7 +390,7 @@ class GenotypeColumns(ColumnsOnDisk):
         _kernels.add_genotypes(packed, self.n_samples, means, weights, out)
 
     def block_type(self, columns: Columns) -> np.dtype[Any]:
-        """Return float32 where that is exact: where none of the columns has a mean."""
+        """Return float32 if it is exact, that is, if none of the columns has a missing entry."""
         return np.dtype(np.float64 if self.counts[columns, 1].any() else np.float32)
 
     def decoded(self, held: NDArray[np.uint8], columns: Columns, dtype: Any) -> NDArray[Any]:
@@ -377,6 +399,6 @@ class GenotypeColumns(ColumnsOnDisk):
 
 
 def cut(n_features: int, column_bytes: int, chunk_bytes: int) -> Columns:
-    """Return the first column of each chunk of about so many bytes, and the end."""
+    """Return the first column of each chunk of about ``chunk_bytes``, and the end."""
     width = max(1, chunk_bytes // max(column_bytes, 1))
     return np.append(np.arange(0, n_features, width, dtype=np.int64), n_features)

@@ -1,0 +1,66 @@
+"""Files, folders and AnnData objects as designs: column stores, PLINK .bed, AnnData .h5ad."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from atomlearn.core.data.frames import library_of
+from atomlearn.storage.formats.format import Format
+from atomlearn.storage.formats.hdf import read_h5ad_matrix
+from atomlearn.storage.intake.registry import format_of
+
+
+def is_path(X: object) -> bool:
+    """Return whether X is the path of a file or folder."""
+    return isinstance(X, (str, os.PathLike))
+
+
+def is_anndata(X: object) -> bool:
+    """Return whether X is an AnnData object."""
+    return library_of(X) == "anndata" and hasattr(X, "var_names")
+
+
+def open_path(path: str | os.PathLike[str]) -> Any:
+    """Return the design of a store or .bed, or the array in an .h5ad (read into memory)."""
+    opener = _format(path).open
+    assert opener is not None
+    return opener(Path(path))
+
+
+def names_of_path(path: str | os.PathLike[str]) -> list[str] | None:
+    """Return the names of the columns of ``open_path(path)``, or None."""
+    names = _format(path).names
+    return None if names is None else names(Path(path))
+
+
+def names_of_anndata(X: Any) -> list[str]:
+    """Return the names of the variables of an AnnData object."""
+    return [str(name) for name in X.var_names]
+
+
+def array_of_anndata(X: Any) -> Any:
+    """Return X of an AnnData object, from memory or from its file."""
+    if X.isbacked:
+        return read_h5ad_matrix(Path(X.filename))
+    if X.X is None:
+        raise ValueError("the AnnData object has no X; pass one of its layers")
+    return X.X
+
+
+def _format(path: str | os.PathLike[str]) -> Format:
+    """Return the format of a file that estimators can open, or raise an error with a remedy."""
+    file = Path(path)
+    if not file.exists():
+        raise FileNotFoundError(
+            f"there is no file or folder {str(file)!r}; X may be an array, a table, a column store "
+            "(folder), a PLINK .bed or an .h5ad"
+        )
+    form = format_of(file)
+    if form.open is None:
+        raise ValueError(
+            f"{file} is not a column store, .bed or .h5ad; make a store of it with `atomlearn "
+            f"convert {file} {file.stem}.store`, or read it with atomlearn.datasets.read"
+        )
+    return form
