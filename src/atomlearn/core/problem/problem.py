@@ -154,7 +154,7 @@ def over_sums(problem: Problem) -> Problem:
 
 
 def with_offset(problem: Problem, offset: object) -> Problem:
-    """Return the problem with numbers added to all predictions; itself where None."""
+    """Return the problem with numbers added to all predictions; itself if they are None."""
     if offset is None:
         return problem
     numbers = check_offset(offset, problem.y.size)
@@ -169,9 +169,9 @@ def with_offset(problem: Problem, offset: object) -> Problem:
 def with_free(problem: Problem, unpenalized: object) -> Problem:
     """Return the problem with these columns free of any penalty, gathered once.
 
-    Those that it has free already stay so, and those join them that the norm leaves free. As
-    columns of X they stay where they are: what they explain has no scores left, so that a norm
-    that does not grow where an entry is set to 0 leaves them at 0.
+    Columns that are free already stay free, and columns that the norm does not penalize are added.
+    All of them remain columns of X. Their scores are 0 at every point, so a norm that does not grow
+    when an entry is set to 0 keeps their entries at 0.
     """
     n_features = problem.design.shape[1]
     norm = problem.regularizer.norm
@@ -185,12 +185,12 @@ def with_free(problem: Problem, unpenalized: object) -> Problem:
     if problem.free is not None and np.array_equal(free, problem.free):
         return replace(problem, regularizer=regularizer)
     Z = np.asarray(problem.design.gather(free).dense(), dtype=np.float64)
-    # Samples without weight have no say, and would have one in the scale of the basis.
+    # Samples without weight must not change the scale of the basis.
     Z = np.where((problem.weight > 0.0)[:, None], Z, 0.0)
     intercept = problem.fit_intercept
     before = problem.loss.free
     if before is not None:
-        # Intercepts of tasks are free columns among others: steps are of all together.
+        # Intercepts of tasks are free columns, too; all are fitted together.
         intercept = before.intercept
         own = before.columns
         mine = 0 if problem.free is None else problem.free.size
@@ -201,7 +201,7 @@ def with_free(problem: Problem, unpenalized: object) -> Problem:
 
 
 def with_norm(problem: Problem, norm: Norm) -> Problem:
-    """Return the problem with another norm, and the columns free that it leaves free."""
+    """Return the problem with another norm; columns that it does not penalize become free."""
     norm = norm.on(problem.design.shape[1], problem.design.matrix_shape)
     other = replace(problem, regularizer=replace(problem.regularizer, norm=norm))
     return with_free(other, None)
@@ -243,11 +243,11 @@ def restrict(problem: Problem, block: Design, columns: Columns) -> Problem:
 
 
 def enter(problem: Problem, lifts: bool) -> tuple[Problem, Lift | None]:
-    """Return the problem that a solver is given: over lifted coordinates, where there are any.
+    """Return the problem for a solver, over lifted coordinates if the norm has any, and the lift.
 
     min over w of f(X w) + R(inf { inner(u) : L u = w }) is min over u of f(X L u) +
     R(inner(u)): a point and a certificate of the second are a point, a bound on its objective
-    and the same certificate of the first. ``lifts`` : whether the solver works there.
+    and the same certificate of the first. ``lifts`` : whether the solver uses such coordinates.
     """
     norm = problem.regularizer.norm
     lift = norm.lift(problem.design.shape[1]) if lifts else None
@@ -256,17 +256,17 @@ def enter(problem: Problem, lifts: bool) -> tuple[Problem, Lift | None]:
     if problem.tau:
         raise ValueError(
             f"tau > 0 mixes the overlapping parts of {type(norm).__name__}, which are solved "
-            "for apart; use tau=0, or a solver over atoms such as solvers.AtomGeneration()"
+            "for separately; use tau=0, or a solver over atoms such as solvers.AtomGeneration()"
         )
     design = Lifted(problem.design, lift.expansion)
     return replace(problem, design=design, regularizer=problem.regularizer.of(lift.norm)), lift
 
 
 def center_targets(problem: Problem) -> Problem:
-    """Return the problem over y - c, c in the middle of y, where the intercept takes c up.
+    """Return the problem over y - c, with c in the middle of y, if the intercept can contain c.
 
-    The same problem, as long as ``origin`` is added to the intercept; but residuals of targets
-    such as 1e6 + noise lose no digits.
+    It is the same problem if ``origin`` is added to the intercept, but residuals of targets such
+    as 1e6 + noise lose no digits.
     """
     if not problem.loss.translates:
         return problem
@@ -310,36 +310,36 @@ def loss_value(problem: Problem, linear: Array, shift: float = 0.0) -> float:
 
 
 def loss_gradient(problem: Problem, linear: Array, shift: float = 0.0) -> Array:
-    """Return f'(linear + shift), (n_samples,); in ``out`` where it is given."""
+    """Return f'(linear + shift), (n_samples,)."""
     return pieces.gradient(problem.loss, problem.y, linear, problem.weight, shift)
 
 
 def negligible_objective(problem: Problem) -> float:
-    """Objective that rounding cannot tell from 0: that of residuals of a few eps times y.
+    """Return an objective that rounding cannot distinguish from 0: residuals of a few eps times y.
 
-    Of labels a thousandth of eps: they are told apart without fail, and losses only fade out.
+    For labels it is a thousandth of eps times f(0), since losses of labels only fade out.
     """
     least = 1e-3 * EPS if problem.loss.task == "classification" else 64.0 * EPS**2
     return least * loss_at_zero(problem)
 
 
 def is_perfect(problem: Problem, certificate: Certificate) -> bool:
-    """Return whether the objective is 0 up to rounding: so is, then, what is left of the gap.
+    """Return whether the objective, and so the gap, is 0 up to rounding.
 
-    It may be more than negligible where what floats lose is more, as where columns are far from
-    zero, but is then that of residuals of 1e-12 times y.
+    It may be more than negligible if rounding hides more, for example with columns far from zero,
+    but at most the objective of residuals of 1e-12 times y.
     """
     lost = min(certificate.rounding, EPS**1.5 * loss_at_zero(problem))
     return bool(certificate.objective <= max(negligible_objective(problem), lost))
 
 
 def loss_at_zero(problem: Problem) -> float:
-    """Return f(0), the scale of what is negligible, without what is free."""
+    """Return f(0) of the bare loss: the scale of a negligible objective."""
     return problem.measured.loss_at_zero(problem.loss, problem.y, problem.weight)
 
 
 def shrink_inside(problem: Problem, columns: Columns | None, weights: Array) -> Array:
-    """Return the weights of a point, shrunk into the ball where the form has one."""
+    """Return the weights of a point; with a radius, shrunk into the ball."""
     if problem.regularizer.form != "constrained" or not weights.size:
         return weights
     return problem.regularizer.inside(weights, gauge_of(problem, columns, weights))
@@ -360,11 +360,11 @@ def gauge_of(problem: Problem, columns: Columns | None, weights: Array) -> float
 
 
 def negative_gradient(problem: Problem, prediction: Array) -> Array:
-    """Return v = -f'(z), with sum(v) = 0 where there is an intercept.
+    """Return v = -f'(z), with sum(v) = 0 if there is an intercept.
 
-    At the optimal intercept the sum vanishes but for rounding. What is left is taken off the
-    side that outweighs the other: entries only shrink towards 0, so -v stays in the domain of
-    f* and is a feasible dual point, which makes the gap a bound whatever b is.
+    At the optimal intercept the sum vanishes up to rounding. The rest is subtracted from the
+    entries of the sign that has the larger sum: they only shrink towards 0, so -v stays in the
+    domain of f* and is a feasible dual point, which makes the gap a bound for every b.
     """
     v = loss_gradient(problem, prediction)
     np.negative(v, out=v)
@@ -374,8 +374,8 @@ def negative_gradient(problem: Problem, prediction: Array) -> Array:
 def optimal_intercept(problem: Problem, linear: Array, start: float = 0.0) -> float:
     """Return argmin_b f(linear + b) by safeguarded Newton steps, O(n_samples) each.
 
-    The certificate needs b to be optimal: its derivative vanishes to rounding. Where the
-    minimum lies at infinity (one class only) b stops where the loss has no slope left.
+    The certificate needs an optimal b: its derivative vanishes up to rounding. If the minimum is
+    at infinity (one class only), b stops when the loss has no slope left.
     """
     if not problem.fit_intercept:
         return 0.0
@@ -394,7 +394,7 @@ def with_ridge(problem: Problem, scores: Scores, columns: Columns | None, weight
 
 
 def free_part(problem: Problem, prediction: Array) -> tuple[Array, float] | None:
-    """Return coefficients and intercept that the loss itself has; None where it has none."""
+    """Return coefficients and intercept that the loss has minimized over; None if it has none."""
     free = problem.loss.free
     if free is not None:
         found: tuple[Array, float] = free.free_part(problem.y, prediction, problem.weight)
@@ -404,6 +404,6 @@ def free_part(problem: Problem, prediction: Array) -> tuple[Array, float] | None
 
 
 def task_intercepts(problem: Problem, prediction: Array) -> Array:
-    """Return the intercepts of tasks that have one each, (n_tasks,); of other problems none."""
+    """Return the intercepts of tasks, (n_tasks,); empty for other problems."""
     g, _ = free_part(problem, prediction) or (np.zeros(0), 0.0)
     return np.asarray(g[0 if problem.free is None else problem.free.size :])

@@ -36,9 +36,25 @@ UNPROVED = 1e-5
 class Pricing:
     """A point with its scores and the certificate of this very point.
 
-    columns, weights : the point, ``columns`` None for all of them, of ``n_features``; prediction :
-    X w + b; scores : z = X'v - tau w at the dual point -v; inner : <z, w>; multiplier : the lambda
-    with z in lambda * subdifferential of gauge at w, if w is optimal.
+    Attributes
+    ----------
+    norm : Norm
+    n_features : int
+        Number of columns of X.
+    columns : array of int, or None
+        Columns of the point; None for all of them.
+    weights : array
+        Coefficients of these columns.
+    prediction : array (n_samples,)
+        X w + b.
+    scores : Scores
+        z = X'v - tau w at the dual point -v.
+    inner : float
+        <z, w>.
+    multiplier : float
+        The lambda with z in lambda * subdifferential of gauge at w, if w is optimal.
+    certificate : Certificate
+        Of this point.
     """
 
     norm: Norm
@@ -52,7 +68,7 @@ class Pricing:
     certificate: Certificate
 
     def entering(self, columns: Columns) -> Columns:
-        """Return those of these columns that the point does not have and would let in."""
+        """Return the columns that are not in use and whose scores exceed their thresholds."""
         if self.columns is not None:
             columns = columns[~np.isin(columns, self.columns)]
         if not columns.size:
@@ -77,9 +93,9 @@ def prove(
     """Return the scores at a point and its certificate: one pass over the data.
 
     ``columns`` None means all columns, in order; ``prediction`` is X w + b with the optimal b;
-    ``gauge``, ``tolerance`` : see ``priced``. The gap holds what rounding may have hidden, for
-    which ``lengths`` of columns are measured, once, where none are given. ``scores`` : those of
-    ``negative_gradient(prediction)``, where they were formed together with others'.
+    ``gauge``, ``tolerance`` : see ``prove_from``. The gap includes a bound on rounding, which needs
+    ``lengths`` of columns; they are measured once if they are not given. ``scores`` : scores of
+    ``negative_gradient(prediction)``, if they are known already.
     """
     v = negative_gradient(problem, prediction)
     scores = problem.design.scores(v) if scores is None else scores
@@ -104,11 +120,11 @@ def prove_from(
     gauge: float | None = None,
     tolerance: float = 0.0,
 ) -> Pricing:
-    """Return the pricing, but for rounding, from v = ``dual`` and X'v = ``scores``.
+    """Return the pricing without a bound on rounding, from v = ``dual`` and X'v = ``scores``.
 
-    ``gauge`` : gauge(w), or an upper bound such as the sum of atom weights. Where the oracle of
-    the norm is a search that finds nothing beyond ``tolerance`` (relative), the bound from
-    above on the polar is worth more work.
+    ``gauge`` : gauge(w), or an upper bound such as the sum of atom weights. If the oracle of the
+    norm is a search that finds nothing beyond ``tolerance`` (relative), more work is spent on the
+    upper bound of the polar.
     """
     if gauge is None:
         gauge = gauge_of(problem, columns, weights)
@@ -120,7 +136,7 @@ def prove_from(
     if certificate.leaves_open(tolerance):
         bounds = norm.polar_bounds(shifted, thorough=True)
         certificate = certify(problem, weights, prediction, dual, gauge, bounds)
-    # The intercept has no part in <z, w>, as v sums to zero where there is one.
+    # The intercept has no part in <z, w>, since v sums to zero if there is one.
     inner = float(dual.dot(prediction))
     if problem.tau:
         inner -= float(weights @ ridge_slope(problem, weights))
@@ -141,11 +157,11 @@ def certify(
 
     With z = X'v - tau w, Fenchel's inequality for f and R at the dual point -v gives
     gap = f(X w + b) + f*(-v) + tau ||w||^2 + R(w) + R*(z), for every v = ``dual`` in the
-    domain with sum(v) = 0 where b is free. At v = -f'(X w + b) it is the
+    domain with sum(v) = 0 if b is free. At v = -f'(X w + b) it is the
     <g, w> + R(w) + R*(-g) of PAPERS ([V] section 2, [L] section 3). ``gauge`` is gauge(w), or
     an upper bound such as the sum of atom weights, which makes objective and gap bounds.
-    ``polar`` : lower and upper bound on gauge°(z); ``excess`` : of bounds on coefficients,
-    with which polars are those of the sides that have none.
+    ``polar`` : lower and upper bound on gauge°(z); ``excess`` : for norms with bounds on
+    coefficients, whose polars are those of the sides without a bound.
     """
     level = problem.regularizer.amount
     penalized = problem.regularizer.form == "penalized"
@@ -154,7 +170,7 @@ def certify(
     objective = smooth + 0.5 * square + problem.regularizer.value(gauge)
     low, high = polar
     gaps = []
-    # Where the best atom is only searched for, the gap it would give is told apart.
+    # If the best atom is only searched for, the gap of the atom found is kept separately.
     for bound in (high, low) if low < high else (high,):
         factor = 1.0
         over = excess
@@ -177,7 +193,7 @@ def certify(
 
 
 def dual_part(problem: Problem, prediction: Array, dual: Array) -> tuple[float, float]:
-    """Return f*(-v) at v = ``dual``, and what rounding may have hidden in it."""
+    """Return f*(-v) at v = ``dual``, and a bound on the rounding in it."""
     smooth = loss_value(problem, prediction)
     found = _conjugate(problem, smooth, prediction, dual, 1.0)
     return found, lost_in_loss(problem, prediction, dual, abs(smooth) + abs(found))
@@ -215,7 +231,7 @@ def with_rounding(
     columns: Columns | None = None,
     lengths: Lengths | None = None,
 ) -> Certificate:
-    """Return the certificate of this point with what rounding may have hidden in its gap."""
+    """Return the certificate of this point with a bound on rounding added to its gap."""
     slack = rounding_bound(problem, certificate, weights, prediction, dual, columns, lengths)
     if certificate.shortfall > slack + UNPROVED * abs(certificate.objective):
         raise ValueError(
@@ -224,7 +240,7 @@ def with_rounding(
             f"rounding, which is {slack:.3g}; check that <z, w> <= value(w) * polar(z) for "
             "all w and z"
         )
-    # What was below zero was lost in rounding, whatever the bound on it says.
+    # A gap below zero is rounding, even if the bound on rounding is smaller.
     return certificate.widened(max(slack, certificate.shortfall))
 
 
@@ -278,19 +294,19 @@ def rounding_bound(
 
 
 def lost_in_loss(problem: Problem, prediction: Array, dual: Array, size: float) -> float:
-    """Return what rounding may hide in f(z) + f*(-v) - <-v, z>, of terms of this size."""
+    """Return a bound on the rounding in f(z) + f*(-v) - <-v, z>, for terms of this size."""
     at = where_weighted(prediction, problem.weight)
     square = float(at.dot(at))
     total = growth(at.size) * (size + math.sqrt(dual.dot(dual)) * math.sqrt(square))
     total += problem.loss.slack(problem.y, prediction, dual, problem.weight)
-    # Predictions are off by a digit themselves: all that there is where the slope is 0.
+    # Predictions are rounded themselves, which counts even if the slope is 0.
     return total + curved(problem, EPS**2 * square, prediction)
 
 
 def curved(problem: Problem, square: float, prediction: Array | None = None) -> float:
     """Return the second-order term of f for predictions that are off by this sum of squares.
 
-    That at ``prediction`` where the loss has no bound on its curvature.
+    If the loss has no bound on its curvature, it is that at ``prediction``.
     """
     if not square:
         return 0.0
@@ -305,7 +321,7 @@ def curved(problem: Problem, square: float, prediction: Array | None = None) -> 
 def polar_of_errors(
     problem: Problem, columns: Columns | None, scores: ArrayScores
 ) -> tuple[float, float | None]:
-    """Return the polar of errors of scores, and what coefficients with bounds make of them."""
+    """Return the polar of errors of scores, and their sum over coefficients with bounds."""
     norm = problem.regularizer.norm
     if columns is not None:
         restricted = norm.restrict(columns, problem.design.shape[1])
@@ -322,7 +338,7 @@ def polar_of_errors(
 def given_back(
     problem: Problem, certificate: Certificate, intercept: float, prediction: Array
 ) -> Certificate:
-    """Return the certificate of the point as it is given back, all of it as floats."""
+    """Return the certificate of the point as a result reports it, rounded to floats."""
     if problem.loss.free is not None:
         return certificate.widened(0.0, raised_by_floats(problem, prediction))
     if not problem.origin:
@@ -335,10 +351,10 @@ def given_back(
 
 
 def raised_by_floats(problem: Problem, prediction: Array) -> float:
-    """Return by how much f can be larger at the free coefficients as they are given back.
+    """Return by how much f can be larger at the free coefficients that a result reports.
 
-    What the sum Z g + b of floats is off by counts as well, or a fit that is perfect in floats
-    would be said to be one.
+    It includes the rounding of the sum Z g + b; without it, a fit could be called perfect that is
+    perfect only in floats.
     """
     free = problem.loss.free
     y = problem.y
