@@ -83,7 +83,7 @@ class Selection:
 
     def row(self, features: str, limit: float | None) -> dict[str, Any]:
         """Return the times of one selection, and what came of it."""
-        model = FeatureGenerator(20, features=features, time_limit=limit)
+        model = FeatureGenerator(20, features=features, time_limit=limit, standardize=True)
         began, used = time.perf_counter(), time.process_time()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)

@@ -119,7 +119,7 @@ def selection(size: float, noise: bool = False) -> Timed:
     n = int(4096 * size)
     data = make_feature_generation(n, n, max(5, int(300 * size)), seed=0)
     model = FeatureGenerator(
-        max(5, int(300 * size)), C=10.0, fit_intercept=False, selected_tol=None
+        max(5, int(300 * size)), C=10.0, fit_intercept=False, selected_tol=None, standardize=True
     )
     y = _target(data.y, noise)
     return lambda: float(model.fit(data.X, y).n_passes_)
@@ -212,7 +212,9 @@ def pairs(size: float, noise: bool = False) -> Timed:
     both = X[:, common[:20]].multiply(X[:, common[20:]]).toarray()
     planted = np.sign(both @ rng.standard_normal(20) + 0.1 * rng.standard_normal(n))
     y = _target(planted, noise)
-    model = FeatureGenerator(100, C=10.0, features="polynomial", fit_intercept=False)
+    model = FeatureGenerator(
+        100, C=10.0, features="polynomial", fit_intercept=False, standardize=True
+    )
     return lambda: float(model.fit(X, y).n_passes_)
 
 

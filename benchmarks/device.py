@@ -165,7 +165,7 @@ def fits(table: Table, place: Place) -> None:
     names: list[list[str]] = []
     for who, X in (("device", OnDevice(tensor)), ("processor", array)):
         began = time.perf_counter()
-        model = FeatureGenerator(6, features="polynomial").fit(X, y)
+        model = FeatureGenerator(6, features="polynomial", standardize=True).fit(X, y)
         taken = time.perf_counter() - began
         names.append(sorted(model.get_feature_names_out()))
         table.add(

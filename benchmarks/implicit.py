@@ -134,9 +134,9 @@ class Largest:
     def selection(self, n_features: int, batch: int, C: float = 1.0) -> dict[str, Any]:
         """Time the whole selection, from CSR to the model."""
         model, figures = measured(
-            lambda: FeatureGenerator(n_features, batch, C=C, features="polynomial").fit(
-                self.X, self.y
-            ),
+            lambda: FeatureGenerator(
+                n_features, batch, C=C, features="polynomial", standardize=True
+            ).fit(self.X, self.y),
             self.X,
         )
         found = {tuple(sorted(map(int, pair))) for pair in model.pairs_}
@@ -166,7 +166,9 @@ class Images:
         """Select among the pixels, or among all products of two."""
         wanted = min(n_features, self.X.shape[1]) if features == "linear" else n_features
         model, figures = measured(
-            lambda: FeatureGenerator(wanted, 10, C=1.0, features=features).fit(self.X, self.y),
+            lambda: FeatureGenerator(wanted, 10, C=1.0, features=features, standardize=True).fit(
+                self.X, self.y
+            ),
             self.X,
         )
         return {
@@ -207,9 +209,9 @@ class Stored:
     def ours(self, n_features: int) -> dict[str, Any]:
         """Select among all columns and products."""
         model, figures = measured(
-            lambda: FeatureGenerator(n_features, 10, C=10.0, features="polynomial").fit(
-                self.X, self.y
-            ),
+            lambda: FeatureGenerator(
+                n_features, 10, C=10.0, features="polynomial", standardize=True
+            ).fit(self.X, self.y),
             self.X,
         )
         return {

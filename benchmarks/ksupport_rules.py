@@ -137,7 +137,7 @@ def lattice(repeats: int) -> Callable[[Draw], Place]:
         mean = -found["errors"][:repeats].mean(axis=(0, 3))
         ks = found["k"].tolist()
 
-        def scored(norms: Any, levels: Array) -> CrossValidation:
+        def scored(norms: Any, levels: Array, _: Array) -> CrossValidation:
             rows = np.array([ks.index(norm.k) for norm in norms])
             each = mean[rows[:, None], levels.astype(int)][..., None]
             paths: Any = tuple((((),),) for _ in norms)

@@ -98,7 +98,12 @@ class Generation(Machine):
     def select(self, batch: int, repeats: int) -> dict[str, Any]:
         """Select as many features as are true, ``batch`` of them a pass."""
         model = FeatureGenerator(
-            self.size.n_true, batch=batch, C=10.0, fit_intercept=False, selected_tol=None
+            self.size.n_true,
+            batch=batch,
+            C=10.0,
+            fit_intercept=False,
+            selected_tol=None,
+            standardize=True,
         )
 
         def fit() -> tuple[Any, Any, dict[str, Any]]:

@@ -224,7 +224,7 @@ def mapped(scale: int) -> dict[str, Case]:
         "products": solving(designs.Polynomial.interactions(X), y, norm=norms.L1(), level=40.0),
         "sparse products": solving(designs.Polynomial.interactions(thin), target, level=2.0),
         "curves": solving(curves, y, norm=norms.Groups(curves.groups), level=2.0),
-        "generation": fitting(FeatureGenerator(20), X, np.sign(y)),
+        "generation": fitting(FeatureGenerator(20, standardize=True), X, np.sign(y)),
     }
 
 

@@ -171,7 +171,9 @@ def effects_among(E: np.ndarray, name: str, truth: np.ndarray) -> np.ndarray:
 def exact(name: str, seed: int, subset: bool = False) -> dict[str, Any] | None:
     """Return what intervals say of what all rows select; None where nothing is selected."""
     X, y, truth = draw(name, seed)
-    model = (SubsetRegressor(n_features=5) if subset else model_of(name)).fit(X, y)
+    model = (SubsetRegressor(n_features=5, standardize=True) if subset else model_of(name)).fit(
+        X, y
+    )
     began = time.process_time()
     found = estimates(model, X, y, how="exact")
     seconds, E = time.process_time() - began, found.columns

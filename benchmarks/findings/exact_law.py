@@ -41,7 +41,7 @@ def main() -> None:
         y = mean + rng.standard_normal(40)
         model: Any = AtomicRegressor(alpha=0.15, tol=1e-8)
         if options.kind == "subset":
-            model = SubsetRegressor(n_features=2)
+            model = SubsetRegressor(n_features=2, standardize=True)
         model.fit(X, y)
         if not np.any(model.coef_):
             continue

@@ -66,7 +66,11 @@ def methods(X: np.ndarray, y: np.ndarray):
         yield f"elastic net, {share:g}", model, levels / share
     labels = np.unique(y).size == 2
     loss = "logistic" if labels else "squared"
-    yield "feature generation", FeatureGenerator(n_features=SIZE, batch=2, loss=loss), None
+    yield (
+        "feature generation",
+        FeatureGenerator(n_features=SIZE, batch=2, loss=loss, standardize=True),
+        None,
+    )
 
 
 def main() -> None:

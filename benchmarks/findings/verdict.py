@@ -49,7 +49,7 @@ def table(n: int, p: int, kind: str, strength: float, rng: np.random.Generator):
         cut = {"binary": 0.0, "rare": 0.84 * np.hypot(1, strength)}[kind]
         y = (score + rng.standard_normal(n) > cut).astype(int)
         if rng.random() < 0.5:
-            return X, y, FeatureGenerator(n_features=5, batch=1, loss="logistic")
+            return X, y, FeatureGenerator(n_features=5, batch=1, loss="logistic", standardize=True)
         return X, y, AtomicClassifier(alpha=0.12, tol=1e-4)
     if kind in ("two values", "categories"):
         y = (score + rng.standard_normal(n) > np.median(score)).astype(int)

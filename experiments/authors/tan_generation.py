@@ -10,5 +10,5 @@ for tolerance in (1e-3, 1e-6):
     machine = FeatureGeneration(max_blocks=5, inner_tolerance=tolerance)
     fit = solve(data.X, data.y, solver=machine, intercept=True, **problem)
     print(fit.status.name, fit.objective, fit.gap, fit.state.mu, -fit.intercept)
-model = FeatureGenerator(50, batch=10, outer_tol=1e-3, max_blocks=10, debias=20.0)
+model = FeatureGenerator(50, batch=10, outer_tol=1e-3, max_blocks=10, debias=20.0, standardize=True)
 print(model.fit(data.X, data.y).n_selected_, model.score(data.X_test, data.y_test))

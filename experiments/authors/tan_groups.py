@@ -11,5 +11,5 @@ disjoint = np.arange(64) // 4
 overlapping = [list(range(start, start + 6)) for start in range(0, 60, 4)]
 tree = norms.Trees([list(range(s, s + n)) for n in (32, 8, 4) for s in range(0, 64, n)])
 for groups in (disjoint, overlapping, tree):
-    model = FeatureGenerator(2, batch=1, groups=groups).fit(X, y)
+    model = FeatureGenerator(2, batch=1, groups=groups, standardize=True).fit(X, y)
     print(model.n_selected_, model.selected_, model.gap_)

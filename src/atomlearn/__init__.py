@@ -12,13 +12,28 @@ from typing import Any
 
 __version__ = "0.1.0"
 
-#: Where a public name lives, if not among the estimators.
+#: The module of each public name that is no module itself.
 _HOMES = {
-    "KnockoffSelector": "findings",
-    "StabilitySelector": "findings",
-    "report": "reports",
-    "solve": "solvers",
-    "solve_subset": "subsets",
+    "AtomicClassifier": "estimators.classifier",
+    "AtomicClassifierCV": "estimators.cross_validated",
+    "AtomicRegressor": "estimators.regressor",
+    "AtomicRegressorCV": "estimators.cross_validated",
+    "AtomicSurvival": "estimators.survival",
+    "AtomicSurvivalCV": "estimators.cross_validated",
+    "FeatureGenerator": "estimators.feature_generator",
+    "KnockoffSelector": "findings.knockoffs",
+    "MatrixCompletion": "estimators.matrices.completion",
+    "MatrixPursuit": "estimators.matrices.matrix_models",
+    "MultipleKernelClassifier": "estimators.kernel_models",
+    "MultipleKernelRegressor": "estimators.kernel_models",
+    "SparseLowRank": "estimators.matrices.components",
+    "SparsePCA": "estimators.matrices.components",
+    "StabilitySelector": "findings.stability",
+    "SubsetClassifier": "estimators.subsets",
+    "SubsetRegressor": "estimators.subsets",
+    "report": "reports.of_estimator",
+    "solve": "core.solve",
+    "solve_subset": "subsets.solve",
 }
 
 __all__ = [
@@ -47,6 +62,7 @@ __all__ = [
     "losses",
     "masters",
     "norms",
+    "papers",
     "paths",
     "report",
     "reports",
@@ -61,10 +77,9 @@ def __getattr__(name: str) -> Any:
     """Import parts on first use, so that ``import atomlearn`` is instant."""
     if name not in __all__:
         raise AttributeError(f"module 'atomlearn' has no attribute {name!r}")
-    if name.islower() and name not in _HOMES:
-        return importlib.import_module(f"atomlearn.{name}")
-    home = _HOMES.get(name, "estimators")
-    return getattr(importlib.import_module(f"atomlearn.{home}"), name)
+    if name in _HOMES:
+        return getattr(importlib.import_module(f"atomlearn.{_HOMES[name]}"), name)
+    return importlib.import_module(f"atomlearn.{name}")
 
 
 def __dir__() -> list[str]:

@@ -2,9 +2,8 @@
 
 from atomlearn.core.data.blocks import DenseBlock, SparseBlock
 from atomlearn.core.data.centered import CenteredBlock
-from atomlearn.core.data.convert import Kind, as_design, feature_names, is_opened, register
+from atomlearn.core.data.convert import as_design, feature_names, is_opened
 from atomlearn.core.data.dense import DenseDesign
-from atomlearn.core.data.frames import as_table, is_arrow, table_names
 from atomlearn.core.data.lifted import Lifted, RepeatedBlock
 from atomlearn.core.data.moments import from_moments
 from atomlearn.core.data.parts import ColumnSubset, RowSubset, part_of
@@ -28,36 +27,13 @@ from atomlearn.matrices.designs.base import as_matrix_design
 from atomlearn.matrices.designs.entries import Entries
 from atomlearn.matrices.designs.identity import Identity
 from atomlearn.matrices.designs.tasks import Tasks
-from atomlearn.storage.device.on_device import (
-    OnDevice,
-    RecheckedScores,
-    in_place_or_on_device,
-    refuse_foreign,
-)
-from atomlearn.storage.device.tensors import is_foreign_sparse, is_tensor
-from atomlearn.storage.intake.files import (
-    array_of_anndata,
-    is_anndata,
-    is_path,
-    names_of_anndata,
-    names_of_path,
-    open_path,
-)
-from atomlearn.storage.spread.chunks import is_dask, names_of_dask
+from atomlearn.storage.device.on_device import OnDevice, RecheckedScores
 from atomlearn.storage.spread.distributed import Dask
 from atomlearn.storage.spread.sites import Site, Sites
 from atomlearn.storage.spread.waiting import LostDataError
 from atomlearn.storage.store.on_disk import OnDisk
 from atomlearn.storage.store.plink import PlinkBed, Variants, read_variants
 from atomlearn.storage.store.store_file import StoreError
-
-# What as_design takes beyond arrays, tables and SciPy's sparse arrays; asked in this order.
-register(Kind(is_path, open_path, names_of_path))
-register(Kind(is_dask, Dask, names_of_dask))
-register(Kind(is_tensor, in_place_or_on_device))
-register(Kind(is_foreign_sparse, refuse_foreign, opened=False))
-register(Kind(is_anndata, array_of_anndata, names_of_anndata))
-register(Kind(is_arrow, as_table, lambda X: table_names(as_table(X))))
 
 __all__ = [
     "FEATURES",
@@ -84,7 +60,6 @@ __all__ = [
     "KernelMaps",
     "KernelOn",
     "Kernels",
-    "Kind",
     "Lifted",
     "LostDataError",
     "MappedDesign",
@@ -117,5 +92,4 @@ __all__ = [
     "nearest",
     "part_of",
     "read_variants",
-    "register",
 ]

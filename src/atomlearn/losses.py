@@ -1,15 +1,35 @@
 """Losses: smooth convex functions of the predictions, summed over weighted samples."""
 
-from typing import TYPE_CHECKING
+from atomlearn.core.losses.around import Offset
+from atomlearn.core.losses.free_columns import FreeColumns
+from atomlearn.core.losses.huber import Huber
+from atomlearn.core.losses.logistic import Logistic
+from atomlearn.core.losses.multinomial import Multinomial
+from atomlearn.core.losses.negative_binomial import NegativeBinomial
+from atomlearn.core.losses.poisson import Poisson
+from atomlearn.core.losses.quantile import Quantile
+from atomlearn.core.losses.registry import as_loss, loss_names
+from atomlearn.core.losses.squared import Squared
+from atomlearn.core.losses.squared_hinge import SquaredHinge
+from atomlearn.core.losses.tweedie import Gamma, Tweedie
+from atomlearn.survival.cox import Cox
+from atomlearn.survival.target import survival_target
 
-from atomlearn.core import losses as _losses
-from atomlearn.core.losses import *  # noqa: F403
-from atomlearn.core.losses.registry import BY_NAME as _BY_NAME
-from atomlearn.survival.cox import Cox as Cox
-from atomlearn.survival.target import survival_target as survival_target
-
-# The names of the wings' losses, beside those of the core.
-_BY_NAME["cox"] = Cox
-
-if not TYPE_CHECKING:  # type checkers read the imports
-    __all__ = [*_losses.__all__, "Cox", "survival_target"]
+__all__ = [
+    "Cox",
+    "FreeColumns",
+    "Gamma",
+    "Huber",
+    "Logistic",
+    "Multinomial",
+    "NegativeBinomial",
+    "Offset",
+    "Poisson",
+    "Quantile",
+    "Squared",
+    "SquaredHinge",
+    "Tweedie",
+    "as_loss",
+    "loss_names",
+    "survival_target",
+]

@@ -7,7 +7,7 @@ from atomlearn.core.norms.groups import L2, Groups
 from atomlearn.core.norms.ksupport import KSupport
 from atomlearn.core.norms.l1 import L1
 from atomlearn.core.norms.ordered import OWL, LInf
-from atomlearn.core.norms.registry import NAMES, as_norm
+from atomlearn.core.norms.registry import as_norm
 from atomlearn.core.norms.user import UserNorm
 from atomlearn.lifting.hierarchy import Hierarchy
 from atomlearn.lifting.latent import Chains, LatentGroups, LatentKSupport
@@ -46,17 +46,3 @@ __all__ = [
     "UserNorm",
     "as_norm",
 ]
-
-# The names of the wings' norms, beside those of the core.
-NAMES.update(
-    latentgroups=(LatentGroups, ("groups",)),
-    latentksupport=(LatentKSupport, ("k", "groups")),
-    chains=(Chains, ("length",)),
-    trees=(Trees, ("groups",)),
-    hierarchy=(Hierarchy, ()),
-    rows=(RowGroups, ()),
-    trace=(TraceNorm, ()),
-    psd=(PSD, ()),
-    sparserankone=(SparseRankOne, ("k", "q")),
-    sparsepsd=(SparsePSD, ("k",)),
-)

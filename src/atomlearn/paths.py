@@ -1,8 +1,5 @@
 """Paths: grids of levels, warm-started solutions along them, and cross-validation."""
 
-from atomlearn import designs as _designs  # noqa: F401  registers all that as_design takes
-from atomlearn import losses as _losses  # noqa: F401  registers the names of losses
-from atomlearn import norms as _norms  # noqa: F401  registers the names of norms
 from atomlearn.core.paths.cross_validation import CrossValidation, cross_validate
 from atomlearn.core.paths.ends import (
     End,

@@ -12,7 +12,17 @@ from pathlib import Path
 import atomlearn
 from tests.oracles.sources import PACKAGE, nodes, trees
 
-DOORS = ("designs", "losses", "masters", "norms", "paths", "problem", "reports", "solvers")
+DOORS = (
+    "designs",
+    "losses",
+    "masters",
+    "norms",
+    "papers",
+    "paths",
+    "problem",
+    "reports",
+    "solvers",
+)
 #: Rooms whose classes hold data, or what a run tells: no paper to name.
 NO_PAPER = (
     "core.data",
@@ -29,7 +39,6 @@ NO_PAPER = (
 )
 #: Rooms and classes that people get and never make: values, blocks, errors.
 RECEIVED = {
-    "core.data.convert.Kind": "its Example is that of register",
     "core.data.lifted": "made by a problem whose norm lifts",
     "core.interfaces.scores": "what designs answer with",
     "core.paths.cross_validation": "what cross_validate returns",

@@ -15,8 +15,8 @@ from numpy.testing import assert_allclose
 from atomlearn import designs, losses, norms, solve
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.regularizer import Regularizer
+from atomlearn.core.solvers.stopping import Seconds
 from atomlearn.result import Status
-from atomlearn.solvers.stopping import Seconds
 
 sys.path.insert(0, str(Path(__file__).parent))
 import math

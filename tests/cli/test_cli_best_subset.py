@@ -34,7 +34,7 @@ def test_the_best_subset_of_numbers(tmp_path: Path) -> None:
     data, frame = table(tmp_path)
     summary, selected = select(data, "--n-features", "2", "--best-subset")
     found = dict(zip(selected["feature"], selected["coefficient"], strict=True))
-    model = SubsetRegressor(2).fit(frame.drop(columns="y"), frame["y"])
+    model = SubsetRegressor(2, standardize=True).fit(frame.drop(columns="y"), frame["y"])
     assert found == pytest.approx({"f3": model.coef_[3], "f8": model.coef_[8]}, rel=1e-4)
     assert "13 of 15 features are in no best model of 2 features." in summary["proved"]
     page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")

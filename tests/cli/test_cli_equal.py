@@ -108,7 +108,7 @@ def test_both_select_the_same(name: str, tmp_path: Path) -> None:
     count = min(12, X.shape[1] // 2)
     fitted = _fitted(X, y, ["--n-features", str(count)], tmp_path)
     given = {"loss": "squared"} if fitted.data.target.classes is None else {}
-    model = FeatureGenerator(count, **given).fit(X, y)
+    model = FeatureGenerator(count, **given, standardize=True).fit(X, y)
     np.testing.assert_array_equal(fitted.columns, np.sort(model.selected_))
 
 
@@ -126,7 +126,7 @@ def test_the_golub_genes_are_the_same_from_both(tmp_path: Path) -> None:
     considered = json.loads((out / "summary.json").read_text())["considered"]
     every = selected | {int(name[1:]) for name in considered}
     for tolerance in (None, 1e-9):
-        model = FeatureGenerator(20, selected_tol=tolerance).fit(X, y)
+        model = FeatureGenerator(20, selected_tol=tolerance, standardize=True).fit(X, y)
         assert every == set(model.selected_.tolist())
 
 
@@ -137,7 +137,7 @@ def test_what_is_selected_does_not_depend_on_the_exactness_of_the_weights() -> N
     )
     y = X[:, :3].sum(axis=1) > 0
     sets = [
-        FeatureGenerator(20, selected_tol=tolerance).fit(X, y).selected_.tolist()
+        FeatureGenerator(20, selected_tol=tolerance, standardize=True).fit(X, y).selected_.tolist()
         for tolerance in (None, 1e-3, 1e-9)
     ]
     assert sets[0] == sets[1] == sets[2]
@@ -186,7 +186,7 @@ def test_norms_with_a_search_for_the_level_are_the_same(
 def test_n_features_auto_is_the_same(tmp_path: Path) -> None:
     X, y = _made(0, 40, 5, False)
     fitted = _fitted(X, y, ["--n-features", "auto"], tmp_path)
-    model = FeatureGenerator("auto", loss="squared").fit(X, y)
+    model = FeatureGenerator("auto", loss="squared", standardize=True).fit(X, y)
     assert fitted.model.n_wanted_ == model.n_wanted_
     np.testing.assert_array_equal(fitted.columns, np.sort(model.selected_))
 
@@ -238,8 +238,8 @@ def test_settings_in_the_model_are_those_of_the_fit_on_all_rows(tmp_path: Path) 
 def test_the_last_round_is_as_exact_as_asked_for() -> None:
     X, y = _data("regression")
     X = StandardScaler().fit_transform(X)
-    rough = FeatureGenerator(20, 4, loss="squared").fit(X, y)
-    exact = FeatureGenerator(20, 4, loss="squared", selected_tol=1e-9).fit(X, y)
+    rough = FeatureGenerator(20, 4, loss="squared", standardize=True).fit(X, y)
+    exact = FeatureGenerator(20, 4, loss="squared", selected_tol=1e-9, standardize=True).fit(X, y)
     assert exact.selected_gap_ is not None
     assert exact.selected_gap_ <= 1e-9
     assert exact.selected_.tolist() == rough.selected_.tolist()

@@ -130,7 +130,7 @@ def test_estimators_take_paths_designs_and_give_names(tmp_path: Path) -> None:
         AtomicRegressor(alpha=0.05),
         AtomicRegressorCV(cv=3, n_alphas=4),
         AtomicClassifier(alpha=0.02),
-        FeatureGenerator(n_features=5, batch=2),
+        FeatureGenerator(n_features=5, batch=2, standardize=True),
     ):
         target = y if "Regressor" in type(model).__name__ else y > 0.5
         plain = type(model)(**model.get_params()).fit(dense, target)

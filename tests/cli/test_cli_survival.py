@@ -57,7 +57,7 @@ def test_generation_equals_the_estimator_and_is_judged_by_concordance(study: Pat
     model = read_model(out / "model.json")
     assert (model.task, model.loss, model.classes) == ("survival", "cox", None)
     X, time, event = made()
-    twin = FeatureGenerator(2, C=10.0, loss="cox", tol=1e-8, selected_tol=5e-9)
+    twin = FeatureGenerator(2, C=10.0, loss="cox", tol=1e-8, selected_tol=5e-9, standardize=True)
     twin.fit(X, survival_target(event, time))
     assert {item.name for item in model.inputs} == {"x2", "x7"}
     assert_allclose(predicted(out / "model.json", study), X @ twin.coef_, rtol=1e-3)

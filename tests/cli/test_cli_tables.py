@@ -114,7 +114,7 @@ def test_weights_are_those_of_python(patients: Path) -> None:
     words = ["--weights", "w", "--missing", "median", "--n-features", 2, "--test-fraction", 0]
     out = select(patients, *words)
     table = read(patients, "y", missing="median", roles={"weights": "w"})
-    model = FeatureGenerator(2, loss="squared", groups=table.groups)
+    model = FeatureGenerator(2, loss="squared", groups=table.groups, standardize=True)
     model.fit(table.X, table.y, table.extras["weights"].astype(float))
     assert features(out) == {table.feature_names[j] for j in model.selected_}  # type: ignore[index]
 

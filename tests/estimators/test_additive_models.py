@@ -60,7 +60,9 @@ def test_generation_selects_inputs(features):
     X = X - X.min()
     frame = pd.DataFrame(X, columns=[f"f{j}" for j in range(X.shape[1])])
     labels = np.where(y > np.median(y), "high", "low")
-    model = FeatureGenerator(2, 1, 10.0, "squared_hinge", features).fit(frame, labels)
+    model = FeatureGenerator(2, 1, 10.0, "squared_hinge", features, standardize=True).fit(
+        frame, labels
+    )
     assert sorted(model.selected_.tolist()) == [2, 7]
     assert model.get_feature_names_out().tolist() == ["f2", "f7"]
     assert model.transform(frame).shape == (300, 2)
@@ -106,7 +108,9 @@ def test_a_model_fitted_again_forgets_its_curves():
     model.set_params(features="linear", norm="l1").fit(X, y)
     with pytest.raises(AttributeError, match="additive model"):
         model.curve(0)
-    generator = FeatureGenerator(2, 1, loss="squared", features="splines").fit(X, y)
+    generator = FeatureGenerator(2, 1, loss="squared", features="splines", standardize=True).fit(
+        X, y
+    )
     generator.set_params(features="linear").fit(X[:, :5], y)
     assert generator.predict(X[:, :5]).shape == (60,)
 
@@ -152,7 +156,7 @@ def test_generation_selects_terms():
     X = rng.uniform(-1, 1, (500, 7))
     y = 3.0 * X[:, 2] * X[:, 5] + np.sin(3.0 * X[:, 0])
     frame = pd.DataFrame(X, columns=list("abcdefg"))
-    model = FeatureGenerator(2, 1, loss="squared", features="anova").fit(frame, y)
+    model = FeatureGenerator(2, 1, loss="squared", features="anova", standardize=True).fit(frame, y)
     assert sorted(model.selected_names_) == ["a", "c:f"]
     pairs = {tuple(pair) for pair in model.pairs_.tolist()}
     assert pairs == {(0, -1), (2, 5)}
@@ -169,7 +173,7 @@ def test_generation_selects_terms():
     again = pickle.loads(pickle.dumps(model))
     assert_array_equal(again.predict(frame), model.predict(frame))
     labels = np.where(y > np.median(y), "high", "low")
-    classes = FeatureGenerator(3, 1, features="anova").fit(X, labels)
+    classes = FeatureGenerator(3, 1, features="anova", standardize=True).fit(X, labels)
     assert "x2:x5" in classes.selected_names_
     with pytest.raises(ValueError, match="leave groups out"):
-        FeatureGenerator(2, 1, features="anova", groups=[[0, 1]]).fit(X, labels)
+        FeatureGenerator(2, 1, features="anova", groups=[[0, 1]], standardize=True).fit(X, labels)

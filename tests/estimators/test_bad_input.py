@@ -57,7 +57,7 @@ def by_classifier_cv(X: Any, y: Any, weight: Any = None) -> Any:
 
 
 def by_generator(X: Any, y: Any, weight: Any = None) -> Any:
-    return FeatureGenerator(2, 1, loss="logistic").fit(X, y, weight)
+    return FeatureGenerator(2, 1, loss="logistic", standardize=True).fit(X, y, weight)
 
 
 OF_NUMBERS = [by_solve, by_regressor]
@@ -231,7 +231,7 @@ def test_k(k: Any) -> None:
     expected = "(k|batch) must be (at least 1|a whole number)"
     refused(lambda: solve(X, Y, norm=norms.KSupport(k), level=1.0), expected)
     refused(lambda: AtomicRegressor(norms.KSupport(k)).fit(X, Y), expected)
-    refused(lambda: FeatureGenerator(2, batch=k).fit(X, LABELS), expected)
+    refused(lambda: FeatureGenerator(2, batch=k, standardize=True).fit(X, LABELS), expected)
 
 
 @pytest.mark.parametrize("amount", [0, np.nan, np.inf, "1", None, True, [1.0]])
@@ -244,7 +244,10 @@ def test_amounts(amount: Any) -> None:
     refused(lambda: AtomicRegressor(alpha=amount).fit(X, Y), "alpha must be .*positive.*got")
     refused(lambda: AtomicRegressor(tol=amount).fit(X, Y), "tol must be .*positive.*got")
     if amount is not None:
-        refused(lambda: FeatureGenerator(2, C=amount).fit(X, LABELS), "C must be .*positive.*got")
+        refused(
+            lambda: FeatureGenerator(2, C=amount, standardize=True).fit(X, LABELS),
+            "C must be .*positive.*got",
+        )
     model = AtomicRegressor(form="constrained", radius=amount)
     refused(lambda: model.fit(X, Y), "radius must be .*positive.*got")
     if amount is not True:

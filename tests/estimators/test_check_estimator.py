@@ -42,7 +42,9 @@ ESTIMATORS = [
     SparseLowRank(tol=0.01),
     SparsePCA(k=2, n_components=1),
     MatrixPursuit(norms.KSupport(5)),
-    FeatureGenerator(2, batch=1, C=10.0, features="splines", loss="squared", selected_tol=1e-10),
+    FeatureGenerator(
+        2, batch=1, C=10.0, features="splines", loss="squared", selected_tol=1e-10, standardize=True
+    ),
     # The default kernels, three on each column, are in the checks of the regressor.
     MultipleKernelClassifier(
         [KernelOn("linear"), KernelOn("rbf")], form="penalized", loss="squared_hinge", rank=3

@@ -31,7 +31,7 @@ def digits() -> tuple[Array, Array, Array, Array]:
 )
 def test_twenty_pixels_tell_ten_digits_apart(digits: Any, loss: str, plain: Any) -> None:
     X, y, X_test, y_test = digits
-    model = FeatureGenerator(20, loss=loss).fit(X, y)
+    model = FeatureGenerator(20, loss=loss, standardize=True).fit(X, y)
     assert model.coef_.shape == (10, 64)
     assert model.intercept_.shape == (10,)
     assert model.get_support().sum() == model.n_selected_ == 20
@@ -63,13 +63,15 @@ def test_weights_count_rows_and_names_and_sparse_data_change_nothing() -> None:
     rng = np.random.default_rng(1)
     counts = rng.integers(0, 3, y.size)
     options: dict[str, Any] = {"n_features": 2, "batch": 1, "selected_tol": 1e-9}
-    weighted = FeatureGenerator(**options).fit(X, y, sample_weight=counts)
-    repeated = FeatureGenerator(**options).fit(np.repeat(X, counts, axis=0), np.repeat(y, counts))
+    weighted = FeatureGenerator(**options, standardize=True).fit(X, y, sample_weight=counts)
+    repeated = FeatureGenerator(**options, standardize=True).fit(
+        np.repeat(X, counts, axis=0), np.repeat(y, counts)
+    )
     np.testing.assert_allclose(weighted.coef_, repeated.coef_, rtol=1e-4, atol=1e-6)
     labels = np.array(["c", "a", "b"])[y]
     table = pd.DataFrame(X, columns=["sl", "sw", "pl", "pw"])
-    named = FeatureGenerator(**options).fit(table, labels)
-    sparse = FeatureGenerator(**options).fit(sp.csr_matrix(X), y)
+    named = FeatureGenerator(**options, standardize=True).fit(table, labels)
+    sparse = FeatureGenerator(**options, standardize=True).fit(sp.csr_matrix(X), y)
     assert named.selected_names_ == [str(table.columns[j]) for j in named.selected_]
     assert named.classes_.tolist() == ["a", "b", "c"]
     np.testing.assert_array_equal(named.selected_, sparse.selected_)
@@ -81,7 +83,7 @@ def test_groups_that_overlap_are_selected_whole(digits: Any) -> None:
     X, y, *_ = digits
     rows = [[8 * i + j for j in range(8)] for i in range(8)]
     columns = [[8 * j + i for j in range(8)] for i in range(8)]
-    model = FeatureGenerator(2, groups=rows + columns).fit(X, y)
+    model = FeatureGenerator(2, groups=rows + columns, standardize=True).fit(X, y)
     found = set(model.selected_.tolist())
     whole = [set(group) for group in rows + columns if set(group) <= found]
     assert model.n_selected_ == 2
@@ -90,7 +92,7 @@ def test_groups_that_overlap_are_selected_whole(digits: Any) -> None:
 
 def test_covariates_are_in_the_model_and_not_counted() -> None:
     X, y = load_iris(return_X_y=True)
-    model = FeatureGenerator(1, unpenalized=[0]).fit(X, y)
+    model = FeatureGenerator(1, unpenalized=[0], standardize=True).fit(X, y)
     assert model.n_selected_ == 1
     assert 0 not in model.selected_
     assert model.coef_[:, 0].all()
@@ -99,4 +101,4 @@ def test_covariates_are_in_the_model_and_not_counted() -> None:
 def test_an_offset_of_classes_has_a_column_for_each() -> None:
     X, y = load_iris(return_X_y=True)
     with pytest.raises(ValueError, match=r"offset must have shape \(150, 3\)"):
-        FeatureGenerator(2).fit(X, y, offset=np.zeros(y.size))
+        FeatureGenerator(2, standardize=True).fit(X, y, offset=np.zeros(y.size))

@@ -68,8 +68,8 @@ REGRESSORS: dict[str, Made] = {
     "CV": lambda a: AtomicRegressorCV(n_alphas=8, cv=SPLITS, tol=TOL),
     "CV, k": lambda a: AtomicRegressorCV("ksupport", n_alphas=6, cv=SPLITS, tol=TOL),
     "CV, ball": lambda a: AtomicRegressorCV(form="constrained", n_alphas=6, cv=SPLITS, tol=TOL),
-    "generation": lambda a: FeatureGenerator(3, C=0.3, loss="squared", tol=1e-9),
-    "generation, any C": lambda a: FeatureGenerator(3, loss="squared", tol=1e-9),
+    "generation": lambda a: FeatureGenerator(3, C=0.3, loss="squared", tol=1e-9, standardize=True),
+    "generation, any C": lambda a: FeatureGenerator(3, loss="squared", tol=1e-9, standardize=True),
     "stability": lambda a: StabilitySelector(n_resamples=8, random_state=0),
     "knockoffs": lambda a: KnockoffSelector(fdr=0.5, random_state=0, n_alphas=8),
 }  # fmt: skip
@@ -77,7 +77,7 @@ CLASSIFIERS: dict[str, Made] = {
     "logistic": lambda a: AtomicClassifier(alpha=0.03, tol=TOL),
     "hinge": lambda a: AtomicClassifier(alpha=0.03, loss="squared_hinge", tol=TOL),
     "CV": lambda a: AtomicClassifierCV(n_alphas=8, cv=SPLITS, tol=TOL),
-    "generation": lambda a: FeatureGenerator(3, C=0.3, tol=1e-9),
+    "generation": lambda a: FeatureGenerator(3, C=0.3, tol=1e-9, standardize=True),
 }
 SURVIVAL: dict[str, Made] = {
     "Cox": lambda a: AtomicSurvival(alpha=0.03, ties="breslow", tol=TOL),

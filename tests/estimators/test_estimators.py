@@ -450,8 +450,8 @@ def test_a_pickle_takes_no_room_for_zeros() -> None:
         (AtomicRegressor(alpha=0.5), y),
         (AtomicRegressorCV(n_alphas=4, cv=3), y),
         (AtomicClassifier(alpha=0.3), y > 0),
-        (FeatureGenerator(1), y > 0),
-        (SubsetRegressor(1, time_limit=2.0), y),
+        (FeatureGenerator(1, standardize=True), y > 0),
+        (SubsetRegressor(1, time_limit=2.0, standardize=True), y),
         (StabilitySelector(AtomicRegressor(alpha=0.5), 4, random_state=0), y),
     ):
         model.fit(X, target)

@@ -38,8 +38,10 @@ MODELS = {
     "survival": AtomicSurvival(alpha=0.05).fit(X, TIMES),
     "interactions": AtomicRegressor(alpha=0.1, features="interactions").fit(X, NUMBER + PRODUCT),
     "classes of products": AtomicClassifier(alpha=0.02, features="polynomial").fit(X, CLASS),
-    "generated products": FeatureGenerator(n_features=4, features="polynomial").fit(X, SIDE),
-    "generated": FeatureGenerator(n_features=4).fit(X, SIDE),
+    "generated products": FeatureGenerator(
+        n_features=4, features="polynomial", standardize=True
+    ).fit(X, SIDE),
+    "generated": FeatureGenerator(n_features=4, standardize=True).fit(X, SIDE),
     "nothing selected": AtomicRegressor(alpha=100.0).fit(X, NUMBER),
 }
 

@@ -31,7 +31,7 @@ def labels(n: int = 300, p: int = 200, true: int = 10, seed: int = 0) -> tuple[A
 def test_exactly_the_number_asked_for(n_features: int, batch: int) -> None:
     X, y = labels()
     loss = "logistic" if n_features > 3 else "squared_hinge"
-    model = FeatureGenerator(n_features, batch, loss=loss).fit(X, y)
+    model = FeatureGenerator(n_features, batch, loss=loss, standardize=True).fit(X, y)
     assert model.selected_.size == model.n_selected_ == n_features
     assert np.unique(model.selected_).size == n_features
     assert model.get_support().sum() == n_features
@@ -115,9 +115,9 @@ def test_no_further_features_end_at_the_optimum(monkeypatch: pytest.MonkeyPatch)
 def test_an_optimum_of_more_features_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
     """Generation that settles too soon goes on to the number asked for."""
     X, y = labels()
-    plain = FeatureGenerator(20, 5, C=1.0).fit(X, y)
+    plain = FeatureGenerator(20, 5, C=1.0, standardize=True).fit(X, y)
     monkeypatch.setattr(generated, "SETTLED", 0)
-    early = FeatureGenerator(20, 5, C=1.0).fit(X, y)
+    early = FeatureGenerator(20, 5, C=1.0, standardize=True).fit(X, y)
     assert plain.n_selected_ == early.n_selected_ == 20
     np.testing.assert_array_equal(plain.selected_, early.selected_)
     # What the search for the optimum read of the data is counted too.
@@ -129,7 +129,7 @@ def test_groups_are_selected_whole(as_labels: bool) -> None:
     X, y = labels(p=40)
     members = [list(range(start, start + 5)) for start in range(0, 40, 5)]
     groups: Any = np.repeat(np.arange(8), 5) if as_labels else members
-    model = FeatureGenerator(2, 1, groups=groups, loss="logistic").fit(X, y)
+    model = FeatureGenerator(2, 1, groups=groups, loss="logistic", standardize=True).fit(X, y)
     assert model.n_selected_ == 2
     assert np.sort(model.selected_).tolist() == list(range(10))
     assert model.scaling_[:5].min() == pytest.approx(model.scaling_[:5].max())
@@ -139,18 +139,18 @@ def test_sparse_float32_and_names() -> None:
     X, y = labels()
     X = np.where(np.abs(X) > 1, X, 0.0)
     settings = {"n_features": 8, "batch": 4, "loss": "logistic"}
-    model = FeatureGenerator(**settings).fit(X, y)
+    model = FeatureGenerator(**settings, standardize=True).fit(X, y)
     for kind in (sparse.csr_array, sparse.csc_array):
-        found = FeatureGenerator(**settings).fit(kind(X), y)
+        found = FeatureGenerator(**settings, standardize=True).fit(kind(X), y)
         np.testing.assert_array_equal(found.selected_, model.selected_)
         reduced = found.transform(kind(X))
         np.testing.assert_allclose(reduced.toarray(), model.transform(X))
-    single = FeatureGenerator(**settings).fit(X.astype(np.float32), y)
+    single = FeatureGenerator(**settings, standardize=True).fit(X.astype(np.float32), y)
     assert single.coef_.dtype == np.float64
     assert single.transform(X.astype(np.float32)).dtype == np.float32
     np.testing.assert_array_equal(np.sort(single.selected_), np.sort(model.selected_))
     names = [f"gene{j}" for j in range(X.shape[1])]
-    named = FeatureGenerator(**settings).fit(pd.DataFrame(X, columns=names), y)
+    named = FeatureGenerator(**settings, standardize=True).fit(pd.DataFrame(X, columns=names), y)
     expected = [f"gene{j}" for j in np.sort(model.selected_)]
     assert named.get_feature_names_out().tolist() == expected
 
@@ -166,7 +166,7 @@ def test_bad_parameters_are_refused() -> None:
         ({"groups": [[0, 1], [1, 999]]}, ValueError, "names feature 999"),
         ({"groups": [0, 1]}, ValueError, "2 labels"),
     ):
-        model: Any = FeatureGenerator(**settings)  # type: ignore[arg-type]
+        model: Any = FeatureGenerator(**settings, standardize=True)  # type: ignore[arg-type]
         with pytest.raises(error, match=message):
             model.fit(X, y)
 
@@ -182,8 +182,10 @@ def test_weights_are_repetitions(loss: str, n_features: int, seed: int) -> None:
     X, times = rng.uniform(size=(15, 30)), rng.integers(0, 5, 15)
     y = X[:, :3].sum(axis=1) if loss == "squared" else np.arange(15) % 2
     rows = rng.permutation(np.repeat(np.arange(15), times))
-    weighted = FeatureGenerator(n_features, 10, 10.0, loss=loss).fit(X, y, times)
-    repeated = FeatureGenerator(n_features, 10, 10.0, loss=loss).fit(X[rows], y[rows])
+    weighted = FeatureGenerator(n_features, 10, 10.0, loss=loss, standardize=True).fit(X, y, times)
+    repeated = FeatureGenerator(n_features, 10, 10.0, loss=loss, standardize=True).fit(
+        X[rows], y[rows]
+    )
     np.testing.assert_array_equal(np.sort(weighted.selected_), np.sort(repeated.selected_))
     scale = np.abs(weighted.coef_).max()
     np.testing.assert_allclose(weighted.coef_, repeated.coef_, rtol=0, atol=1e-8 * scale)
@@ -192,7 +194,7 @@ def test_weights_are_repetitions(loss: str, n_features: int, seed: int) -> None:
 def test_a_block_is_no_more_than_a_tenth_of_what_is_asked_for() -> None:
     X = np.random.default_rng(0).standard_normal((60, 1200))
     for count, batch in ((1, 1), (20, 2), (1000, 40)):
-        model = FeatureGenerator(count, loss="squared", stop=Iterations(1))
+        model = FeatureGenerator(count, loss="squared", stop=Iterations(1), standardize=True)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)
             model.fit(X, X[:, 0])
@@ -208,7 +210,7 @@ def test_standardizing_is_what_a_scaler_in_front_does(kind: Any, loss: str) -> N
     X = X * 10.0 ** np.random.default_rng(4).uniform(-2, 2, X.shape[1]) + 3.0
     target = y if loss == "squared_hinge" else (y == "b") + 0.1 * X[:, 0]
     weight = np.random.default_rng(5).uniform(0.5, 2, y.size)
-    own = FeatureGenerator(8, C=10.0, loss=loss).fit(kind(X), target, weight)
+    own = FeatureGenerator(8, C=10.0, loss=loss, standardize=True).fit(kind(X), target, weight)
     scaler = StandardScaler(with_mean=kind is np.asarray).fit(kind(X), sample_weight=weight)
     outer = FeatureGenerator(8, C=10.0, loss=loss, standardize=False)
     outer.fit(scaler.transform(kind(X)), target, weight)
@@ -242,18 +244,20 @@ def test_groups_that_overlap_and_trees() -> None:
 
 def test_the_rules_and_scales_of_the_paper() -> None:
     X, y = labels(p=30)
-    model = FeatureGenerator(30, 2, max_blocks=3, features="linear").fit(X, y)
+    model = FeatureGenerator(30, 2, max_blocks=3, features="linear", standardize=True).fit(X, y)
     assert model.status_ is Status.SELECTED
     assert model.n_selected_ <= 6
-    loose = FeatureGenerator(30, 2, outer_tol=0.5).fit(X, y)
+    loose = FeatureGenerator(30, 2, outer_tol=0.5, standardize=True).fit(X, y)
     assert loose.status_ is Status.SELECTED
-    assert loose.n_iter_ < FeatureGenerator(30, 2, outer_tol=1e-4).fit(X, y).n_iter_
+    assert (
+        loose.n_iter_ < FeatureGenerator(30, 2, outer_tol=1e-4, standardize=True).fit(X, y).n_iter_
+    )
     scaled = FeatureGenerator(4, 2, features="polynomial", gamma=4.0, r=0.5, standardize=False)
     scaled.fit(X[:, :6], y)
     columns = scaled.feature_map_.apply(np.eye(6)[:1])
     assert np.isclose(columns.predict(np.ones(columns.shape[1]))[0], 4.0 + 2.0)
     with pytest.raises(ValueError, match="gamma and r"):
-        FeatureGenerator(4, gamma=4.0).fit(X, y)
+        FeatureGenerator(4, gamma=4.0, standardize=True).fit(X, y)
 
 
 def test_de_biasing_is_a_ridge_on_what_was_selected() -> None:
@@ -282,7 +286,9 @@ def test_covariates_are_free_and_an_offset_is_added() -> None:
     known = 2.0 * rng.standard_normal(200)
     y = X[:, 3] - X[:, 7] + 5.0 * X[:, 0] + known + 0.1 * rng.standard_normal(200)
     frame = pd.DataFrame(X, columns=[f"v{j}" for j in range(30)])
-    model = FeatureGenerator(2, loss="squared", unpenalized=["v0"]).fit(frame, y, offset=known)
+    model = FeatureGenerator(2, loss="squared", unpenalized=["v0"], standardize=True).fit(
+        frame, y, offset=known
+    )
     assert sorted(model.selected_.tolist()) == [3, 7]
     assert model.coef_[0] == pytest.approx(5.0, abs=0.05)
     assert set(np.flatnonzero(model.coef_)) == {0, 3, 7}
@@ -297,7 +303,9 @@ def test_a_chosen_weight_of_the_loss_predicts_better_than_no_features() -> None:
     train, test = slice(0, 60), slice(60, None)
 
     def loss(C: Any) -> float:
-        model = FeatureGenerator(10, batch=5, C=C, tol=1e-3).fit(X[train], y[train])
+        model = FeatureGenerator(10, batch=5, C=C, tol=1e-3, standardize=True).fit(
+            X[train], y[train]
+        )
         return float(log_loss(y[test], model.predict_proba(X[test])))
 
     base = float(log_loss(y[test], np.full(100, y[train].mean())))
@@ -334,7 +342,7 @@ def test_a_chosen_c_is_that_of_the_weights_of_what_was_selected() -> None:
 def test_probabilities_of_noise_are_near_the_base_rate() -> None:
     rng = np.random.default_rng(1)
     X, y = rng.standard_normal((80, 50)), np.arange(80) % 2
-    model = FeatureGenerator(10).fit(X[:40], y[:40])
+    model = FeatureGenerator(10, standardize=True).fit(X[:40], y[:40])
     assert log_loss(y[40:], model.predict_proba(X[40:])) < np.log(2.0) + 0.03
 
 
@@ -343,7 +351,7 @@ def test_the_number_of_features_is_the_least_that_is_as_good_as_the_best() -> No
     shared = rng.standard_normal((120, 1))
     X = np.sqrt(0.5) * (shared + rng.standard_normal((120, 40)))
     y = X[:, :6].sum(axis=1) + 0.7 * rng.standard_normal(120)
-    model = FeatureGenerator("auto", loss="squared").fit(X, y)
+    model = FeatureGenerator("auto", loss="squared", standardize=True).fit(X, y)
     assert np.setdiff1d(model.selected_, np.arange(6)).size <= 1
     assert np.isin(np.arange(6), model.selected_).sum() >= 5
     tried = [size for size, _ in model.size_choice_.values]
@@ -360,7 +368,7 @@ def test_of_noise_no_feature_is_selected(loss: str) -> None:
         target = y if loss == "logistic" else y + rng.standard_normal(60)
         with warnings.catch_warnings(record=True) as told:
             warnings.simplefilter("always")
-            model = FeatureGenerator("auto", loss=loss).fit(X, target)
+            model = FeatureGenerator("auto", loss=loss, standardize=True).fit(X, target)
         none += not model.selected_.size
         if not model.selected_.size:
             assert "none is selected" in str(told[-1].message)
@@ -386,8 +394,8 @@ def test_as_good_is_by_differences_in_folds() -> None:
 def test_rows_without_weight_are_in_no_fold() -> None:
     X, y = labels(40, 10, 3)
     weight = np.where(np.arange(40) % 2, 1.0, 0.0)
-    weighted = FeatureGenerator(3).fit(X, y, weight)
-    left = FeatureGenerator(3).fit(X[1::2], y[1::2])
+    weighted = FeatureGenerator(3, standardize=True).fit(X, y, weight)
+    left = FeatureGenerator(3, standardize=True).fit(X[1::2], y[1::2])
     assert weighted.C_choice_ is not None
     assert left.C_choice_ is not None
     assert_allclose(weighted.C_choice_.scores, left.C_choice_.scores, atol=1e-3)
@@ -407,11 +415,11 @@ def test_a_ridge_at_the_end_leaves_covariates_free() -> None:
 
 def test_both_may_be_chosen() -> None:
     X, y = labels(20, 6, 2)
-    chosen = FeatureGenerator("auto", tol=1e-3).fit(X, y)
+    chosen = FeatureGenerator("auto", tol=1e-3, standardize=True).fit(X, y)
     assert chosen.C_choice_.chosen == chosen.C_
     assert chosen.size_choice_.chosen[0] == chosen.n_wanted_ <= 6
     with pytest.raises(TypeError, match="C must be a positive number"):
-        FeatureGenerator(5, C="best").fit(X, y)
+        FeatureGenerator(5, C="best", standardize=True).fit(X, y)
 
 
 def test_the_place_to_select_is_chosen_by_held_out_rows() -> None:
@@ -419,12 +427,12 @@ def test_the_place_to_select_is_chosen_by_held_out_rows() -> None:
     rng = np.random.default_rng(0)
     X = rng.standard_normal((200, 300))
     few = X[:, :8] @ np.full(8, 2.0) + 0.1 * rng.standard_normal(200)
-    exact = FeatureGenerator(8, loss="squared").fit(X, few)
+    exact = FeatureGenerator(8, loss="squared", standardize=True).fit(X, few)
     assert set(exact.selected_) == set(range(8))
     factor = rng.standard_normal(200)
     X[:, :150] += 2.0 * factor[:, None]
     many = factor + rng.standard_normal(200)
-    shrunken = FeatureGenerator(40, loss="squared").fit(X[:100], many[:100])
-    named = FeatureGenerator(40, loss="squared", C=10.0).fit(X[:100], many[:100])
+    shrunken = FeatureGenerator(40, loss="squared", standardize=True).fit(X[:100], many[:100])
+    named = FeatureGenerator(40, loss="squared", C=10.0, standardize=True).fit(X[:100], many[:100])
     assert shrunken.selected_at_ < named.selected_at_ == named.C_ == 10.0
     assert shrunken.score(X[100:], many[100:]) > named.score(X[100:], many[100:])

@@ -18,9 +18,9 @@ from atomlearn import (
     FeatureGenerator,
 )
 from atomlearn.core.paths.settings import Settings
+from atomlearn.core.solvers.stopping import Passes
 from atomlearn.interfaces import Deadline
 from atomlearn.result import Status
-from atomlearn.solvers.stopping import Passes
 
 #: Too many entries to be solved before the first pass.
 X, Y = make_classification(1200, 30, n_informative=8, n_classes=3, random_state=0)
@@ -30,7 +30,7 @@ KINDS: list[Any] = [
     (AtomicClassifier(alpha=0.01), Y),
     (AtomicRegressorCV(alphas=[0.01, 0.001], cv=2), BINARY),
     (AtomicClassifierCV(alphas=[0.01, 0.001], cv=2), BINARY),
-    (FeatureGenerator(5, 1), BINARY),
+    (FeatureGenerator(5, 1, standardize=True), BINARY),
 ]
 each_kind = pytest.mark.parametrize(
     ("estimator", "y"), KINDS, ids=[type(kind).__name__ for kind, _ in KINDS]

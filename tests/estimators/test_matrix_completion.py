@@ -53,7 +53,7 @@ class Twin:
 def test_the_optimum_at_a_level(level: float) -> None:
     X = data(0)
     twin = Twin(X)
-    model = MatrixCompletion(level, tol=1e-7).fit(X)
+    model = MatrixCompletion(level, tol=1e-7, standardize=True).fit(X)
     best = twin.fit(level, twin.observed, 1000)
     mine = model.left_ @ model.right_.T
     exact = twin.objective(best, level, twin.observed)
@@ -72,7 +72,7 @@ def test_the_optimum_at_a_level(level: float) -> None:
 def test_scores_are_those_of_entries_held_out() -> None:
     X = data(1)
     twin = Twin(X)
-    model = MatrixCompletion(tol=1e-6).fit(X)
+    model = MatrixCompletion(tol=1e-6, standardize=True).fit(X)
     rows, cols = np.nonzero(twin.observed)
     out = np.random.default_rng(0).random(rows.size) < 0.1
     held = np.zeros(X.shape, dtype=bool)
@@ -90,16 +90,21 @@ def test_the_rank_is_bounded_in_the_final_fit_and_chosen_by_held_out_entries(see
     truth = rng.standard_normal((40, 5)) * [4.0, 2.0, 1.0, 0.7, 0.5] @ rng.standard_normal((5, 25))
     X = truth + 0.3 * rng.standard_normal(truth.shape)
     X[rng.random(X.shape) < 0.3] = np.nan
-    bounds = [MatrixCompletion(rank=rank, random_state=seed).fit(X) for rank in (1, 2, 4)]
+    bounds = [
+        MatrixCompletion(rank=rank, random_state=seed, standardize=True).fit(X)
+        for rank in (1, 2, 4)
+    ]
     assert [model.rank_ <= rank for model, rank in zip(bounds, (1, 2, 4), strict=True)] == [
         True
     ] * 3
-    free = MatrixCompletion(random_state=seed).fit(X)
+    free = MatrixCompletion(random_state=seed, standardize=True).fit(X)
     assert free.level_ == free.levels_[np.argmin(free.scores_)]
     # The level that was chosen predicts unseen entries better than its neighbors far away.
     unseen = np.isnan(X)
     errors = [
-        np.mean((MatrixCompletion(level=level).fit_transform(X) - truth)[unseen] ** 2)
+        np.mean(
+            (MatrixCompletion(level=level, standardize=True).fit_transform(X) - truth)[unseen] ** 2
+        )
         for level in (free.level_, 8 * free.level_, free.level_ / 8)
     ]
     assert errors[0] < min(errors[1], 1.2 * errors[2])

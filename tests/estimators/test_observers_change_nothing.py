@@ -83,8 +83,8 @@ def test_of_selectors() -> None:
         np.testing.assert_array_equal(
             watched.selection_probabilities_, plain.selection_probabilities_
         )
-        one = FeatureGenerator(10, loss="logistic").fit(few, LABELS)
-        other = FeatureGenerator(10, loss="logistic", **given).fit(few, LABELS)
+        one = FeatureGenerator(10, loss="logistic", standardize=True).fit(few, LABELS)
+        other = FeatureGenerator(10, loss="logistic", **given, standardize=True).fit(few, LABELS)
         np.testing.assert_array_equal(one.selected_, other.selected_)
 
 

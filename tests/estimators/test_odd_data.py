@@ -40,12 +40,12 @@ MODELS: dict[str, tuple[Any, Any]] = {
     "tasks": (AtomicRegressor("rows", alpha=0.05), np.column_stack([NUMBERS, -NUMBERS])),
     "classifier": (AtomicClassifier(), LABELS),
     "survival": (AtomicSurvival(alpha=0.05), TIMES),
-    "generator": (FeatureGenerator(2), LABELS),
+    "generator": (FeatureGenerator(2, standardize=True), LABELS),
     "kernels": (MultipleKernelRegressor(rank=3), NUMBERS),
     "knockoffs": (KnockoffSelector(fdr=0.5, random_state=0), NUMBERS),
     "stability": (StabilitySelector(AtomicRegressor(alpha=0.05), 4, random_state=0), NUMBERS),
     "rank": (SparseLowRank(tol=1e-3), None),
-    "completion": (MatrixCompletion(rank=2), None),
+    "completion": (MatrixCompletion(rank=2, standardize=True), None),
 }
 each_model = pytest.mark.parametrize("name", MODELS)
 
@@ -163,7 +163,10 @@ def test_balanced_weights_of_the_smallest_numbers() -> None:
 
 
 def test_a_loss_whose_square_overflows_is_refused() -> None:
-    for model, y in ((FeatureGenerator(2, C=1e300), LABELS), (AtomicRegressor(), NUMBERS * 1e150)):
+    for model, y in (
+        (FeatureGenerator(2, C=1e300, standardize=True), LABELS),
+        (AtomicRegressor(), NUMBERS * 1e150),
+    ):
         with pytest.raises(ValueError, match=r"too large for float64.*divide y, or the sample"):
             model.fit(X, y)
 

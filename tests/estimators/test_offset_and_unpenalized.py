@@ -135,7 +135,9 @@ def test_offsets_of_several_classes_at_once_are_those_of_scipy():
     assert_allclose(found, (W - W.mean(axis=1, keepdims=True)).T, atol=2e-4)
     assert_allclose(model.intercept_ - model.intercept_.mean(), b - b.mean(), atol=2e-4)
     assert model.score(X, y, offset=added) > model.score(X, y)
-    features = FeatureGenerator(n_features=2, loss="logistic").fit(X, y, offset=added)
+    features = FeatureGenerator(n_features=2, loss="logistic", standardize=True).fit(
+        X, y, offset=added
+    )
     assert features.selected_.size == 2
     with pytest.raises(ValueError, match="offset must have shape"):
         features.fit(X, y, offset=added[:, :2])
@@ -188,7 +190,7 @@ def test_generation_ends_beside_a_covariate_that_is_the_target(labels: bool) -> 
     X = rng.normal(size=(90, 7))
     y = np.sign(X[:, 0]) if labels else X[:, 0]
     model = FeatureGenerator(
-        n_features=5, unpenalized=[0], loss="logistic" if labels else "squared"
+        n_features=5, unpenalized=[0], loss="logistic" if labels else "squared", standardize=True
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)

@@ -22,7 +22,7 @@ Y = 2.0 * Z[:, 4] - Z[:, 15] + 0.3 * RNG.standard_normal(150)
 
 
 def test_columns_of_different_units_are_compared_by_their_deviations() -> None:
-    model = SubsetRegressor(2, l2=0.01).fit(X, Y)
+    model = SubsetRegressor(2, l2=0.01, standardize=True).fit(X, Y)
     assert model.selected_.tolist() == [4, 15]
     # The ridge fit of these columns, by hand.
     A = Z[:, [4, 15]]
@@ -30,19 +30,24 @@ def test_columns_of_different_units_are_compared_by_their_deviations() -> None:
     np.testing.assert_allclose(model.predict(X), A @ w + Y.mean(), atol=1e-6)
     assert model.gap_ <= 1e-4 * model.objective_
     assert model.transform(X).shape == (150, 2)
-    thin = SubsetRegressor(2, l2=0.01).fit(sparse.csr_array(np.where(np.abs(Z) > 1, Z, 0)), Y)
+    thin = SubsetRegressor(2, l2=0.01, standardize=True).fit(
+        sparse.csr_array(np.where(np.abs(Z) > 1, Z, 0)), Y
+    )
     assert thin.selected_.tolist() == [4, 15]
 
 
 def test_names_weights_offsets_and_covariates() -> None:
     table = pd.DataFrame(Z, columns=[f"gene{j}" for j in range(20)])
-    model = SubsetRegressor(1, unpenalized=["gene4"]).fit(table, Y)
+    model = SubsetRegressor(1, unpenalized=["gene4"], standardize=True).fit(table, Y)
     assert model.selected_names_ == ["gene15"]
     assert model.coef_[4] != 0.0
     weight = np.r_[np.full(75, 2.0), np.ones(75)]
     twice = np.r_[np.arange(75), np.arange(150)]
-    kept = {"l2": 0.05, "standardize": False}
-    one, two = SubsetRegressor(2, **kept), SubsetRegressor(2, **kept)
+    kept = {"l2": 0.05}
+    one, two = (
+        SubsetRegressor(2, **kept),
+        SubsetRegressor(2, **kept),
+    )
     one.fit(Z, Y, sample_weight=weight)
     two.fit(Z[twice], Y[twice])
     np.testing.assert_allclose(one.coef_, two.coef_, atol=1e-7)
@@ -53,7 +58,7 @@ def test_names_weights_offsets_and_covariates() -> None:
 
 def test_classes_share_their_columns() -> None:
     labels = np.array(["a", "b", "c"])[np.argmax(np.c_[Z[:, 2], Z[:, 9], -Z[:, 2] - Z[:, 9]], 1)]
-    model = SubsetClassifier(2, l2=0.01, tol=0.01).fit(Z, labels)
+    model = SubsetClassifier(2, l2=0.01, tol=0.01, standardize=True).fit(Z, labels)
     assert model.selected_.tolist() == [2, 9]
     assert model.coef_.shape == (3, 20)
     assert model.score(Z, labels) > 0.9
@@ -61,7 +66,7 @@ def test_classes_share_their_columns() -> None:
 
 
 def test_size_and_ridge_are_chosen_by_rows_left_out() -> None:
-    model = SubsetRegressor([1, 2, 6], l2="cv", cv=3).fit(Z, Y)
+    model = SubsetRegressor([1, 2, 6], l2="cv", cv=3, standardize=True).fit(Z, Y)
     assert model.n_selected_ == 2
     assert len(model.cv_scores_) == 3 * 6
     best = max(model.cv_scores_, key=lambda each: model.cv_scores_[each].mean())
@@ -71,13 +76,15 @@ def test_size_and_ridge_are_chosen_by_rows_left_out() -> None:
 def test_what_is_not_proved_is_said() -> None:
     noise = RNG.standard_normal((60, 200))
     with pytest.warns(ConvergenceWarning, match="no subset is better by more than"):
-        model = SubsetRegressor(5, l2=1e-3, max_nodes=3).fit(noise, noise[:, 0] ** 2)
+        model = SubsetRegressor(5, l2=1e-3, max_nodes=3, standardize=True).fit(
+            noise, noise[:, 0] ** 2
+        )
     assert model.lower_bound_ < model.objective_
 
 
 def test_a_value_that_is_missing_is_named() -> None:
     with pytest.raises(ValueError, match="NaN"):
-        SubsetRegressor(2).fit(np.where(np.arange(20) == 3, np.nan, Z), Y)
+        SubsetRegressor(2, standardize=True).fit(np.where(np.arange(20) == 3, np.nan, Z), Y)
 
 
 def test_refits_of_a_verdict_take_the_first_subset(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -85,7 +92,7 @@ def test_refits_of_a_verdict_take_the_first_subset(monkeypatch: pytest.MonkeyPat
     noise = RNG.standard_normal((60, 80))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        model = SubsetRegressor(5, l2=1e-3, time_limit=0.2).fit(noise, Y[:60])
+        model = SubsetRegressor(5, l2=1e-3, time_limit=0.2, standardize=True).fit(noise, Y[:60])
     asked = []
     fit = SubsetRegressor.fit
     monkeypatch.setattr(
@@ -112,4 +119,4 @@ def test_refits_of_a_verdict_take_the_first_subset(monkeypatch: pytest.MonkeyPat
 )
 def test_bad_parameters_are_named(given: dict, words: str) -> None:
     with pytest.raises((ValueError, TypeError), match=words):
-        SubsetRegressor(**{"n_features": 2, **given}).fit(Z, Y)
+        SubsetRegressor(**{"n_features": 2, **given}, standardize=True).fit(Z, Y)

@@ -150,12 +150,14 @@ def test_features_are_generated_for_times_and_for_counts() -> None:
     rng = np.random.default_rng(3)
     X = rng.standard_normal((150, 60))
     y = structured(rng.random(150) < 0.7, rng.exponential(np.exp(-X[:, 4])))
-    model = FeatureGenerator(n_features=3, batch=2, C=0.1, loss="cox").fit(X, y)
+    model = FeatureGenerator(n_features=3, batch=2, C=0.1, loss="cox", standardize=True).fit(X, y)
     assert 4 in model.selected_
     assert model.score(X, y) > 0.7
     assert model.transform(X).shape == (150, 3)
     counts = rng.poisson(np.exp(X[:, 7]))
-    model = FeatureGenerator(n_features=3, batch=2, C=0.1, loss="poisson").fit(X, counts)
+    model = FeatureGenerator(n_features=3, batch=2, C=0.1, loss="poisson", standardize=True).fit(
+        X, counts
+    )
     assert 7 in model.selected_
     assert np.all(model.predict(X) > 0)
 

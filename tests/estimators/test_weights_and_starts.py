@@ -81,7 +81,10 @@ def test_the_parts_of_a_latent_norm_are_taken_over() -> None:
 
 def test_scores_are_those_of_the_loss() -> None:
     weight = np.linspace(0.0, 2.0, Y.size)
-    for model in (AtomicRegressor(alpha=0.1), FeatureGenerator(3, 1, loss="squared")):
+    for model in (
+        AtomicRegressor(alpha=0.1),
+        FeatureGenerator(3, 1, loss="squared", standardize=True),
+    ):
         model.fit(X, Y.astype(float))
         expected = Squared().score(Y.astype(float), model.predict(X), weight)
         assert model.score(X, Y, weight) == pytest.approx(expected, rel=1e-12)

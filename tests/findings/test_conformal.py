@@ -60,7 +60,11 @@ def test_more_than_the_rows_can_tell_has_no_bound_and_other_models_are_refused()
     assert np.isinf(full_conformal(fitted, X, y, X[:1], 0.99)).all()
     with pytest.raises(ValueError, match="between 0 and 1"):
         full_conformal(fitted, X, y, X[:1], 90)
-    for other in (AtomicClassifier(alpha=0.05), AtomicRegressorCV(n_alphas=3), SubsetRegressor(2)):
+    for other in (
+        AtomicClassifier(alpha=0.05),
+        AtomicRegressorCV(n_alphas=3),
+        SubsetRegressor(2, standardize=True),
+    ):
         target = y > 0 if isinstance(other, AtomicClassifier) else y
         with pytest.raises(ValueError, match="l1"):
             full_conformal(other.fit(X, target), X, target, X[:1])

@@ -89,7 +89,7 @@ def test_the_targets_that_select_the_same_are_those_of_other_solvers(kind: str) 
     """A grid of targets along lines; the other solvers know nothing of lines."""
     X, y = data()
     lasso = kind == "lasso"
-    model = AtomicRegressor(alpha=0.15) if lasso else SubsetRegressor(2, l2=0.2)
+    model = AtomicRegressor(alpha=0.15) if lasso else SubsetRegressor(2, l2=0.2, standardize=True)
     model.fit(X, y)
     selects: Callable[[np.ndarray], set[int]] = (
         (lambda v: set(np.flatnonzero(Lasso(alpha=0.15, tol=1e-10).fit(X, v).coef_).tolist()))
@@ -158,7 +158,7 @@ def test_covariates_weights_sparse_and_counts_say_what_they_stand_for() -> None:
     given: dict[str, Any] = {"how": "exact", "sigma": 1.0}
     for model, target in (
         (AtomicRegressor(alpha=0.1, unpenalized=[5]), y),
-        (SubsetRegressor(2, l2=0.1, unpenalized=[5]), y),
+        (SubsetRegressor(2, l2=0.1, unpenalized=[5], standardize=True), y),
         (AtomicClassifier(alpha=0.03, unpenalized=[5]), y > 0),
     ):
         model.fit(X, target, sample_weight=weight)
@@ -197,8 +197,9 @@ def test_what_has_no_exact_interval_is_said() -> None:
     X, y = data()
     with pytest.raises(ValueError, match="above 0"):
         estimates(AtomicRegressor(alpha=0.1).fit(X, y), X, y, sigma=1.0)
-    for model in (AtomicRegressorCV(n_alphas=3), SubsetRegressor(range(1, 3), cv=2),
-                  SubsetRegressor(2, fit_intercept=False),
+    for model in (AtomicRegressorCV(n_alphas=3),
+                  SubsetRegressor(range(1, 3), cv=2, standardize=True),
+                  SubsetRegressor(2, fit_intercept=False, standardize=True),
                   AtomicRegressor(alpha=0.1, fit_intercept=False)):  # fmt: skip
         with pytest.raises(ValueError, match="l1 at one alpha"):
             estimates(model.fit(X, y), X, y, how="exact")

@@ -475,7 +475,7 @@ def test_anything_that_selects_may_be_resampled() -> None:
     for model, target in (
         (AtomicClassifier(alpha=0.1), labels),
         (LogisticRegression(), labels),
-        (FeatureGenerator(n_features=3, batch=1, loss="logistic"), labels),
+        (FeatureGenerator(n_features=3, batch=1, loss="logistic", standardize=True), labels),
         (AtomicRegressor(norms.KSupport(3), 0.1, form="squared"), y),
         (AtomicRegressor("groups", 0.05, features="splines"), y),
     ):

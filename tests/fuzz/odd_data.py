@@ -76,7 +76,7 @@ def _of_numbers() -> dict[str, Entry]:
         "regressor cv ksupport": _model(lambda: cv("ksupport", **few)),
         "regressor cv rows": _model(lambda: cv("rows", **few)),
         "regressor cv relaxed": _model(lambda: cv(relax=(0.0, 1.0), **few)),
-        "generator": _model(lambda: al.FeatureGenerator(2, loss="squared")),
+        "generator": _model(lambda: al.FeatureGenerator(2, loss="squared", standardize=True)),
         "subset": _model(lambda: fast(2, time_limit=1.0)),
         "subset cv": _model(lambda: fast(range(1, 3), cv=2, time_limit=1.0)),
         "kernels": _model(lambda: al.MultipleKernelRegressor(rank=2)),
@@ -106,8 +106,10 @@ def _of_labels() -> dict[str, Entry]:
         "classifier hinge": _model(lambda: one(alpha=0.1, loss="squared_hinge")),
         "classifier balanced": _model(lambda: one(alpha=0.1, class_weight="balanced")),
         "classifier cv": _model(lambda: cv(n_alphas=3, cv=2)),
-        "generator of labels": _model(lambda: al.FeatureGenerator(2)),
-        "subset classifier": _model(lambda: al.SubsetClassifier(2, time_limit=1.0)),
+        "generator of labels": _model(lambda: al.FeatureGenerator(2, standardize=True)),
+        "subset classifier": _model(
+            lambda: al.SubsetClassifier(2, time_limit=1.0, standardize=True)
+        ),
         "kernel classifier": _model(lambda: al.MultipleKernelClassifier(rank=2)),
         "knockoffs of labels": _model(lambda: al.KnockoffSelector(fdr=0.5, random_state=0)),
         "stability of labels": _model(
@@ -134,7 +136,7 @@ def _of_times() -> dict[str, Entry]:
 
 def _of_nothing() -> dict[str, Entry]:
     return {
-        "completion": _model(lambda: al.MatrixCompletion(rank=2)),
+        "completion": _model(lambda: al.MatrixCompletion(rank=2, standardize=True)),
         "sparse pca": lambda X, y: al.SparsePCA(n_components=1, max_iter=50).fit(X).transform(X),
         "low rank": _model(lambda: al.SparseLowRank(tol=1e-3)),
         "pursuit": lambda X, y: al.MatrixPursuit(tol=1e-3).fit(X).affinity_,
@@ -157,7 +159,9 @@ def _of_fitted() -> dict[str, Entry]:
         "interval": _after(lambda m, X, y: m.predict(X, interval=0.8), cv),
         "explain": _after(lambda m, X, y: findings.explain(m, X), one),
         "explain reference": _after(lambda m, X_, y: findings.explain(m, X, X_), one),
-        "predict subset": _after(lambda m, X, y: m.predict(X), lambda: al.SubsetRegressor(2)),
+        "predict subset": _after(
+            lambda m, X, y: m.predict(X), lambda: al.SubsetRegressor(2, standardize=True)
+        ),
         "monitor": _after(lambda m, X_, y: findings.monitor(m, X_, y, old=(X, NUMBERS)), one),
         "conformal of new rows": _after(
             lambda m, X_, y: findings.full_conformal(m, X, NUMBERS, X_), one

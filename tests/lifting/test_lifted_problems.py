@@ -179,10 +179,12 @@ def test_fista_works_on_the_lifted_problem():
     assert_allclose(other.objective, mine.objective, rtol=2e-6)
 
 
-def test_a_ridge_beside_latent_parts_is_refused():
+def test_column_generation_refuses_squares_next_to_latent_parts():
     X, y, _ = data(5, "squared")
+    kind = {"norm": Chains(3), "level": 1.0, "tau": 0.1}
     with pytest.raises(ValueError, match=r"tau > 0 mixes the overlapping parts.*tau=0"):
-        solve(X, y, norm=Chains(3), level=1.0, tau=0.1)
+        solve(X, y, solver=ColumnGeneration(), **kind)
+    assert solve(X, y, **kind).converged
 
 
 def test_limits_and_interrupts_return_features():

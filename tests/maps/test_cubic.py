@@ -97,6 +97,6 @@ def test_feature_generation_takes_it_as_inputs() -> None:
     design, X = made(300, 8)
     new = np.random.default_rng(3).standard_normal((300, 8))
     y, truth = (np.sign(A[:, 1] * A[:, 4] * A[:, 6]) for A in (X, new))
-    model = FeatureGenerator(1, batch=1, fit_intercept=False).fit(design, y)
+    model = FeatureGenerator(1, batch=1, fit_intercept=False, standardize=True).fit(design, y)
     assert design.triple(int(model.selected_[0])) == (1, 4, 6)
     assert model.score(Cubic(new), truth) == 1.0

@@ -32,6 +32,7 @@ from atomlearn.storage.device.tensors import (
     to_host,
 )
 from atomlearn.testing.designs import DesignChecks, brute_force_top
+from tests.oracles.pairs import one_by_one, searched
 from tests.oracles.settings import change
 from tests.oracles.tensors import CUPY, PLACE, cupy_tensor, strict_tensor, torch_tensor
 
@@ -125,13 +126,6 @@ class TestPolynomialOnDevice(DesignChecks):
 # --- the search -----------------------------------------------------------------------------------
 
 
-def searched(design: Polynomial, v: Array, count: int) -> tuple[Array, Array]:
-    """top() of a design that pretends to be too large for full()."""
-    with pytest.MonkeyPatch.context() as patch:
-        change(patch, "pairs.scores", most_listed=0)
-        return design.scores(v).top(count)
-
-
 def wrapped(rng: np.random.Generator, kind: str, base: Design) -> Design:
     rows = rng.integers(0, base.shape[0], size=base.shape[0] + 2)
     weight = rng.random(base.shape[0]) + 0.1
@@ -181,9 +175,9 @@ def test_the_best_are_those_of_the_array(library: str, seed: int, kind: str) -> 
     mine, other = (Polynomial(base, 0.7, 1.3, only) for base in bases)
     v = rng.standard_normal(mine.shape[0]) * 10.0 ** rng.integers(-30, 30)
     v[rng.random(v.size) < 0.2] = 0.0
-    z = mine.scores(v)._by_definition(np.arange(mine.shape[1]))
+    z = one_by_one(mine, v)
     if kind in ("plain", "rows"):  # means of nearly constant columns depend on how sums round
-        theirs = other.scores(v)._by_definition(np.arange(mine.shape[1]))
+        theirs = one_by_one(other, v)
         sizes = np.abs(other.gather(np.arange(mine.shape[1])).dense()).T @ np.abs(v)
         assert (np.abs(z - theirs) <= 1e-13 * sizes).all()
     with pytest.MonkeyPatch.context() as patch:
@@ -208,8 +202,8 @@ def test_the_definition_is_that_of_the_array(library: str) -> None:
     other = Polynomial(X if "," not in library else sp.csc_array(X))
     everything = np.arange(mine.shape[1])
     assert_array_equal(
-        mine.scores(v)._by_definition(everything)[N_INPUTS:],
-        other.scores(v)._by_definition(everything)[N_INPUTS:],
+        one_by_one(mine, v)[N_INPUTS:],
+        one_by_one(other, v)[N_INPUTS:],
     )
     assert_array_equal(mine.gather(everything).dense(), other.gather(everything).dense())
 
@@ -264,11 +258,10 @@ def test_near_ties_over_many_tiles(library: str, monkeypatch: pytest.MonkeyPatch
     v = rng.standard_normal(n)
     X[:, 10] = np.sign(v * X[:, 3])
     design = Polynomial.interactions(OnDevice(LIBRARIES[library](X)), squares=True)
-    z = design.scores(v)._by_definition(np.arange(design.shape[1]))
+    z = one_by_one(design, v)
     for count in (1, 20, 30, 1000):
         scores = design.scores(v)
         columns, values = scores.top(count)
-        assert scores._full is None
         assert_array_equal(columns, brute_force_top(z, count)[0])
         # A GPU adds a few columns up in another order than all of them.
         assert_allclose(values, z[columns], rtol=1e-13)
@@ -283,7 +276,7 @@ def test_columns_that_cannot_matter_are_not_multiplied(monkeypatch: pytest.Monke
     design = Polynomial.interactions(OnDevice(strict_tensor(X)))
     v = rng.standard_normal(40)
     columns, _ = searched(design, v, 3)
-    z = design.scores(v)._by_definition(np.arange(design.shape[1]))
+    z = one_by_one(design, v)
     assert_array_equal(columns, brute_force_top(z, 3)[0])
     assert design.work.products < 0.3 * design.work.possible
 
@@ -329,7 +322,7 @@ def test_the_answer_does_not_depend_on_what_the_device_cuts_off(
     assert (np.abs(z - exact) <= error).all()
     assert_array_equal(base.scores(v).top(4)[0], brute_force_top(exact, 4)[0])
     design = Polynomial.interactions(base)
-    known = design.scores(v)._by_definition(np.arange(design.shape[1]))
+    known = one_by_one(design, v)
     columns, values = searched(design, v, 5)
     assert_array_equal(columns, brute_force_top(known, 5)[0])
     assert_array_equal(values, known[columns])
@@ -454,7 +447,7 @@ def test_memory_of_tall_tensors(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(device_columns.DeviceColumns, "read", counted)
     design = Polynomial(base)
     v = np.random.default_rng(15).standard_normal(N_SAMPLES)
-    z = design.scores(v)._by_definition(np.arange(design.shape[1]))
+    z = one_by_one(design, v)
     assert_array_equal(searched(design, v, 5)[0], brute_force_top(z, 5)[0])
     assert widest == 16
 

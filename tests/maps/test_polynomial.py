@@ -22,6 +22,7 @@ from atomlearn.norms import KSupport
 from atomlearn.problem import Problem, Regularizer
 from atomlearn.testing.designs import DesignChecks, assert_within, brute_force_top
 from tests.oracles.covering import in_turn
+from tests.oracles.pairs import one_by_one, searched
 from tests.oracles.settings import change
 
 N_SAMPLES, N_INPUTS = 23, 7
@@ -164,18 +165,14 @@ def random_inputs(rng: np.random.Generator, kind: str) -> tuple[Any, np.ndarray]
     return LAYOUTS[kind if kind in LAYOUTS else "csr"](X), X.astype(np.float64)
 
 
-def searched(design: Polynomial, v: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
-    """top() of a design that pretends to be too large for full()."""
-    with pytest.MonkeyPatch.context() as patch:
-        change(patch, "pairs.scores", most_listed=0)
-        scores = design.scores(v)
-        result = scores.top(count)
-        assert scores._full is None
-        return result
+def all_sparse(patch: pytest.MonkeyPatch) -> None:
+    """Have products of sparse columns formed as such, whatever the density."""
+    change(patch, "pairs.polynomial", "LIMITS", blas_from=2.0)
 
 
 @pytest.mark.parametrize("kind", ["C", "F", "strided", "csc", "csr", "standardized"])
-def test_search_is_brute_force(kind: str) -> None:
+def test_search_is_brute_force(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    all_sparse(monkeypatch)
     for seed in range(8):
         _check_search(kind, np.random.default_rng([seed, len(kind), ord(kind[-1])]))
 
@@ -186,14 +183,12 @@ def _check_search(kind: str, rng: np.random.Generator) -> None:
     only = bool(rng.integers(2))
     plain = bool(rng.integers(2))
     design = Polynomial.interactions(data) if plain else Polynomial(data, gamma, r, only)
-    if kind in ("csc", "csr"):  # whatever its density turned out to be
-        design._pairs = SparsePairs(design.base)  # type: ignore[arg-type]
     half = float(np.sqrt(0.5))
     array = formed(X, half, half, True) if plain else formed(X, gamma, r, only)
     n, p = array.shape
     v = rng.integers(-1, 2, n).astype(float) if rng.random() < 0.5 else rng.standard_normal(n)
     v *= 10.0 ** rng.integers(-30, 30)
-    z = design.scores(v)._by_definition(np.arange(p))
+    z = one_by_one(design, v)
     assert_within(z, array.T @ v, 1e-13 * np.abs(array).T @ np.abs(v))
     for count in {1, 2, 5, p // 2 + 1, p, p + 3}:
         columns, values = searched(design, v, count)
@@ -214,11 +209,11 @@ def test_search_over_many_tiles_and_threads(dtype: type) -> None:
     # ... and whose products with column 10 are the largest of all.
     X[:, 10] = np.sign(v * X[:, 3])
     design = Polynomial.interactions(X, squares=True)
-    z = design.scores(v)._by_definition(np.arange(design.shape[1]))
+    z = one_by_one(design, v)
     for count in (1, 20, 30, 1000):
         scores = design.scores(v)
         columns, values = scores.top(count)
-        assert scores._full is None
+        assert scores.work is not None  # searched, not listed
         assert_array_equal(columns, brute_force_top(z, count)[0])
         assert_array_equal(values, z[columns])
     bound = 4e-13 * n * np.sqrt(np.outer(*2 * [np.abs(v) @ X.astype(float) ** 2])).max()
@@ -229,15 +224,14 @@ def test_search_over_many_tiles_and_threads(dtype: type) -> None:
 def test_ties_by_the_thousand(container: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Far more columns of one and the same score than are kept: memory bounded, order kept."""
     change(monkeypatch, "pairs.search", spare=10)
+    all_sparse(monkeypatch)
     X = np.zeros((50, 40))
     X[:, ::2] = 1.0
     design = Polynomial.interactions(container(X))
-    if container is sp.csr_array:
-        design._pairs = SparsePairs(design.base)  # type: ignore[arg-type]
     v = np.full(50, 0.25)
     for count in (1, 7, 25, 100, 190, 230):
         columns, values = searched(design, v, count)
-        z = design.scores(v)._by_definition(np.arange(design.shape[1]))
+        z = one_by_one(design, v)
         assert_array_equal(columns, brute_force_top(z, count)[0])
         assert_array_equal(values, z[columns])
 
@@ -276,7 +270,6 @@ def test_many_searches_of_sparse_inputs(signs: bool, monkeypatch: pytest.MonkeyP
         X *= np.abs(rng.standard_normal((n, d))).astype(np.float32)
     design = Polynomial(sp.csr_array(X))
     assert isinstance(design._pairs, SparsePairs)
-    everything = np.arange(design.shape[1])
     weights, drawn = rng.random(n), rng.random(n)
     for share in (1.0, 0.9, 0.5, 0.45, 0.02, 1.0):
         v = y * weights * (drawn < share)
@@ -284,7 +277,7 @@ def test_many_searches_of_sparse_inputs(signs: bool, monkeypatch: pytest.MonkeyP
         scores = design.scores(v)
         columns, values = scores.top(10)
         assert_array_equal(scores.at(columns), values)
-        z = design.scores(v)._by_definition(everything)
+        z = one_by_one(design, v)
         expected = brute_force_top(z, 10)
         assert_array_equal(columns, expected[0])
         assert_array_equal(values, expected[1])
@@ -295,18 +288,17 @@ def test_later_searches_look_at_what_changed(kind: str, monkeypatch: pytest.Monk
     """Rows of y move a few at a time: few products are formed, and the best are the best."""
     change(monkeypatch, "pairs.scores", most_listed=0)
     change(monkeypatch, "pairs.products", tile=40)
+    all_sparse(monkeypatch)
     rng = np.random.default_rng(11)
     n, d = 2000, 160
     X = (rng.random((n, d)) < np.minimum(0.5, 2.0 * np.arange(1.0, d + 1) ** -1.0)).astype(float)
     v = rng.standard_normal(n) + 3.0 * X[:, 4] * X[:, 7] - 2.0 * X[:, 11] * X[:, 5]
     design = Polynomial.interactions(sp.csr_array(X) if kind == "csr" else np.asfortranarray(X))
-    if kind == "csr":
-        design._pairs = SparsePairs(design.base)
-    everything, first = np.arange(design.shape[1]), 0.0
+    first = 0.0
     for step in range(6):
         scores = design.scores(v)
         columns, values = scores.top(3)
-        z = design.scores(v)._by_definition(everything)
+        z = one_by_one(design, v)
         expected = brute_force_top(z, 3)
         assert_array_equal(columns, expected[0])
         assert_array_equal(values, expected[1])
@@ -321,9 +313,9 @@ def test_long_columns_are_summed_in_runs() -> None:
     rng = np.random.default_rng(3)
     X = rng.choice([-1.0, 1.0], (20_000, 40)).astype(np.float32)
     v = rng.standard_normal(20_000)
-    scores = Polynomial.interactions(X).scores(v)
-    columns, _ = scores.top(20)
-    z = scores._by_definition(np.arange(scores.n_columns))
+    design = Polynomial.interactions(X)
+    columns, _ = design.scores(v).top(20)
+    z = one_by_one(design, v)
     assert_array_equal(columns, brute_force_top(z, 20)[0])
 
 
@@ -351,13 +343,11 @@ def test_columns_wider_than_a_tile(monkeypatch: pytest.MonkeyPatch) -> None:
     change(monkeypatch, "pairs.products", tile=5)
     change(monkeypatch, "pairs.products", "BUDGET", held_entries=0)
     change(monkeypatch, "pairs.sparse", piece_products=30)
+    all_sparse(monkeypatch)
     rng = np.random.default_rng(1)
     for data in (rng.standard_normal((9, 17)), rng.standard_normal((9, 17)).astype(np.float32)):
         sparse = data * (rng.random(data.shape) < 0.4)
-        designs = [(Polynomial(data), data)]
-        design = Polynomial(sp.csr_array(sparse))
-        design._pairs = SparsePairs(design.base)
-        designs.append((design, sparse))
+        designs = [(Polynomial(data), data), (Polynomial(sp.csr_array(sparse)), sparse)]
         for design, X in designs:
             array, v = formed(X), rng.standard_normal(9)
             w = rng.standard_normal(array.shape[1])
@@ -365,7 +355,7 @@ def test_columns_wider_than_a_tile(monkeypatch: pytest.MonkeyPatch) -> None:
             np.testing.assert_allclose(design.predict(w), array @ w, atol=1e-12)
             np.testing.assert_allclose(design.squared_norms(), (array**2).sum(axis=0), atol=1e-12)
             everything = np.arange(array.shape[1])
-            z = design.scores(v)._by_definition(everything)
+            z = one_by_one(design, v)
             assert_array_equal(searched(design, v, 12)[0], brute_force_top(z, 12)[0])
             np.testing.assert_allclose(design.gather(everything).dense(), array, atol=1e-14)
 

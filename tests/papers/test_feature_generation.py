@@ -303,7 +303,9 @@ def test_the_gap_asked_of_the_last_round_is_of_its_own_objective(seed: int) -> N
 def test_blocks_that_trade_places_end_with_what_was_asked_for(n, p, true, asked):
     """A block cut to the one feature that is left pushes another out: 19 of 20 for 70 passes."""
     data = make_feature_generation(n, p, true, n, seed=0)
-    model = FeatureGenerator(n_features=asked, C=10.0).fit(data.X, np.sign(data.y))
+    model = FeatureGenerator(n_features=asked, C=10.0, standardize=True).fit(
+        data.X, np.sign(data.y)
+    )
     assert len(model.selected_) == model.get_support().sum() == asked
     assert model.n_passes_ < 60
     assert "requested number" in str(model.status_)

@@ -187,7 +187,7 @@ def test_warm_starts_go_both_ways(norm: Norm) -> None:
         design, y, norm=norm, form="constrained", radius=1.0, solver=solver, max_iter=20,
         warm_start=ours,
     )  # fmt: skip
-    assert sum(part.gauge for part in inside.matrix_parts or ()) <= 1.0 + 1e-9
+    assert sum(part.gauge for part in inside.matrix_parts) <= 1.0 + 1e-9
 
 
 @pytest.mark.parametrize("direction", ["toward", "pairwise"])

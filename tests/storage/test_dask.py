@@ -244,8 +244,10 @@ def test_estimators_take_collections() -> None:
     expected = AtomicClassifier(alpha=0.02, tol=1e-9).fit(X, labels)
     assert_array_equal(several.predict(array), expected.predict(X))
     assert_allclose(several.predict_proba(array), expected.predict_proba(X), atol=1e-6)
-    chosen = FeatureGenerator(4).fit(array, y > 0)
-    assert_array_equal(chosen.selected_, FeatureGenerator(4).fit(X, y > 0).selected_)
+    chosen = FeatureGenerator(4, standardize=True).fit(array, y > 0)
+    assert_array_equal(
+        chosen.selected_, FeatureGenerator(4, standardize=True).fit(X, y > 0).selected_
+    )
     assert chosen.transform(array).shape == (90, 4)
     with pytest.raises(ValueError, match="30 features"):
         model.predict(array[:, :7])

@@ -141,7 +141,7 @@ def test_the_limit_covers_the_choice_by_cross_validation(monkeypatch: pytest.Mon
 
     monkeypatch.setattr(SubsetRegressor, "fit", slow)
     X, y = table()
-    model = SubsetRegressor([1, 2, 3], l2="cv", time_limit=40.0)
+    model = SubsetRegressor([1, 2, 3], l2="cv", time_limit=40.0, standardize=True)
     with pytest.warns(UserWarning, match="3 of 18 sizes and values of l2 were tried"):
         model.fit(X, y)
     assert len(model.cv_scores_) == 3
@@ -154,10 +154,10 @@ def test_without_time_for_any_choice_the_usual_ridge_is_taken(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     X, y = table()
-    usual = SubsetRegressor(1).fit(X, y).l2_
+    usual = SubsetRegressor(1, standardize=True).fit(X, y).l2_
     stopping_after(0, monkeypatch)
     monkeypatch.setattr(Deadline, "left", property(lambda self: 0.0))
-    model = SubsetRegressor([1, 2], l2="cv", time_limit=1.0)
+    model = SubsetRegressor([1, 2], l2="cv", time_limit=1.0, standardize=True)
     with (
         pytest.warns(UserWarning, match="0 of 12 sizes"),
         pytest.warns(UserWarning, match="limit reached"),

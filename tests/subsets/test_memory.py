@@ -30,7 +30,7 @@ def test_columns_that_are_left_are_not_copied_if_they_are_most_of_them(
     monkeypatch.setattr(hunt.Hunt, "_part", seen)
     tracemalloc.start()
     try:
-        model = SubsetRegressor(5, max_nodes=0).fit(X, y)
+        model = SubsetRegressor(5, max_nodes=0, standardize=True).fit(X, y)
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()

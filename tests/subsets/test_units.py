@@ -81,7 +81,10 @@ def test_units_of_the_width_of_a_huber_loss(of_y: float) -> None:
 def test_units_of_each_column_where_they_are_standardized(scale: float) -> None:
     X, y = table()
     units = scale ** np.random.default_rng(1).uniform(-1, 1, 9)
-    plain, other = SubsetRegressor(3).fit(X, y), SubsetRegressor(3).fit(X * units, y)
+    plain, other = (
+        SubsetRegressor(3, standardize=True).fit(X, y),
+        SubsetRegressor(3, standardize=True).fit(X * units, y),
+    )
     assert other.selected_.tolist() == plain.selected_.tolist()
     np.testing.assert_allclose(other.coef_ * units, plain.coef_, rtol=1e-6, atol=1e-9)
     assert other.objective_ == pytest.approx(plain.objective_, rel=1e-8)

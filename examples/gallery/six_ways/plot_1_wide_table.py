@@ -66,7 +66,7 @@ print((folder / "predicted.csv").read_text())
 # The same from Python: one reader, the same defaults, the same features.
 
 read = datasets.read(folder / "patients.csv", "outcome", missing="indicator")
-model = FeatureGenerator(5, groups=read.groups).fit(read.X, read.y)
+model = FeatureGenerator(5, groups=read.groups, standardize=True).fit(read.X, read.y)
 print([read.feature_names[j] for j in model.get_support(indices=True)])
 
 fig, ax = plt.subplots(figsize=(6, 3), layout="constrained")

@@ -18,7 +18,7 @@ y, y_test = np.sign(data.y), np.sign(data.y_test)
 sizes = [5, 10, 20, 30, 40, 60]
 found, accuracy = [], []
 for size in sizes:
-    model = FeatureGenerator(n_features=size, batch=2).fit(data.X, y)
+    model = FeatureGenerator(n_features=size, batch=2, standardize=True).fit(data.X, y)
     found.append(np.count_nonzero(data.coef[model.get_support(indices=True)]))
     accuracy.append(model.score(data.X_test, y_test))
 

@@ -18,7 +18,7 @@ verdicts = []
 for strength in strengths:
     X = rng.standard_normal((150, 3000))
     y = strength * X[:, :5].sum(axis=1) + rng.standard_normal(150) > 0
-    found = held_out_verdict(FeatureGenerator(n_features=10), X, y)
+    found = held_out_verdict(FeatureGenerator(n_features=10, standardize=True), X, y)
     verdicts.append(found)
     print(f"signal {strength}: {found.verdict}, AUC {found.score:.2f}, p = {found.p_value:.3f}")
 

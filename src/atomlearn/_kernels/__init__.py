@@ -11,63 +11,33 @@ chosen on import; ``ATOMLEARN_SIMD`` (baseline, avx2 or avx512) limits it, and `
 tells it.
 """
 
-from atomlearn._kernels.active_set import ActiveFactor, QPOutcome, QPStatus, active_set_qp
-from atomlearn._kernels.codes import (
-    CodedColumns,
-    code_columns,
-    code_histograms,
-    find_levels,
-    pair_histograms,
-    table_scores,
-    thermometer_scores,
-)
-from atomlearn._kernels.dense import (
-    STORED_TYPES,
-    gather_dense,
-    in_lanes,
-    many_dense,
-    pair_sums_dense,
-    predict_dense,
-    scores_dense,
-    top_magnitude,
-)
-from atomlearn._kernels.group_newton import (
-    NewtonOutcome,
-    NewtonStatus,
-    group_newton,
-)
-from atomlearn._kernels.ksupport import (
-    ksupport_gauge,
-    ksupport_multiplier,
-    ksupport_prox,
-)
-from atomlearn._kernels.newton_qp import KeptHessian, newton_qp
-from atomlearn._kernels.pairs import pair_bounds_csc, pair_rows, pair_search
-from atomlearn._kernels.pattern_newton import balance_level, branch_newton, pattern_newton
-from atomlearn._kernels.pivoting import pivot_path
-from atomlearn._kernels.sparse import (
-    factor_ridge,
-    many_csc,
-    matrix_product_csr,
-    pair_sums_csc,
-    sampled_products,
-    sparse_dots,
-    sparse_fault,
-    sparse_sums,
-    weighted_squares_csr,
-)
-from atomlearn._kernels.stored import (
-    add_genotypes,
-    count_genotypes,
-    gather_genotypes,
-    genotype_search,
-    padded,
-    scores_genotypes,
-)
-from atomlearn._kernels.threads import (
-    load_blas,
-    max_threads,
-    share_out,
-    single_threaded_blas,
-    sum_of_pieces,
+from atomlearn._lazy import lazy
+
+__getattr__ = lazy(
+    __name__,
+    {
+        "active_set": "ActiveFactor QPOutcome QPStatus active_set_qp",
+        "codes": (
+            "CodedColumns code_columns code_histograms find_levels pair_histograms table_scores "
+            "thermometer_scores"
+        ),
+        "dense": (
+            "STORED_TYPES gather_dense in_lanes many_dense pair_sums_dense predict_dense "
+            "scores_dense top_magnitude"
+        ),
+        "group_newton": "NewtonOutcome NewtonStatus group_newton",
+        "ksupport": "ksupport_gauge ksupport_multiplier ksupport_prox",
+        "newton_qp": "KeptHessian newton_qp",
+        "pairs": "pair_bounds_csc pair_rows pair_search",
+        "pattern_newton": "balance_level branch_newton pattern_newton",
+        "pivoting": "pivot_path",
+        "sparse": (
+            "factor_ridge many_csc matrix_product_csr pair_sums_csc sampled_products sparse_dots "
+            "sparse_fault sparse_sums weighted_squares_csr"
+        ),
+        "stored": (
+            "add_genotypes count_genotypes gather_genotypes genotype_search padded scores_genotypes"
+        ),
+        "threads": "load_blas max_threads share_out single_threaded_blas sum_of_pieces",
+    },
 )

@@ -14,10 +14,7 @@ from atomlearn.cli.fitting import Fitted
 from atomlearn.cli.genotypes import about, alleles_of
 from atomlearn.cli.plan import LARGE, Plan
 from atomlearn.cli.source import Dataset, Given
-from atomlearn.core.data.compressed import is_sparse
-from atomlearn.core.data.standardized import moments_of
-from atomlearn.core.interfaces.certificate import Status
-from atomlearn.designs import as_design
+from atomlearn.core import Status, as_design, is_sparse, moments_of
 from atomlearn.findings.conditional import FeatureTests
 from atomlearn.reports.content import Content, HeldOut, SelectedFeature, SelectedGroup
 from atomlearn.reports.displays import PathDisplay

@@ -9,7 +9,7 @@ import numpy as np
 
 from atomlearn.cli.arguments import build_parser
 from atomlearn.cli.select import select
-from atomlearn.core.data.whole_files import whole_file
+from atomlearn.core import whole_file
 
 
 def demo(options: argparse.Namespace) -> int:

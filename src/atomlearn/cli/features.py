@@ -13,9 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from atomlearn.cli.options import CommandError
-from atomlearn.core.data.compressed import is_sparse
-from atomlearn.core.data.parts import ColumnSubset
-from atomlearn.core.interfaces import Columns, Design
+from atomlearn.core import Columns, ColumnSubset, Design, is_sparse
 from atomlearn.datasets.gene_sets import read_gene_sets
 from atomlearn.estimators.units import MOST_LISTED
 from atomlearn.maps.feature_map import FeatureMap, Inputs

@@ -15,11 +15,20 @@ from atomlearn.cli.plan import USUAL, Plan
 from atomlearn.cli.source import Given
 from atomlearn.cli.targets import Target
 from atomlearn.cli.watching import Watch
-from atomlearn.core.data.parts import RowSubset, part_of
-from atomlearn.core.interfaces import Array, Columns, Design, Norm, Rows
-from atomlearn.core.interfaces.certificate import Status
-from atomlearn.core.paths.cross_validation import Rule
-from atomlearn.core.problem.result import together
+from atomlearn.core import (
+    L1,
+    L2,
+    Array,
+    Columns,
+    Design,
+    Norm,
+    Rows,
+    RowSubset,
+    Rule,
+    Status,
+    part_of,
+    together,
+)
 from atomlearn.estimators.classifier import AtomicClassifier
 from atomlearn.estimators.cross_validated import (
     AtomicClassifierCV,
@@ -30,7 +39,6 @@ from atomlearn.estimators.regressor import AtomicRegressor
 from atomlearn.estimators.survival import AtomicSurvival, Baseline
 from atomlearn.estimators.units import Units, as_they_are, standardized_design, too_many
 from atomlearn.maps.feature_map import FeatureMap, map_of
-from atomlearn.norms import L1, L2
 from atomlearn.reports.structure_displays import has_parts
 from atomlearn.reports.view import in_words
 

@@ -17,9 +17,7 @@ from atomlearn.cli.plan import LARGE, Plan
 from atomlearn.cli.source import Given
 from atomlearn.cli.targets import Target
 from atomlearn.cli.watching import Watch
-from atomlearn.core.data.parts import dense_part
-from atomlearn.core.interfaces import Array, Columns, Design, Norm
-from atomlearn.core.problem.result import Result
+from atomlearn.core import Array, Columns, Design, Norm, Result, dense_part
 from atomlearn.estimators.classifier import AtomicClassifier
 from atomlearn.estimators.feature_generator import FeatureGenerator
 from atomlearn.estimators.generation import norm_of

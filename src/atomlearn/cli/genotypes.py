@@ -7,8 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from atomlearn.cli.source import Dataset
-from atomlearn.core.data.standardized import moments_of
-from atomlearn.core.interfaces import Array, Design
+from atomlearn.core import Array, Design, moments_of
 from atomlearn.reports.model import Allele, SavedModel
 from atomlearn.storage.formats.messages import listing
 from atomlearn.storage.store.plink import Variants

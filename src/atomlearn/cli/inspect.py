@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from atomlearn.cli.arguments import reading_of
-from atomlearn.core.data.whole_files import write_text
+from atomlearn.core import write_text
 from atomlearn.storage.formats.format import Format
 from atomlearn.storage.formats.messages import clipped
 from atomlearn.storage.formats.table import Request

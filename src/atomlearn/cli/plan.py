@@ -8,10 +8,8 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, cast
 
 from atomlearn.cli.options import CommandError
-from atomlearn.core.interfaces import Form, Norm, Task
+from atomlearn.core import L1, Form, Groups, KSupport, Norm, Task, as_loss, as_norm, loss_names
 from atomlearn.estimators.feature_generator import FeatureGenerator
-from atomlearn.losses import as_loss, loss_names
-from atomlearn.norms import L1, Groups, KSupport, as_norm
 
 #: Entries of data beyond which no twins and no places are looked up, and selectors that hold all in
 #: memory refuse.
@@ -46,7 +44,7 @@ EXCLUSIVE = (
 )
 #: What --task says where it is not given.
 _NO_TASK = ("task", "auto")
-USUAL = FeatureGenerator()
+USUAL = FeatureGenerator(standardize=True)
 
 
 @dataclass(frozen=True, slots=True)

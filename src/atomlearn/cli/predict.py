@@ -15,9 +15,7 @@ from atomlearn.cli.arguments import reading_of
 from atomlearn.cli.genotypes import harmonized
 from atomlearn.cli.options import CommandError
 from atomlearn.cli.source import given_offset
-from atomlearn.core.data.whole_files import write_text
-from atomlearn.core.interfaces import Array
-from atomlearn.designs import as_design
+from atomlearn.core import Array, as_design, write_text
 from atomlearn.reports.model import SavedModel
 from atomlearn.reports.model_file import read_model
 from atomlearn.reports.tables import csv_text, inert

@@ -23,13 +23,22 @@ from atomlearn.cli.plan import LARGE, Plan, read_plan
 from atomlearn.cli.source import Dataset, Given, read_source
 from atomlearn.cli.targets import Target
 from atomlearn.cli.watching import Watch
-from atomlearn.core.data.compressed import is_sparse
-from atomlearn.core.data.parts import dense_part, part_of
-from atomlearn.core.data.whole_files import write_together
-from atomlearn.core.interfaces import Array, Deadline, Design, Rows, Task
-from atomlearn.core.losses.probabilities import log_probabilities
-from atomlearn.core.paths.folds import Fold
-from atomlearn.designs import as_design
+from atomlearn.core import (
+    Array,
+    Deadline,
+    Design,
+    Fold,
+    Rows,
+    Task,
+    as_design,
+    as_loss,
+    as_norm,
+    dense_part,
+    is_sparse,
+    log_probabilities,
+    part_of,
+    write_together,
+)
 from atomlearn.estimators.dependent_rows import held_out as held_out_rows
 from atomlearn.estimators.prediction_sets import drift_along, held_out_errors, score_of
 from atomlearn.estimators.survival import StepFunction
@@ -37,9 +46,7 @@ from atomlearn.findings.conditional import FeatureTests, p_values
 from atomlearn.findings.held_out import fits_of
 from atomlearn.findings.trials import A_FIT, LOOSE_GAP, Trial
 from atomlearn.findings.verdict import LONG_TAILED
-from atomlearn.losses import as_loss
 from atomlearn.maps.additive import Additive
-from atomlearn.norms import as_norm
 from atomlearn.reports.content import Content, HeldOut
 from atomlearn.reports.halves import Half, fitted_halves
 from atomlearn.reports.held_out import told_of_rows

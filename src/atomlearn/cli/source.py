@@ -19,10 +19,8 @@ from atomlearn.cli.options import CommandError
 from atomlearn.cli.plan import Plan
 from atomlearn.cli.targets import Target, numbers_in, prepare_target, survival_of
 from atomlearn.cli.watching import Watch
-from atomlearn.core.data.compressed import is_sparse
-from atomlearn.core.interfaces import Array, Design, Rows
+from atomlearn.core import Array, Design, Rows, as_loss, is_sparse
 from atomlearn.findings.copies import joined, repeated_rows
-from atomlearn.losses import as_loss
 from atomlearn.maps.feature_map import FeatureMap
 from atomlearn.reports.suspects import repeating
 from atomlearn.storage.formats.table import DataTable, Schema

@@ -12,9 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from atomlearn.core.interfaces import Deadline
-from atomlearn.core.solvers.checkpoint import Checkpoint
-from atomlearn.core.solvers.progress import Progress, RunObserver
+from atomlearn.core import Checkpoint, Deadline, Progress, RunObserver
 
 
 @dataclass(slots=True)

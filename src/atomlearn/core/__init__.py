@@ -1,1 +1,118 @@
-"""The core: losses, norms of vectors, data in memory, masters, solvers, paths. It knows no wing."""
+"""The core: losses, norms, designs in memory, problems, masters, solvers and paths.
+
+All other packages import from here and from no module below; ``__init__.pyi`` tells type checkers
+where the names are. A name is imported on first use.
+"""
+
+from atomlearn._lazy import lazy
+
+__getattr__ = lazy(
+    __name__,
+    {
+        "catalogue": "LOSSES loaded",
+        "data.blocks": "DenseBlock SparseBlock check_same_rows",
+        "data.cached_block": "CachedBlock without",
+        "data.coefficients": (
+            "coefficient_matrix coefficient_rows nonzero_coefficients packed single_row unpacked"
+        ),
+        "data.compressed": "is_sparse scaled_columns",
+        "data.convert": (
+            "as_compressed as_design check_shape existing_columns feature_names held_design "
+            "is_opened one_weight_each readable refuse_not_finite"
+        ),
+        "data.dense": "DenseDesign",
+        "data.frames": "as_table frame_to_array narrowest table_names",
+        "data.lifted": "RepeatedBlock",
+        "data.limits": "LIMITS",
+        "data.moments": "from_moments",
+        "data.parts": "ColumnSubset RowSubset SpreadRows check_rows dense_part part_of",
+        "data.scores": "FoundScores largest",
+        "data.sparse": "SparseDesign block_of_entries",
+        "data.standardized": (
+            "Affine Standardized affine_block centered column_moments moments_of scaled_design "
+            "scales_of_inputs"
+        ),
+        "data.whole_files": (
+            "check_place sync_folder whole_file write_text write_together write_whole"
+        ),
+        "data.wrappers": "Concatenated Counted",
+        "interfaces.arrays": "Array Columns EPS Mask Rows TINY power_of_two ranges",
+        "interfaces.certificate": "Certificate Status",
+        "interfaces.deadline": "Deadline TimeIsUp Work",
+        "interfaces.design": "Block Design RowAccess",
+        "interfaces.factored": "Factored MatrixPart",
+        "interfaces.forwarding": "Forwarding unwrapped",
+        "interfaces.libraries": "is_anndata is_dask is_table library_of",
+        "interfaces.lift": "Expansion Nested Part",
+        "interfaces.loss": "Loss Task has_link known_offset mean_loss",
+        "interfaces.norm": "Form GroupWeights Lift Norm Term",
+        "interfaces.numbers": (
+            "all_text check_offset check_share check_weight is_number is_whole normalized positive "
+            "unmasked whole_number"
+        ),
+        "interfaces.other_names": "OwnParameters own_parameters refuse_unknown",
+        "interfaces.proximal": "ProxJacobian ProxPoint",
+        "interfaces.scores": "ArrayScores Scores norms_by_label",
+        "interfaces.targets": "finite",
+        "interfaces.warm_start": "Arrays Atom WarmStart",
+        "losses.around": "Offset",
+        "losses.domain": "EDGE_TOLERANCE",
+        "losses.free_columns": "FreeColumns LastAnswer",
+        "losses.pieces": "pieces",
+        "losses.probabilities": "for_classes log_probabilities",
+        "losses.registry": "as_loss loss_named loss_names",
+        "losses.shift": "least_shift",
+        "losses.squared": "Squared",
+        "masters.accelerated_gradient": "Acceleration Iterate",
+        "masters.choose": "choose_master",
+        "masters.master": "Master Refit block_of",
+        "masters.model_newton": "ModelNewton hessian",
+        "masters.newton": "AcceleratedGradient SemismoothNewton",
+        "masters.pattern_newton": "pattern_of",
+        "masters.sequential_qp": "SequentialQP",
+        "masters.tuning": "TUNING",
+        "norms.base": "RatedNorm VectorNorm checked_norm lifted_point refuse_free",
+        "norms.blocks": "Blocks",
+        "norms.combine": "Nonnegative Scaled scaled",
+        "norms.groups": "Groups L2 l1_weights",
+        "norms.ksupport": "KSupport fair_share scaling_vector",
+        "norms.ksupport_point": "ksupport_point",
+        "norms.l1": "L1",
+        "norms.names": "named named_columns needs_names resolved",
+        "norms.ordered": "LInf",
+        "norms.parameters": "Parameters",
+        "norms.partition": "Membership Partition check_members membership_of set_weights",
+        "norms.registry": "as_norm",
+        "norms.vectors": "to_float64",
+        "paths.cross_validation": "CrossValidation Rule cross_validate",
+        "paths.ends": "End NoImprovement NumberOfFeatures Reached",
+        "paths.folds": "Fold Score decisions_at held_out_loss training_part",
+        "paths.lattice": "search_lattice",
+        "paths.levels": "check_levels largest_useful_level level_grid level_grids",
+        "paths.path": "PathResult path path_of",
+        "paths.pool": "Pool",
+        "paths.relax": "checked_shares relaxed",
+        "paths.settings": "Settings",
+        "problem.checks": "check_free",
+        "problem.problem": (
+            "Problem center_targets enter free_part gauge_of is_perfect loss_at_zero "
+            "loss_gradient loss_value negative_gradient negligible_objective objective_at "
+            "of_checked_data optimal_intercept restrict shrink_inside task_intercepts "
+            "with_amount with_deadline with_free with_norm with_offset"
+        ),
+        "problem.proof": "certify dual_part prove prove_from with_rounding",
+        "problem.regularizer": "Regularizer",
+        "problem.result": "Record Result together",
+        "problem.rounding": "Lengths counted growth",
+        "solvers.atom_generation": "AtomGeneration PATIENCE_WITH_NEW_ATOMS",
+        "solvers.atoms": "AtomSet truncation",
+        "solvers.checkpoint": "Checkpoint",
+        "solvers.column_generation": "ColumnGeneration",
+        "solvers.gauge": "gauge_by_generation warm_atoms",
+        "solvers.progress": "Observer PrintProgress Progress RunObserver",
+        "solvers.run": "default_solver run",
+        "solvers.schedule": "drive",
+        "solvers.solver": "INNER_RATIO MAX_ITER PATIENCE Solver State TOLERANCE",
+        "solvers.stopping": "Callback Iterations RelativeGap StoppingRule check_rule",
+    },
+)

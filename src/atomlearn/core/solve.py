@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
 from atomlearn._kernels import single_threaded_blas
+from atomlearn.core.catalogue import TARGETS, loaded
 from atomlearn.core.data.convert import as_design, feature_names
 from atomlearn.core.interfaces import Design, Form, Loss, Norm, WarmStart, own_parameters, positive
-from atomlearn.core.losses import as_loss
+from atomlearn.core.losses.registry import as_loss
 from atomlearn.core.norms.names import named, named_columns
 from atomlearn.core.norms.registry import as_norm
 from atomlearn.core.paths.settings import Settings
@@ -21,10 +22,6 @@ from atomlearn.core.problem.result import Result
 from atomlearn.core.solvers.progress import Observer
 from atomlearn.core.solvers.solver import MAX_ITER, TOLERANCE, Solver
 from atomlearn.core.solvers.stopping import Seconds, StoppingRule
-
-#: Reads y (n_samples, n_tasks) as the target of one problem: (X, y, sample_weight, intercept) ->
-#: X, y, sample_weight. The wing of matrices enters its own.
-SEVERAL_TARGETS: list[Callable[[Any, Any, Any, bool], tuple[object, object, object]]] = []
 
 
 @own_parameters
@@ -144,8 +141,7 @@ def checked_problem(
     shape: tuple[int, ...] = getattr(y, "shape", ())
     names = None if unpenalized is None else feature_names(X)
     if len(shape) == 2 and shape[1] > 1:
-        for read in SEVERAL_TARGETS:
-            X, y, sample_weight = read(X, y, sample_weight, intercept)
+        X, y, sample_weight = loaded(TARGETS[-1])(X, y, sample_weight, intercept)
     the_loss = as_loss(loss)
     the_norm = named(penalty.norm, feature_names(X))
     design = as_design(X)

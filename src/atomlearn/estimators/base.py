@@ -10,14 +10,31 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from atomlearn.core.data.coefficients import coefficient_rows, nonzero_coefficients, single_row
-from atomlearn.core.interfaces import Array, Design, Form, Loss, Norm, Task, WarmStart
-from atomlearn.core.interfaces.loss import has_link
-from atomlearn.core.interfaces.numbers import check_weight, normalized
-from atomlearn.core.losses.probabilities import log_probabilities
-from atomlearn.core.paths.relax import checked_shares, relaxed
-from atomlearn.core.problem.problem import of_checked_data, with_free, with_offset
-from atomlearn.designs import FeatureMap, map_of
+from atomlearn.core import (
+    Array,
+    Design,
+    Form,
+    Loss,
+    Norm,
+    Problem,
+    Result,
+    Task,
+    WarmStart,
+    as_loss,
+    check_weight,
+    checked_shares,
+    coefficient_rows,
+    has_link,
+    log_probabilities,
+    nonzero_coefficients,
+    normalized,
+    of_checked_data,
+    relaxed,
+    single_row,
+    with_free,
+    with_offset,
+)
+from atomlearn.estimators import matrices
 from atomlearn.estimators.checks import (
     amount_of,
     available_if,
@@ -32,7 +49,6 @@ from atomlearn.estimators.checks import (
     penalty_of,
     unpenalized_columns,
 )
-from atomlearn.estimators.matrices.tasks import fit_tasks
 from atomlearn.estimators.parameters import FitParameters, entries_of, keeps_blas_single
 from atomlearn.estimators.targets import (
     Checked,
@@ -43,9 +59,8 @@ from atomlearn.estimators.targets import (
     offset_of,
     target_of,
 )
-from atomlearn.losses import as_loss
-from atomlearn.problem import Problem
-from atomlearn.result import Result
+from atomlearn.estimators.units import units_of
+from atomlearn.maps.feature_map import FeatureMap, map_of
 
 
 def _has_decisions(estimator: Any) -> bool:
@@ -107,7 +122,7 @@ class AtomicModel(FitParameters):
             data = self._checked(X, y, sample_weight, offset)
         joint = joint_loss(self.multi_class, data)
         if joint is not None:
-            fit_tasks(self, data, joint, settings)
+            matrices.fit_tasks(self, data, joint, settings)
             return self
         problems = self._problems(data, *self._regularized_by())
         starts = self._starts(len(problems), data.design.shape[1], data.classes)
@@ -132,6 +147,8 @@ class AtomicModel(FitParameters):
             offset = offset_of(offset, (inputs.shape[0], len(found.targets)))
         # Labels do not decide what the curves of an input look like: nor do their weights.
         found.design = self._columns(inputs, weight)
+        if self.standardize:
+            found.units = units_of(self, found.design, found.weight)
         found.offset = offset
         return found
 
@@ -152,7 +169,7 @@ class AtomicModel(FitParameters):
         the_norm = norm_on(norm_for(self, norm, design), design)
         penalty, tau = penalty_of(the_norm, self._form_of(the_norm), amount, l1_ratio)
         first = of_checked_data(
-            design, data.targets[0], data.weight, data.loss, penalty, self.fit_intercept
+            data.fitted_design, data.targets[0], data.weight, data.loss, penalty, self.fit_intercept
         )
         free = unpenalized_columns(self, design)
         problems = []
@@ -182,16 +199,20 @@ class AtomicModel(FitParameters):
 
     def _take(self, data: Checked, results: list[Result]) -> None:
         """Set what was fitted: coefficients and intercepts, in the shapes of the task."""
-        parts = [entries_of(result) for result in results]
-        first = results[0]
-        implicit = map_of(data.design).implicit
-        coef = coefficient_rows(parts, first.n_features, implicit)
-        intercept: Any = float(first.intercept)
+        entries = []
+        intercepts = []
+        for result in results:
+            columns, weights = entries_of(result)
+            intercept = result.intercept
+            if data.units is not None:
+                weights, intercept = data.units.to_data(columns, weights, intercept)
+            entries.append((columns, weights))
+            intercepts.append(intercept)
+        coef = coefficient_rows(entries, results[0].n_features, map_of(data.design).implicit)
         if data.classes is None:
-            coef = single_row(coef)
+            self._take_coefficients(data, single_row(coef), float(intercepts[0]))
         else:
-            intercept = np.array([result.intercept for result in results])
-        self._take_coefficients(data, coef, intercept)
+            self._take_coefficients(data, coef, np.array(intercepts))
         self._report(results)
 
     def _take_coefficients(self, data: Checked, coef: Any, intercept: Any) -> None:

@@ -12,27 +12,36 @@ import numpy as np
 from sklearn import config_context
 from sklearn.utils.validation import _check_n_features, validate_data
 
-from atomlearn import solvers
-from atomlearn.core.data.convert import as_compressed, readable, refuse_not_finite
-from atomlearn.core.data.dense import DenseDesign
-from atomlearn.core.data.frames import frame_to_array, is_table
-from atomlearn.core.interfaces import (
+from atomlearn import core, papers
+from atomlearn.core import (
+    L2,
     Columns,
+    DenseDesign,
     Design,
     Form,
+    Groups,
+    KSupport,
     Norm,
+    Regularizer,
+    Solver,
+    as_compressed,
+    as_design,
+    as_loss,
+    as_norm,
+    check_free,
+    feature_names,
+    frame_to_array,
     is_number,
+    is_opened,
+    is_table,
+    named_columns,
     positive,
+    readable,
+    refuse_not_finite,
     whole_number,
 )
-from atomlearn.core.norms.names import named_columns
-from atomlearn.core.problem.checks import check_free
-from atomlearn.core.solvers.solver import Solver
-from atomlearn.designs import as_design, feature_names, is_opened, map_of
-from atomlearn.losses import as_loss
+from atomlearn.maps.feature_map import map_of
 from atomlearn.maps.features import features_named
-from atomlearn.norms import L2, Groups, KSupport, as_norm
-from atomlearn.problem import Regularizer
 
 
 class Available:
@@ -56,13 +65,13 @@ def available_if(check: Callable[[Any], Any]) -> Callable[[Callable[..., Any]], 
     return partial(Available, check)
 
 
-#: What ``solver=`` may name; those that re-fit want to know how exactly.
+#: The solvers that ``solver=`` may name; those that re-fit take the accuracy.
 SOLVERS: dict[str, Callable[[float], Solver]] = {
-    "column_generation": lambda tol: solvers.ColumnGeneration(tolerance=tol),
-    "atom_generation": lambda tol: solvers.AtomGeneration(tolerance=tol),
-    "fista": lambda tol: solvers.FISTA(),
-    "kfcfw": lambda tol: solvers.KFCFW(),
-    "frank_wolfe": lambda tol: solvers.FrankWolfe(tolerance=tol),
+    "column_generation": lambda tol: core.ColumnGeneration(tolerance=tol),
+    "atom_generation": lambda tol: core.AtomGeneration(tolerance=tol),
+    "fista": lambda tol: papers.FISTA(),
+    "kfcfw": lambda tol: papers.KFCFW(),
+    "frank_wolfe": lambda tol: papers.FrankWolfe(tolerance=tol),
 }
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from sklearn.base import ClassifierMixin
 
-from atomlearn.core.interfaces import Loss
+from atomlearn.core import Loss
 from atomlearn.estimators.base import AtomicModel
 from atomlearn.estimators.parameters import OneLevel
 from atomlearn.estimators.selects_columns import SelectsColumns

@@ -22,8 +22,7 @@ from sklearn.model_selection import (
 )
 from sklearn.utils.validation import has_fit_parameter
 
-from atomlearn.core.interfaces import Rows, is_number
-from atomlearn.core.paths.folds import Fold
+from atomlearn.core import Fold, Rows, is_number
 
 Seed = int | np.random.Generator
 

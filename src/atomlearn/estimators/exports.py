@@ -13,12 +13,9 @@ from sklearn.preprocessing import LabelBinarizer
 from sklearn.svm import LinearSVC
 from sklearn.utils.validation import check_is_fitted
 
-from atomlearn.core.data.coefficients import nonzero_coefficients
-from atomlearn.core.interfaces import Array
-from atomlearn.core.interfaces.loss import has_link
+from atomlearn.core import Array, as_loss, has_link, nonzero_coefficients
 from atomlearn.estimators.base import AtomicModel
 from atomlearn.estimators.checks import input_names
-from atomlearn.losses import as_loss
 
 
 def to_sklearn(estimator: Any) -> Any:

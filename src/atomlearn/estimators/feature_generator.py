@@ -9,13 +9,27 @@ from typing import Any
 
 from sklearn.utils import ClassifierTags, RegressorTags
 
-from atomlearn.core.data.coefficients import coefficient_rows, single_row
-from atomlearn.core.interfaces import Columns, Deadline, Design, Loss, positive
-from atomlearn.core.problem.problem import enter
-from atomlearn.core.solvers.progress import Observer
-from atomlearn.core.solvers.solver import MAX_ITER, TOLERANCE
-from atomlearn.core.solvers.stopping import StoppingRule
-from atomlearn.designs import map_of
+from atomlearn.core import (
+    MAX_ITER,
+    TOLERANCE,
+    Columns,
+    Deadline,
+    Design,
+    Loss,
+    Observer,
+    PrintProgress,
+    Problem,
+    Result,
+    Settings,
+    Status,
+    StoppingRule,
+    as_loss,
+    check_weight,
+    coefficient_rows,
+    enter,
+    positive,
+    single_row,
+)
 from atomlearn.estimators.base import AtomicModel
 from atomlearn.estimators.checks import (
     checked_design,
@@ -31,13 +45,10 @@ from atomlearn.estimators.parameters import keeps_blas_single
 from atomlearn.estimators.selects_columns import SelectsColumns
 from atomlearn.estimators.targets import checked_targets, offset_of
 from atomlearn.estimators.units import units_of
-from atomlearn.losses import as_loss
+from atomlearn.maps.feature_map import map_of
 from atomlearn.maps.features import features_named
+from atomlearn.papers.feature_generation import FeatureGeneration
 from atomlearn.papers.generated import generated
-from atomlearn.paths import Settings
-from atomlearn.problem import Problem, check_weight
-from atomlearn.result import Result, Status
-from atomlearn.solvers import FeatureGeneration, PrintProgress
 
 
 class FeatureGenerator(SelectsColumns, AtomicModel):
@@ -179,7 +190,7 @@ class FeatureGenerator(SelectsColumns, AtomicModel):
     >>> from sklearn.datasets import load_breast_cancer
     >>> from atomlearn import FeatureGenerator
     >>> X, y = load_breast_cancer(return_X_y=True)
-    >>> selector = FeatureGenerator(n_features=5).fit(X, y)
+    >>> selector = FeatureGenerator(n_features=5, standardize=True).fit(X, y)
     >>> selector.transform(X).shape
     (569, 5)
     """
@@ -194,7 +205,7 @@ class FeatureGenerator(SelectsColumns, AtomicModel):
         groups: Any = None,
         fit_intercept: bool = True,
         *,
-        standardize: bool = True,
+        standardize: bool = False,
         tol: float = TOLERANCE,
         selected_tol: float | None = 5e-7,
         max_iter: int = MAX_ITER,

@@ -8,26 +8,40 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.core.data.coefficients import coefficient_rows, single_row
-from atomlearn.core.interfaces import Array, Columns, Design, Lift, WarmStart
-from atomlearn.core.losses.probabilities import for_classes
-from atomlearn.core.norms.names import named, named_columns
-from atomlearn.core.norms.partition import membership_of
-from atomlearn.core.problem.checks import check_free
-from atomlearn.core.problem.problem import free_part, task_intercepts
-from atomlearn.core.solvers.stopping import Iterations, RelativeGap
-from atomlearn.designs import FeatureMap, Tasks
+from atomlearn.core import (
+    L2,
+    Array,
+    ColumnGeneration,
+    Columns,
+    Design,
+    FreeColumns,
+    Iterations,
+    KSupport,
+    Lift,
+    Problem,
+    Regularizer,
+    RelativeGap,
+    Result,
+    WarmStart,
+    check_free,
+    coefficient_rows,
+    for_classes,
+    free_part,
+    membership_of,
+    named,
+    named_columns,
+    run,
+    single_row,
+    task_intercepts,
+)
 from atomlearn.estimators.checks import input_names
 from atomlearn.estimators.targets import Checked, offset_of
 from atomlearn.estimators.units import Units, batch_of, too_many
-from atomlearn.lifting.latent import LatentNorm
-from atomlearn.losses import FreeColumns
+from atomlearn.lifting.latent import LatentKSupport, LatentNorm
+from atomlearn.maps.feature_map import FeatureMap
+from atomlearn.matrices.designs.tasks import Tasks
 from atomlearn.matrices.norms.rows import over_tasks
-from atomlearn.norms import L2, KSupport, LatentKSupport
 from atomlearn.papers.feature_generation import FeatureGeneration, GenerationState
-from atomlearn.problem import Problem, Regularizer
-from atomlearn.result import Result
-from atomlearn.solvers import ColumnGeneration, run
 
 # --- the problem ----------------------------------------------------------------------------
 
@@ -188,15 +202,14 @@ def take(
         linear = problem.design.gather(result.columns).dot(result.weights)
         own = task_intercepts(problem, linear)
         intercepts = own if own.size else intercepts
-    means, scales = units.of(columns)
-    estimator.moments_ = (columns, means, scales)
+    estimator.moments_ = (columns, *units.of(columns))
     estimator.scaled_by_ = units.words
-    weights = weights / scales
+    weights, intercepts = units.to_data(columns, weights, intercepts)
     entries = [(columns, row) for row in weights]
     n_columns = units.design.shape[1]
     coef = coefficient_rows(entries, n_columns, estimator.feature_map_.implicit)
     estimator.coef_ = coef
-    estimator.intercept_ = intercepts - weights @ means
+    estimator.intercept_ = intercepts
     if classes is not None:
         estimator.classes_ = classes
     else:

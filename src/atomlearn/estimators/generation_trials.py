@@ -11,14 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.core.interfaces import EPS, Array, Design, is_number
-from atomlearn.core.paths.folds import Fold
-from atomlearn.designs import RowSubset
+from atomlearn.core import EPS, Array, Design, Fold, RowSubset, Settings, Status, as_loss, is_number
 from atomlearn.estimators.checks import whole
 from atomlearn.estimators.dependent_rows import folds, splits
-from atomlearn.losses import as_loss
-from atomlearn.paths import Settings
-from atomlearn.result import Status
 
 #: Sizes that are tried; beyond half the rows nothing is told apart.
 SIZES = (1, 2, 3, 5, 8, 12, 20, 32, 50, 80, 128)

@@ -8,14 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from atomlearn.core.data.parts import dense_part
-from atomlearn.core.interfaces import Array, Design, Form, Norm
-from atomlearn.designs import KernelOn, Kernels
+from atomlearn.core import Array, Design, Form, Norm, dense_part
 from atomlearn.estimators.base import AtomicModel
 from atomlearn.estimators.checks import whole
 from atomlearn.estimators.classifier import LinearClassifier
 from atomlearn.estimators.regressor import LinearRegressor
 from atomlearn.estimators.targets import Checked
+from atomlearn.maps.kernels import KernelOn, Kernels
 
 
 def default_kernels(
@@ -52,6 +51,7 @@ class _KernelModel(AtomicModel):
     #: The columns of X are what kernels work on.
     features: str = field(default="linear", init=False)
     unpenalized: Any = field(default=None, init=False)
+    standardize: bool = field(default=False, init=False)
 
     def _columns(self, inputs: Design, weight: Array) -> Kernels:
         whole("rank", self.rank)

@@ -7,15 +7,20 @@ from typing import Self
 
 import numpy as np
 
-from atomlearn.core.data.limits import LIMITS
-from atomlearn.core.data.moments import from_moments
-from atomlearn.core.data.parts import part_of
-from atomlearn.core.interfaces import Array, Design
-from atomlearn.core.problem.problem import Problem, of_checked_data
-from atomlearn.core.problem.regularizer import Regularizer
-from atomlearn.core.problem.rounding import growth
-from atomlearn.losses import as_loss
-from atomlearn.result import Result, Status
+from atomlearn.core import (
+    LIMITS,
+    Array,
+    Design,
+    Problem,
+    Regularizer,
+    Result,
+    Status,
+    as_loss,
+    from_moments,
+    growth,
+    of_checked_data,
+    part_of,
+)
 
 
 @dataclass(frozen=True, slots=True)

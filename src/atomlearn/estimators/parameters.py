@@ -14,26 +14,31 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 
 from atomlearn._kernels import single_threaded_blas
-from atomlearn.core.data.coefficients import packed, unpacked
-from atomlearn.core.interfaces import (
+from atomlearn.core import (
+    MAX_ITER,
+    TOLERANCE,
     Array,
     Columns,
     Deadline,
     Form,
     Norm,
+    Observer,
     OwnParameters,
+    PrintProgress,
+    Problem,
+    Result,
+    Settings,
+    Solver,
+    Status,
+    StoppingRule,
     WarmStart,
+    check_rule,
+    drive,
+    packed,
     positive,
+    unpacked,
 )
-from atomlearn.core.solvers.progress import Observer
-from atomlearn.core.solvers.schedule import drive
-from atomlearn.core.solvers.solver import MAX_ITER, TOLERANCE, Solver
-from atomlearn.core.solvers.stopping import StoppingRule, check_rule
 from atomlearn.estimators.checks import as_solver, whole
-from atomlearn.paths import Settings
-from atomlearn.problem import Problem
-from atomlearn.result import Result, Status
-from atomlearn.solvers import PrintProgress
 
 
 class PackedState(BaseEstimator):
@@ -143,6 +148,7 @@ class FitParameters(ProvedModel):
     l1_ratio: Any = 1.0
     form: Form | None = "penalized"
     features: str = "linear"
+    standardize: bool = False
     unpenalized: Any = None
     relax: Any = 0.0
 

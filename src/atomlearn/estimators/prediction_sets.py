@@ -10,18 +10,29 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import rankdata
 
-from atomlearn.core.data.limits import LIMITS
-from atomlearn.core.interfaces import TINY, Array, Columns, Design, Loss, Mask, Rows
-from atomlearn.core.interfaces.loss import has_link
-from atomlearn.core.losses.probabilities import log_probabilities
-from atomlearn.core.paths.folds import Fold, decisions_at, training_part
-from atomlearn.core.paths.path import PathResult
-from atomlearn.core.paths.relax import relaxed
-from atomlearn.core.problem.result import together
+from atomlearn.core import (
+    LIMITS,
+    TINY,
+    Array,
+    Columns,
+    Design,
+    Fold,
+    Loss,
+    Mask,
+    PathResult,
+    Problem,
+    Rows,
+    decisions_at,
+    has_link,
+    log_probabilities,
+    relaxed,
+    together,
+    training_part,
+)
 from atomlearn.core.solve import solve
 from atomlearn.estimators.dependent_rows import unit_numbers
 from atomlearn.estimators.survival import Baseline
-from atomlearn.problem import Problem
+from atomlearn.estimators.units import Units
 
 #: Errors that a file keeps.
 MOST_KEPT = 1000
@@ -103,6 +114,11 @@ class OutOfFold:
             places = np.argsort(unit_numbers(n_rows, None, order)[self.rows], kind="stable")
             drift = drift_along(self.scores[places].reshape(places.size, -1).mean(axis=1))
         return replace(self, mass=self.mass / ((sizes.size + 1) * sizes[units]), drift=drift)
+
+    def in_data_units(self, units: Units) -> Self:
+        """Return the same fits over columns in units of the data."""
+        weights, intercepts = units.to_data(self.columns, self.weights, self.intercepts)
+        return replace(self, weights=weights, intercepts=intercepts)
 
     def among(self, mine: Mask) -> Self:
         """Return the same of these rows alone: a new one is then one more of them."""

@@ -8,14 +8,12 @@ from typing import Any, Self
 
 from sklearn.base import RegressorMixin
 
-from atomlearn.core.interfaces import Loss
+from atomlearn.core import Loss, as_loss, check_weight
 from atomlearn.estimators.base import AtomicModel
 from atomlearn.estimators.checks import available_if, checked_design, norm_for, norm_on, penalty_of
 from atomlearn.estimators.moments import Moments
 from atomlearn.estimators.parameters import OneLevel
 from atomlearn.estimators.targets import Checked, checked_target
-from atomlearn.losses import as_loss
-from atomlearn.problem import check_weight
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -33,12 +31,13 @@ def _has_moments(estimator: Any) -> None:
         and estimator.features == "linear"
         and estimator.unpenalized is None
         and not estimator.relax
+        and not estimator.standardize
     )
     if not plain:
         raise AttributeError(
             f"{type(estimator).__name__} has no partial_fit with these parameters: sums over rows "
-            "are enough for the squared loss of plain columns alone, without unpenalized= or "
-            "relax=; fit to all rows with warm_start=True"
+            "are enough for the squared loss of plain columns only, without unpenalized=, "
+            "standardize= or relax=; fit to all rows with warm_start=True"
         )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Sequence
 from copy import copy
-from dataclasses import KW_ONLY, dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Self
 
 import numpy as np
@@ -22,27 +22,44 @@ from sklearn.utils.metadata_routing import (
 )
 from sklearn.utils.validation import _check_method_params
 
-from atomlearn.core.data.parts import check_rows
-from atomlearn.core.interfaces import Array, Form, Norm, Rows, WarmStart, check_share
-from atomlearn.core.paths.cross_validation import Rule
-from atomlearn.core.paths.folds import Fold, Score, training_part
-from atomlearn.core.paths.lattice import search_lattices
-from atomlearn.core.paths.levels import check_levels, level_grids
-from atomlearn.core.paths.pool import Pool
-from atomlearn.core.paths.relax import checked_shares, relaxed
-from atomlearn.designs import Counted, is_opened
+from atomlearn.core import (
+    Array,
+    CrossValidation,
+    End,
+    Fold,
+    Form,
+    Groups,
+    Norm,
+    Pool,
+    Problem,
+    Result,
+    Rows,
+    Rule,
+    Score,
+    Settings,
+    Status,
+    WarmStart,
+    as_loss,
+    as_norm,
+    check_levels,
+    check_rows,
+    check_share,
+    checked_shares,
+    cross_validate,
+    held_out_loss,
+    is_opened,
+    level_grids,
+    relaxed,
+    search_lattice,
+    training_part,
+)
 from atomlearn.estimators.base import AtomicModel
 from atomlearn.estimators.checks import checked_design, checked_l1_ratio, norm_for, norm_on
 from atomlearn.estimators.dependent_rows import splits
 from atomlearn.estimators.parameters import keeps_blas_single
 from atomlearn.estimators.prediction_sets import OutOfFold
 from atomlearn.estimators.targets import Checked, offset_of
-from atomlearn.losses import as_loss
 from atomlearn.maps.features import features_named
-from atomlearn.norms import Groups, as_norm
-from atomlearn.paths import CrossValidation, End, Settings, cross_validate, held_out_loss
-from atomlearn.problem import Problem
-from atomlearn.result import Result, Status
 
 
 @dataclass(eq=False, repr=False)
@@ -278,13 +295,15 @@ class CrossValidatedModel(AtomicModel):
                 "pass it alone, or each candidate with its k"
             )
         norms = [norm_on(norm, data.design) if norm.of_matrices else norm for norm in norms]
-        counted = Counted(data.design)
-        problems = self._problems(replace(data, design=counted), norms[0], 1.0, 1.0)
+        counted_data, counted = data.counted()
+        problems = self._problems(counted_data, norms[0], 1.0, 1.0)
         for norm in norms[1:]:
             norm.on(data.design.shape[1])
         score = score or held_out_loss(problems)
 
         chosen, starts = self._choose(problems, norms, folds, score, settings, is_open[0])
+        if self._out_of_fold is not None and data.units is not None:
+            self._out_of_fold = self._out_of_fold.in_data_units(data.units)
         final = self._problems(data, norms[chosen], self.alpha_, self.l1_ratio_)
         if not self.refit:  # the one training part is what is kept
             final = [training_part(p, folds[0][0]) for p in final]
@@ -330,7 +349,7 @@ class CrossValidatedModel(AtomicModel):
 
         # Shares of a refit are compared over the whole grid.
         if is_open and len(shares) == 1:
-            scores = search_lattices(scored, norms, levels, ratios)
+            scores = search_lattice(scored, norms, levels, ratios)
         else:
             scores = scored([*norms] * len(ratios), levels, each.ravel())
         self._record_search(scores, alphas.reshape(len(ratios), len(norms), -1))

@@ -10,10 +10,9 @@ from numpy.typing import NDArray
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
-from atomlearn.core.data.limits import LIMITS
-from atomlearn.core.interfaces import Columns, Mask
-from atomlearn.designs import FeatureMap, Inputs, is_opened
+from atomlearn.core import LIMITS, Columns, Mask, is_opened
 from atomlearn.estimators.checks import available_if, checked_design
+from atomlearn.maps.feature_map import FeatureMap, Inputs
 from atomlearn.maps.features import features_named
 
 

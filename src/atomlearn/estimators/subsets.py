@@ -12,11 +12,18 @@ import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin, clone
 from sklearn.exceptions import ConvergenceWarning
 
-from atomlearn.core.interfaces import Deadline, Form, Loss
-from atomlearn.core.problem.problem import with_amount
-from atomlearn.core.solvers.solver import MAX_ITER, Solver
-from atomlearn.core.solvers.stopping import StoppingRule
-from atomlearn.designs import map_of
+from atomlearn.core import (
+    MAX_ITER,
+    Deadline,
+    Form,
+    KSupport,
+    Loss,
+    Problem,
+    Settings,
+    Solver,
+    StoppingRule,
+    with_amount,
+)
 from atomlearn.estimators.base import AtomicModel
 from atomlearn.estimators.checks import checked_design, input_names, whole
 from atomlearn.estimators.generation import problem_of, take
@@ -25,9 +32,7 @@ from atomlearn.estimators.parameters import keeps_blas_single
 from atomlearn.estimators.selects_columns import SelectsColumns
 from atomlearn.estimators.targets import Checked
 from atomlearn.estimators.units import units_of
-from atomlearn.norms import KSupport
-from atomlearn.paths import Settings
-from atomlearn.problem import Problem
+from atomlearn.maps.feature_map import map_of
 from atomlearn.subsets import SubsetRecord, SubsetResult
 from atomlearn.subsets.hunt import GAP
 from atomlearn.subsets.solve import MOST_SETS, best_subset, checked_ridge, usual_ridge, wanted_of
@@ -48,7 +53,7 @@ class SubsetModel(SelectsColumns, AtomicModel):
     groups: Any = None
     _: KW_ONLY
     fit_intercept: bool = True
-    standardize: bool = True
+    standardize: bool = False
     tol: float = GAP
     time_limit: float | None = SECONDS
     max_nodes: int | None = None
@@ -288,7 +293,7 @@ class SubsetRegressor(RegressorMixin, SubsetModel):
     >>> from sklearn.datasets import load_diabetes
     >>> from atomlearn import SubsetRegressor
     >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
-    >>> model = SubsetRegressor(n_features=4).fit(X, y)
+    >>> model = SubsetRegressor(n_features=4, standardize=True).fit(X, y)
     >>> model.selected_names_
     ['bmi', 'bp', 's3', 's5']
     """
@@ -330,7 +335,7 @@ class SubsetClassifier(ClassifierMixin, SubsetModel):
     >>> from sklearn.datasets import load_breast_cancer
     >>> from atomlearn import SubsetClassifier
     >>> X, y = load_breast_cancer(return_X_y=True, as_frame=True)
-    >>> model = SubsetClassifier(n_features=3, tol=0.05).fit(X, y)
+    >>> model = SubsetClassifier(n_features=3, tol=0.05, standardize=True).fit(X, y)
     >>> len(model.selected_names_), model.gap_ <= 0.05 * model.objective_
     (3, True)
     """

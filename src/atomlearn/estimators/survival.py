@@ -8,13 +8,12 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.core.interfaces import Array
+from atomlearn.core import Array, Result
 from atomlearn.estimators.base import AtomicModel
 from atomlearn.estimators.parameters import OneLevel
 from atomlearn.estimators.selects_columns import SelectsColumns
 from atomlearn.estimators.targets import Checked
-from atomlearn.losses import Cox
-from atomlearn.result import Result
+from atomlearn.survival.cox import Cox
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +86,7 @@ class LinearSurvival(AtomicModel):
         super()._take(data, results)
         self.intercept_ = 0.0
         target: Any = data.y
-        risk = results[0].predict(data.design).astype(np.float64)
+        risk = results[0].predict(data.fitted_design).astype(np.float64)
         if data.offset is not None:
             risk += data.offset[:, 0]
         self.baselines_ = {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,12 +11,23 @@ from sklearn.utils import check_array
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.validation import _num_samples, column_or_1d
 
-from atomlearn.core.interfaces import TINY, Array, Design, Loss
-from atomlearn.core.interfaces.numbers import all_text, check_offset, normalized, unmasked
-from atomlearn.core.interfaces.targets import finite
-from atomlearn.core.losses.probabilities import for_classes
-from atomlearn.core.norms.registry import as_norm
-from atomlearn.designs import as_design, is_opened
+from atomlearn.core import (
+    TINY,
+    Array,
+    Counted,
+    Design,
+    Loss,
+    all_text,
+    as_design,
+    as_norm,
+    check_offset,
+    finite,
+    for_classes,
+    is_opened,
+    normalized,
+    unmasked,
+)
+from atomlearn.estimators.units import Units
 
 
 @dataclass(slots=True)
@@ -27,7 +38,8 @@ class Checked:
     (n_samples, n_tasks) of several targets; targets : of each output the same as the loss takes it,
     for more than two classes one vector of -1 and +1 a class; weight : (n_samples,) those of
     classes included; classes : sorted labels, and codes : (n_samples,) their positions in it, None
-    for a regression; offset : (n_samples, n_outputs) what is added to the predictions.
+    for a regression; offset : (n_samples, n_outputs) what is added to the predictions; units : the
+    design in the units of the fit, None for those of ``design``.
     """
 
     design: Design
@@ -38,6 +50,19 @@ class Checked:
     classes: NDArray[Any] | None = None
     codes: Any = None
     offset: Array | None = None
+    units: Units | None = None
+
+    @property
+    def fitted_design(self) -> Design:
+        """The design in the units of the fit."""
+        return self.design if self.units is None else self.units.design
+
+    def counted(self) -> tuple[Checked, Counted]:
+        """Return the same data, whose passes are counted, and the design that counts them."""
+        counted = Counted(self.fitted_design)
+        if self.units is None:
+            return replace(self, design=counted), counted
+        return replace(self, units=replace(self.units, design=counted)), counted
 
 
 def checked_targets(estimator: Any, inputs: Design, y: Any, weight: Array, loss: Loss) -> Checked:

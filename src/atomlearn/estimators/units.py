@@ -8,9 +8,9 @@ from typing import Any, cast
 
 import numpy as np
 
-from atomlearn.core.data.standardized import scales_of_inputs
-from atomlearn.core.interfaces import Array, Columns, Design
-from atomlearn.designs import Polynomial, Standardized, map_of
+from atomlearn.core import Array, Columns, Design, Standardized, scales_of_inputs
+from atomlearn.maps.feature_map import map_of
+from atomlearn.maps.pairs.polynomial import Polynomial
 
 #: So many products of two columns are scaled one by one (their moments take 32 MB each); beyond
 #: it their factors are.
@@ -19,15 +19,21 @@ MOST_LISTED = 2**22
 
 @dataclass(frozen=True, slots=True)
 class Units:
-    """What is fitted to, and the way back.
+    """The features as they are fitted, and the way back to units of the data.
 
     design : the scaled features; of : columns -> their means and scales in units of the data (a
-    column of the design is (x - mean) / scale); words : what was done.
+    column of the design is (x - mean) / scale); words : the scaling in words.
     """
 
     design: Design
     of: Callable[[Columns], tuple[Array, Array]]
     words: str
+
+    def to_data(self, columns: Columns, weights: Array, intercepts: Any) -> tuple[Array, Any]:
+        """Return weights (..., m) of these columns, and intercepts, in units of the data."""
+        means, scales = self.of(columns)
+        weights = weights / scales
+        return weights, intercepts - weights @ means
 
 
 def too_many(design: Design) -> bool:

@@ -24,7 +24,7 @@ import numpy as np
 import scipy.linalg as la
 from scipy.special import erf, erfcx, expit, log_ndtr
 
-from atomlearn.core.interfaces import TINY, Array
+from atomlearn.core import TINY, Array
 
 #: A value that is too large as often as too small, the ends of its interval, and p of "zero".
 Found = tuple[float, float, float, float]

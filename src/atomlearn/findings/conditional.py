@@ -17,10 +17,23 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.stats import chi2, false_discovery_control
 from sklearn.base import clone, is_classifier
 
-from atomlearn.core.data.parts import dense_part
-from atomlearn.core.interfaces import TINY, Array, Columns, Loss, WarmStart, whole_number
-from atomlearn.core.problem.problem import loss_gradient, with_norm
-from atomlearn.designs import as_design, feature_names
+from atomlearn.core import (
+    L1,
+    TINY,
+    Array,
+    Columns,
+    Loss,
+    Problem,
+    Regularizer,
+    Settings,
+    WarmStart,
+    as_design,
+    dense_part,
+    feature_names,
+    loss_gradient,
+    whole_number,
+    with_norm,
+)
 from atomlearn.estimators.dependent_rows import held_out
 from atomlearn.estimators.targets import class_codes, targets_of_rows
 from atomlearn.findings.gaussian import generator, knockoffs_of, rescaled
@@ -29,9 +42,6 @@ from atomlearn.findings.nodewise import BARRED, GAP
 from atomlearn.findings.precision import columns_named, grouped, members_of
 from atomlearn.findings.sums import SumOfProducts
 from atomlearn.findings.verdict import numbers_of
-from atomlearn.norms import L1
-from atomlearn.paths import Settings
-from atomlearn.problem import Problem, Regularizer
 
 #: Draws that do as well as the data, after which more of them would tell nothing new.
 ENOUGH = 10

@@ -8,9 +8,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from atomlearn.core.data.convert import as_compressed, readable
-from atomlearn.core.interfaces import Array, check_share, own_parameters
-from atomlearn.designs import as_design, part_of
+from atomlearn.core import (
+    Array,
+    as_compressed,
+    as_design,
+    check_share,
+    own_parameters,
+    part_of,
+    readable,
+)
 from atomlearn.estimators.checks import checked_design
 from atomlearn.findings.effects import line_of_lasso
 from atomlearn.findings.given import Given

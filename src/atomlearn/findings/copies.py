@@ -22,10 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
-from atomlearn.core.data.parts import dense_part
-from atomlearn.core.data.standardized import column_moments
-from atomlearn.core.interfaces import TINY, Array, Design, Rows
-from atomlearn.designs import as_design
+from atomlearn.core import TINY, Array, Design, Rows, as_design, column_moments, dense_part
 from atomlearn.findings.precision import standardized
 from atomlearn.findings.ranking import MOST_DRAWN
 

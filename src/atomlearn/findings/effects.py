@@ -12,10 +12,18 @@ from scipy.stats import norm as normal
 from scipy.stats import t as student
 from sklearn.base import clone
 
-from atomlearn.core.data.coefficients import nonzero_coefficients
-from atomlearn.core.interfaces import TINY, Array, Columns, check_share, own_parameters
-from atomlearn.core.norms.groups import l1_weights
-from atomlearn.designs import as_design, is_opened
+from atomlearn.core import (
+    L1,
+    TINY,
+    Array,
+    Columns,
+    as_design,
+    check_share,
+    is_opened,
+    l1_weights,
+    nonzero_coefficients,
+    own_parameters,
+)
 from atomlearn.estimators.checks import amount_of, input_names
 from atomlearn.estimators.cross_validated import AtomicClassifierCV, AtomicRegressorCV
 from atomlearn.estimators.dependent_rows import fit_parameters, held_out
@@ -29,7 +37,6 @@ from atomlearn.findings.lasso_line import LassoLine, lasso_line
 from atomlearn.findings.nodewise import directions
 from atomlearn.findings.precision import columns_named
 from atomlearn.findings.subset_line import SubsetLine, subset_line
-from atomlearn.norms import L1
 
 #: Shares of a refit that the first fit of named columns chooses from: the less it shrinks, the
 #: others are mistaken for less.

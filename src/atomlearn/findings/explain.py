@@ -7,12 +7,17 @@ from typing import Any
 
 import numpy as np
 
-from atomlearn.core.data.coefficients import nonzero_coefficients
-from atomlearn.core.data.parts import dense_part
-from atomlearn.core.interfaces import Array, Columns
-from atomlearn.designs import as_design, feature_names, map_of
+from atomlearn.core import (
+    Array,
+    Columns,
+    as_design,
+    dense_part,
+    feature_names,
+    nonzero_coefficients,
+)
 from atomlearn.estimators.base import AtomicModel
 from atomlearn.estimators.checks import input_names
+from atomlearn.maps.feature_map import map_of
 
 
 @dataclass(frozen=True, slots=True)

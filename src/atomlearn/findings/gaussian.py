@@ -19,9 +19,7 @@ from numpy.typing import ArrayLike
 from scipy.sparse.linalg import eigsh
 from sklearn.covariance import ledoit_wolf_shrinkage
 
-from atomlearn.core.data.parts import dense_part
-from atomlearn.core.interfaces import Array, is_whole
-from atomlearn.designs import as_design
+from atomlearn.core import Array, as_design, dense_part, is_whole
 from atomlearn.findings.precision import (
     inverse_of,
     scaled_by,

@@ -9,9 +9,7 @@ import numpy as np
 import scipy.linalg as la
 from sklearn.base import clone, is_classifier
 
-from atomlearn.core.data.parts import dense_part, part_of
-from atomlearn.core.data.standardized import column_moments
-from atomlearn.core.interfaces import EPS, Array, Columns, Design, Loss
+from atomlearn.core import EPS, Array, Columns, Design, Loss, column_moments, dense_part, part_of
 from atomlearn.estimators.base import AtomicModel
 from atomlearn.estimators.checks import unpenalized_columns
 from atomlearn.estimators.classifier import AtomicClassifier

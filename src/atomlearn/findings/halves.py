@@ -15,17 +15,23 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import lasso_path
 
-from atomlearn.core.interfaces import Array, Mask, Rows
-from atomlearn.core.interfaces.loss import known_offset
-from atomlearn.core.norms.groups import l1_weights
-from atomlearn.core.paths.folds import training_part
-from atomlearn.core.paths.pool import Pool
-from atomlearn.core.solvers.schedule import drive
+from atomlearn.core import (
+    Array,
+    Mask,
+    NumberOfFeatures,
+    Pool,
+    Problem,
+    Result,
+    Rows,
+    Settings,
+    drive,
+    known_offset,
+    l1_weights,
+    largest_useful_level,
+    training_part,
+)
 from atomlearn.estimators.classifier import AtomicClassifier
 from atomlearn.estimators.regressor import AtomicRegressor
-from atomlearn.paths import NumberOfFeatures, Settings, largest_useful_level
-from atomlearn.problem import Problem
-from atomlearn.result import Result
 
 #: Columns up to which coordinate descent on a half is faster than paths that share readings: 2 to 6
 #: times at 1,000 and 3,000 columns; at 20,000 it takes four times as long.
@@ -37,6 +43,8 @@ def own_problem(model: Any, X: Any, y: NDArray[Any]) -> Problem | None:
     if type(model) not in (AtomicRegressor, AtomicClassifier) or np.ndim(y) != 1:
         return None
     if model.features != "linear" or model.relax or model.form == "constrained":
+        return None
+    if model.standardize:  # by the deviations of the rows of each fit
         return None
     if not model.l1_ratio:  # squares select nothing
         return None
@@ -105,9 +113,8 @@ def _is_lasso(problem: Problem) -> bool:
     plain = weights is not None and bool((weights == 1.0).all())
     equal = np.ptp(problem.weight) == 0 and problem.loss.name == "squared"
     unscaled = problem.regularizer.form == "penalized" and not problem.tau
-    return (
-        plain and equal and unscaled and problem.free is None and known_offset(problem.loss) is None
-    )
+    whole = problem.free is None and known_offset(problem.loss) is None
+    return plain and equal and unscaled and whole
 
 
 def _together(

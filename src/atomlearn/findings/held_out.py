@@ -11,11 +11,19 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _check_response_method
 
-from atomlearn.core.data.convert import as_compressed
-from atomlearn.core.data.parts import dense_part, part_of
-from atomlearn.core.interfaces import Array, Columns, Design, Loss, Rows, Task
-from atomlearn.core.paths.folds import Fold
-from atomlearn.designs import as_design
+from atomlearn.core import (
+    Array,
+    Columns,
+    Design,
+    Fold,
+    Loss,
+    Rows,
+    Task,
+    as_compressed,
+    as_design,
+    dense_part,
+    part_of,
+)
 from atomlearn.estimators.base import AtomicModel
 from atomlearn.estimators.checks import unpenalized_columns
 from atomlearn.estimators.dependent_rows import fit_parameters, held_out

@@ -22,14 +22,29 @@ import numpy as np
 import scipy.linalg as la
 from numpy.typing import NDArray
 
-from atomlearn.core.interfaces import Array, Columns, Loss, Norm
-from atomlearn.core.interfaces.loss import mean_loss
-from atomlearn.core.interfaces.numbers import all_text
-from atomlearn.core.interfaces.targets import finite
-from atomlearn.core.norms.groups import l1_weights
-from atomlearn.core.paths.ends import Reached
-from atomlearn.core.paths.folds import Fold
-from atomlearn.designs import as_design
+from atomlearn.core import (
+    Array,
+    Columns,
+    End,
+    Fold,
+    Loss,
+    NoImprovement,
+    Norm,
+    Problem,
+    Reached,
+    Regularizer,
+    Result,
+    Settings,
+    all_text,
+    as_design,
+    as_loss,
+    finite,
+    l1_weights,
+    largest_useful_level,
+    level_grid,
+    mean_loss,
+    path_of,
+)
 from atomlearn.estimators.cross_validated import (
     AtomicClassifierCV,
     AtomicRegressorCV,
@@ -38,10 +53,7 @@ from atomlearn.estimators.cross_validated import (
 from atomlearn.estimators.dependent_rows import folds
 from atomlearn.estimators.targets import are_whole
 from atomlearn.findings.given import of_single_rows
-from atomlearn.losses import Cox, as_loss
-from atomlearn.paths import End, NoImprovement, Settings, largest_useful_level, level_grid, path_of
-from atomlearn.problem import Problem, Regularizer
-from atomlearn.result import Result
+from atomlearn.survival.cox import Cox
 
 #: The search and the usual loss of each task.
 SEARCHES = {

@@ -8,7 +8,7 @@ from typing import Literal
 
 import numpy as np
 
-from atomlearn.core.interfaces import Array, Columns
+from atomlearn.core import Array, Columns
 
 #: The name of each way of estimating, and the condition without which its intervals say nothing.
 CONDITIONS = {

@@ -22,22 +22,27 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from atomlearn.core.data.parts import dense_part
-from atomlearn.core.interfaces import TINY, Array, Columns, Design, Rows, WarmStart
-from atomlearn.core.interfaces.scores import ArrayScores
-from atomlearn.core.losses import pieces
-from atomlearn.core.problem.problem import (
+from atomlearn.core import (
+    TINY,
+    Array,
+    ArrayScores,
+    Columns,
+    Design,
+    Problem,
+    Rows,
+    Settings,
+    WarmStart,
+    as_design,
+    dense_part,
     gauge_of,
     loss_value,
     negative_gradient,
     of_checked_data,
     optimal_intercept,
+    pieces,
+    prove,
 )
-from atomlearn.core.problem.proof import prove
-from atomlearn.designs import as_design
 from atomlearn.findings.nodewise import GAP
-from atomlearn.paths import Settings
-from atomlearn.problem import Problem
 
 #: Columns, weights and intercept of a model.
 Point = tuple[Columns, Array, float]

@@ -11,26 +11,29 @@ from sklearn.base import BaseEstimator
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from atomlearn.core.data.compressed import is_sparse
-from atomlearn.core.data.convert import refuse_not_finite
-from atomlearn.core.data.frames import as_table, table_names
-from atomlearn.core.interfaces import (
+from atomlearn.core import (
     Array,
     Columns,
+    Groups,
+    KSupport,
     Loss,
     Mask,
     Norm,
     OwnParameters,
+    as_design,
+    as_norm,
+    as_table,
     check_share,
+    is_sparse,
+    refuse_not_finite,
+    table_names,
     whole_number,
 )
-from atomlearn.designs import as_design
 from atomlearn.estimators.checks import checked_array, input_names, keep
 from atomlearn.estimators.targets import checked_target
 from atomlearn.findings.gaussian import Knockoffs, generator, knockoffs_of, rescaled
 from atomlearn.findings.importance import coefficients
 from atomlearn.findings.precision import grouped, independent
-from atomlearn.norms import Groups, KSupport, as_norm
 from atomlearn.storage.intake.columns import INTAKE, ColumnPlan
 from atomlearn.storage.intake.encode import encode_columns
 from atomlearn.storage.intake.kinds import days_of

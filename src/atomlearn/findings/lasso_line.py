@@ -17,10 +17,8 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import scipy.linalg as la
 
-from atomlearn.core.interfaces import Array, Columns
-from atomlearn.core.problem.rounding import growth
+from atomlearn.core import Array, Columns, Squared, growth
 from atomlearn.findings.given import MOST_STEPS, Given
-from atomlearn.losses import Squared
 
 #: Pieces of a line to each side, and changes on the way to the solution at its beginning.
 MOST_PIECES = 500

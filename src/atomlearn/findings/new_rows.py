@@ -9,11 +9,17 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import clone, is_classifier
 
-from atomlearn.core.data.convert import as_compressed, readable
-from atomlearn.core.interfaces import Array, Rows
-from atomlearn.core.interfaces.scores import ArrayScores
-from atomlearn.core.problem.problem import loss_value
-from atomlearn.designs import as_design, part_of
+from atomlearn.core import (
+    Array,
+    ArrayScores,
+    Problem,
+    Rows,
+    as_compressed,
+    as_design,
+    loss_value,
+    part_of,
+    readable,
+)
 from atomlearn.estimators.base import AtomicModel
 from atomlearn.estimators.checks import checked_design, input_names
 from atomlearn.estimators.classifier import AtomicClassifier
@@ -23,7 +29,6 @@ from atomlearn.estimators.search import CrossValidatedModel
 from atomlearn.findings.given import of_single_rows
 from atomlearn.findings.kept import Kept, Point, gap_of, linear_at, rows_that_stand
 from atomlearn.findings.trials import LOOSE_GAP
-from atomlearn.problem import Problem
 from atomlearn.storage.formats.format import stacked
 
 #: Folds whose rows are left out, and the most rows that are compared.
@@ -188,6 +193,7 @@ def _problem(estimator: Any, X: Any, y: Any) -> tuple[AtomicModel, Problem]:
         len(estimator.results_) != 1
         or scores is None
         or estimator.features != "linear"
+        or estimator.standardize
         or problem.free is not None
         or not of_single_rows(problem.loss)
         or estimator.get_params(deep=False).get("class_weight") is not None
@@ -195,7 +201,7 @@ def _problem(estimator: Any, X: Any, y: Any) -> tuple[AtomicModel, Problem]:
     ):
         raise ValueError(
             "monitor is of models of plain columns with one output, a smooth loss of single rows, "
-            "no covariates, no class weights and no bounds on coefficients"
+            "no covariates, no class weights, no bounds on coefficients and standardize=False"
         )
     return model, problem
 

@@ -6,17 +6,23 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from atomlearn.core.data.parts import dense_part
-from atomlearn.core.interfaces import TINY, Array, Columns, Design
-from atomlearn.core.paths.ends import Reached
-from atomlearn.core.paths.levels import largest_useful_level
-from atomlearn.core.paths.pool import Pool
-from atomlearn.core.solvers.schedule import drive
-from atomlearn.losses import as_loss
-from atomlearn.norms import L1
-from atomlearn.paths import Settings
-from atomlearn.problem import Problem, Regularizer
-from atomlearn.result import Result
+from atomlearn.core import (
+    L1,
+    TINY,
+    Array,
+    Columns,
+    Design,
+    Pool,
+    Problem,
+    Reached,
+    Regularizer,
+    Result,
+    Settings,
+    as_loss,
+    dense_part,
+    drive,
+    largest_useful_level,
+)
 
 #: By how much a standard error may grow for a smaller bias: a quarter, as Zhang and Zhang have it.
 MOST_GROWTH = 1.25

@@ -11,9 +11,7 @@ import numpy as np
 from scipy.special import expit
 from sklearn.base import clone
 
-from atomlearn.core.data.parts import dense_part
-from atomlearn.core.interfaces import Array, whole_number
-from atomlearn.designs import as_design
+from atomlearn.core import Array, as_design, dense_part, whole_number
 from atomlearn.findings.precision import standardized
 from atomlearn.findings.stability import selected_by
 

@@ -19,9 +19,7 @@ from scipy.sparse.csgraph import connected_components
 from scipy.spatial.distance import squareform
 from sklearn.utils import gen_batches
 
-from atomlearn.core.interfaces import Array, Columns
-from atomlearn.core.norms.names import named, named_columns
-from atomlearn.norms import Groups
+from atomlearn.core import Array, Columns, Groups, named, named_columns
 
 #: Columns that each one is regressed on: the most correlated ones.
 N_NEIGHBORS = 8

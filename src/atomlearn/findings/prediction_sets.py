@@ -13,9 +13,7 @@ from sklearn.model_selection import StratifiedKFold, cross_val_predict
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from atomlearn.core.data.parts import dense_part
-from atomlearn.core.interfaces import Array, Design, Mask, check_share, own_parameters
-from atomlearn.designs import as_design
+from atomlearn.core import Array, Design, Mask, as_design, check_share, dense_part, own_parameters
 from atomlearn.estimators.prediction_sets import OutOfFold
 
 #: Probabilities of the classifier of old and new rows are kept between this and one less it.

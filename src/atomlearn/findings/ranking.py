@@ -17,7 +17,7 @@ from scipy.special import expit, logit
 from scipy.stats import norm
 from scipy.stats import t as student
 
-from atomlearn.core.interfaces import Array, Columns, Mask, Rows
+from atomlearn.core import Array, Columns, Mask, Rows
 
 #: Level of the test; intervals leave out as much on each side, so that their lower end and the
 #: test agree. Error rates at this level, and how often verdicts are right, are measured by

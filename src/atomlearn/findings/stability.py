@@ -28,13 +28,13 @@ from sklearn.utils.validation import (
     check_is_fitted,
 )
 
-from atomlearn.core.data.frames import as_table
-from atomlearn.core.interfaces import (
+from atomlearn.core import (
     TINY,
     Array,
     Columns,
     Mask,
     OwnParameters,
+    as_table,
     is_number,
     whole_number,
 )

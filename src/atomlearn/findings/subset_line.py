@@ -16,12 +16,9 @@ import numpy as np
 import scipy.linalg as la
 from sklearn.base import clone
 
-from atomlearn.core.data.parts import dense_part
-from atomlearn.core.interfaces import Array, Columns
-from atomlearn.core.problem.problem import with_amount
+from atomlearn.core import Array, Columns, Problem, dense_part, with_amount
 from atomlearn.estimators.subsets import SubsetRegressor
 from atomlearn.findings.given import Given
-from atomlearn.problem import Problem
 from atomlearn.subsets.solve import best_subset, wanted_of
 
 #: Searches on one line, sets that each may list, and its seconds.

@@ -18,7 +18,7 @@ import numpy as np
 from scipy.stats import chi2
 from scipy.stats import norm as normal
 
-from atomlearn.core.interfaces import Array
+from atomlearn.core import Array
 
 #: Standardized third and fourth cumulants up to which the normal law does: p = 0.001 is then right
 #: to a twentieth.

@@ -19,9 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import norm, rankdata
 
-from atomlearn.core.data.parts import dense_part
-from atomlearn.core.interfaces import Array, Design, Mask, Rows, Task
-from atomlearn.core.paths.folds import Fold
+from atomlearn.core import Array, Design, Fold, Mask, Rows, Task, dense_part
 from atomlearn.estimators.dependent_rows import folds, permuted_rows, unit_numbers
 from atomlearn.findings.precision import standardized
 from atomlearn.findings.ranking import (

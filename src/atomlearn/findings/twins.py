@@ -8,14 +8,20 @@ from typing import Any
 
 import numpy as np
 
-from atomlearn.core.data.standardized import column_moments, moments_of
-from atomlearn.core.interfaces import TINY, Columns, Design, WarmStart
-from atomlearn.core.problem.problem import restrict
-from atomlearn.core.problem.result import together
-from atomlearn.designs import part_of
+from atomlearn.core import (
+    TINY,
+    Columns,
+    Design,
+    Problem,
+    Result,
+    WarmStart,
+    column_moments,
+    moments_of,
+    part_of,
+    restrict,
+    together,
+)
 from atomlearn.estimators.checks import input_names
-from atomlearn.problem import Problem
-from atomlearn.result import Result
 
 
 @dataclass(frozen=True, slots=True)

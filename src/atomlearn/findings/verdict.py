@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.stats import rankdata
 from sklearn.preprocessing import SplineTransformer
 
-from atomlearn.core.interfaces import Array, Task
+from atomlearn.core import Array, Task
 from atomlearn.estimators.survival import Baseline
 from atomlearn.findings.ranking import (
     LEVEL,

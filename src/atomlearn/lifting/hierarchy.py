@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from atomlearn.core.interfaces import Array, Columns, positive
-from atomlearn.core.norms.partition import Membership
+from atomlearn.core import Array, Columns, Membership, positive
 from atomlearn.lifting.latent import LatentNorm
 
 

@@ -9,20 +9,28 @@ from typing import Any, Self
 
 import numpy as np
 
-from atomlearn.core.interfaces import Array, Atom, Columns, Lift, Norm, Scores, whole_number
-from atomlearn.core.interfaces.lift import Expansion, Nested
-from atomlearn.core.norms.groups import Groups
-from atomlearn.core.norms.ksupport import KSupport
-from atomlearn.core.norms.names import needs_names, resolved
-from atomlearn.core.norms.parameters import Parameters
-from atomlearn.core.norms.partition import (
+from atomlearn.core import (
+    Array,
+    Atom,
+    Columns,
+    Expansion,
+    Groups,
+    KSupport,
+    Lift,
     Membership,
+    Nested,
+    Norm,
+    Parameters,
     Partition,
+    Scores,
     check_members,
     membership_of,
+    needs_names,
+    resolved,
     set_weights,
+    to_float64,
+    whole_number,
 )
-from atomlearn.core.norms.vectors import to_float64
 from atomlearn.lifting.value import lifted_value
 
 

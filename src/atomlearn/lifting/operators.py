@@ -8,10 +8,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from atomlearn.core.interfaces import Lift
-from atomlearn.core.interfaces.lift import Expansion
-from atomlearn.core.norms.groups import Groups
-from atomlearn.core.norms.partition import Partition
+from atomlearn.core import Expansion, Groups, Lift, Partition
 from atomlearn.lifting.latent import LiftedNorm
 
 

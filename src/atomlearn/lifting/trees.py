@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from atomlearn.core.interfaces.lift import Nested
-from atomlearn.core.norms.partition import Membership, check_members
+from atomlearn.core import Membership, Nested, check_members
 from atomlearn.lifting.latent import LatentGroups
 
 

@@ -8,12 +8,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.core.interfaces import Atom, GroupWeights, Lift, Norm, Scores, Term
-from atomlearn.core.interfaces.lift import Expansion
-from atomlearn.core.norms.base import checked_norm, refuse_free
-from atomlearn.core.norms.blocks import Blocks
-from atomlearn.core.norms.groups import Groups
-from atomlearn.core.norms.partition import Partition
+from atomlearn.core import (
+    Atom,
+    Blocks,
+    Expansion,
+    Groups,
+    GroupWeights,
+    Lift,
+    Norm,
+    Partition,
+    Scores,
+    Term,
+    checked_norm,
+    refuse_free,
+)
 from atomlearn.lifting.latent import Image, LiftedNorm
 
 

@@ -9,15 +9,23 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse.linalg import splu
 
-from atomlearn.core.data.sparse import SparseDesign
-from atomlearn.core.interfaces import TINY, Array, Lift, Norm, WarmStart
-from atomlearn.core.interfaces.scores import ArrayScores
-from atomlearn.core.losses import Squared
-from atomlearn.core.masters.tuning import TUNING
-from atomlearn.core.problem.problem import Problem
-from atomlearn.core.problem.regularizer import Regularizer
-from atomlearn.core.solvers.run import default_solver, run
-from atomlearn.core.solvers.stopping import Iterations, RelativeGap
+from atomlearn.core import (
+    TINY,
+    TUNING,
+    Array,
+    ArrayScores,
+    Iterations,
+    Lift,
+    Norm,
+    Problem,
+    Regularizer,
+    RelativeGap,
+    SparseDesign,
+    Squared,
+    WarmStart,
+    default_solver,
+    run,
+)
 
 #: Relative gap of a value: that to go on to, and that which is enough where floats tell no more.
 GAP = 1e-9

@@ -1,1 +1,1 @@
-"""Feature maps of one or two inputs: curves, surfaces and kernels as columns."""
+"""Feature maps: curves, surfaces, products and kernels as columns that are never stored."""

@@ -1,4 +1,4 @@
-"""Additive: each input becomes a group of columns of its own, none of which is stored."""
+"""Additive: each input becomes a group of columns, none of which is stored."""
 
 from __future__ import annotations
 
@@ -12,9 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from atomlearn import _kernels
 from atomlearn._kernels import CodedColumns
-from atomlearn.core.data.convert import as_design, feature_names
-from atomlearn.core.interfaces import Array, Columns
-from atomlearn.core.interfaces.numbers import check_weight
+from atomlearn.core import Array, Columns, as_design, check_weight, feature_names
 from atomlearn.maps.curves import (
     AdditiveSettings,
     Kernel,
@@ -24,6 +22,7 @@ from atomlearn.maps.curves import (
     variance_of,
 )
 from atomlearn.maps.feature_map import Inputs, TermMap
+from atomlearn.maps.features import FeatureEntry
 from atomlearn.maps.levels import (
     Binning,
     Levels,
@@ -37,12 +36,23 @@ from atomlearn.maps.terms import TermDesign
 
 @dataclass(frozen=True)
 class AdditiveMap(TermMap):
-    """phi_j(x), a vector for each value of input j, known at the levels of j; 0 at the origin.
+    """phi_j(x), a vector for each value of input j, tabulated at the levels of j; 0 at the origin.
 
-    tables : phi_j at the levels of each input, one after the other, those of j, (n_levels,
-    sizes[j]), from begins[j] on, or None for thermometer columns, which need none; factors : (d,)
-    by which thermometer columns are multiplied; residual : (d,) the largest k(x, x) - ||phi(x)||^2
-    that a kernel's map leaves out.
+    Attributes
+    ----------
+    settings : AdditiveSettings
+        Parameters of the map.
+    levels : Levels
+        Levels of the inputs.
+    tables : array, optional
+        phi_j at the levels of each input, one after the other; None for thermometer columns. The
+        table of j, (n_levels, sizes[j]), begins at begins[j].
+    begins : (d + 1,) int64
+        Begin of each table.
+    factors : (d,) float64
+        Factors of thermometer columns.
+    residual : (d,) float64
+        The largest k(x, x) - ||phi(x)||^2 that the map of a kernel leaves out.
     """
 
     unit = "inputs"
@@ -58,7 +68,7 @@ class AdditiveMap(TermMap):
     def of(
         cls, settings: AdditiveSettings, levels: Levels, x: CodedColumns, weight: Array
     ) -> AdditiveMap:
-        """Make the maps of all inputs; ``x`` are the codes of the data, for weighted moments."""
+        """Return the maps of all inputs; ``x`` : codes of the data, for weighted moments."""
         d = levels.n_inputs
         factors = np.ones(d)
         residual = np.zeros(d)
@@ -66,7 +76,8 @@ class AdditiveMap(TermMap):
         if settings.kernel == "intersection":
             result = cls(settings, levels, None, begins, factors, residual)
             if settings.normalize:
-                # A share p of the weight has the size s, the rest 0: the variance is s^2 p (1 - p).
+                # A share p of the weight has the value s, the rest 0, so that the variance is s^2 p
+                # (1 - p).
                 scores = _kernels.thermometer_scores(x, levels.values, levels.zero, weight)
                 sums = np.abs(scores) / float(weight.sum())
                 sizes = result.column_sizes
@@ -95,12 +106,12 @@ class AdditiveMap(TermMap):
 
     @property
     def is_steps(self) -> bool:
-        """Whether curves jump between levels: scores are prefix sums of a histogram then."""
+        """Whether curves are step functions; then scores are prefix sums of a histogram."""
         return self.tables is None
 
     @property
     def column_sizes(self) -> Array:
-        """The absolute value of the entries other than 0 of each thermometer column."""
+        """The absolute value of the nonzero entries of each thermometer column."""
         gaps = np.sqrt(np.delete(np.diff(self.levels.values), self.levels.starts[1:-1] - 1))
         sizes: Array = gaps * np.repeat(self.factors, self.sizes)
         return sizes
@@ -154,56 +165,56 @@ class AdditiveMap(TermMap):
 class Additive(TermDesign):
     """f(x) = sum_j f_j(x_j): every input j becomes the group of columns phi_j(x_j).
 
-    w'phi_j is the curve f_j of input j, zero at the origin (0 where the input has values on both
-    sides of it, else its value nearest to 0); the level of the curves is the intercept's part.
-    Columns are neither stored nor formed: an input is kept as one byte an entry, the number of the
-    level that it is rounded to, and scores come from sums of v over each level.
+    w'phi_j is the curve f_j of input j. It is zero at the origin, which is 0 if the input has
+    values on both sides of 0, else its value nearest to 0; the intercept has the constant part.
+    Columns are neither stored nor formed: each entry of X is stored as one byte, the number of the
+    level that it is rounded to, and scores are computed from sums of v over each level.
 
     Parameters
     ----------
     X : array, sparse array, table or Design, shape (n_samples, d)
-        As ``as_design`` takes it. It is read once; CSC arrays lend their row indices.
+        See ``as_design``. It is read once; CSC arrays share their row indices.
     kernel : {"intersection", "gaussian", "chi2", "splines"} or callable
-        "intersection": min(x, y) from the origin up, and min(-x, -y) from there down, exactly, by
-        one thermometer column between any two neighboring levels ([1]_ section 6); of
-        ``np.abs(X) ** a`` it is the general kernel min(|x|^a, |y|^a), as exact. "gaussian":
-        exp(-(x - y)^2 / (2 (length_scale * deviation)^2)). "chi2": 2 x y / (x + y), x, y >= 0.
-        "splines": B-splines of ``degree`` over ``n_knots`` quantiles. A callable k(x, y) works on
-        arrays elementwise and must be positive semidefinite.
+        "intersection": min(x, y) above the origin, and min(-x, -y) below, exactly, by one
+        thermometer column between any two neighboring levels ([1]_ section 6); of ``np.abs(X) **
+        a`` it is the general kernel min(|x|^a, |y|^a), also exactly. "gaussian": exp(-(x - y)^2 /
+        (2 (length_scale * deviation)^2)). "chi2": 2 x y / (x + y), x, y >= 0. "splines": B-splines
+        of ``degree`` over ``n_knots`` quantiles. A callable k(x, y) works on arrays elementwise and
+        must be positive semidefinite.
     n_bins : int, 1 to 255, optional
-        An input with more distinct values than n_bins + 1 is rounded to so many levels; one with
-        fewer is kept exactly. Default 100 for "intersection", else 255.
+        An input with more than n_bins + 1 distinct values is rounded to n_bins levels; other inputs
+        are kept exactly. Default 100 for "intersection", else 255.
     binning : {"quantile", "uniform"}
         Levels of evenly spaced rank, or of even distance.
     n_components : int, default=11
-        Columns of an input for gaussian, chi2 and callables: steps of a pivoted Cholesky
+        Number of columns of an input for gaussian, chi2 and callables: steps of a pivoted Cholesky
         factorization of the kernel over the levels, whose error is ``map.residual``.
     length_scale : float, default=1.0
-        Of the gaussian kernel, in standard deviations of each input.
+        Length scale of the gaussian kernel, in standard deviations of each input.
     n_knots, degree : int, default=8 and 3
-        Of the splines; an input has n_knots + degree - 1 columns.
+        Knots and degree of the splines; an input has n_knots + degree - 1 columns.
     normalize : bool, default=False
-        Whether each group is scaled so that the variances of its columns add up to 1, which makes
-        inputs of different units alike to norms over groups.
+        Whether each group is scaled so that the variances of its columns add up to 1, so that norms
+        over groups treat inputs of different units alike.
     sample_weight : (n_samples,) array, optional
-        How much each row counts for levels, knots and variances; rows of weight 0 do not.
+        Weight of each row for levels, knots and variances; rows of weight 0 are left out.
 
     Attributes
     ----------
     map : AdditiveMap
-        Levels and columns of every input: those of input j are map.starts[j] ..
-        map.starts[j + 1] - 1, map.used lists the inputs that have any.
-        ``Additive.from_map(X_new, map)`` applies them to new data.
+        Levels and columns of every input: those of input j are map.starts[j] .. map.starts[j + 1] -
+        1, map.used lists the inputs that have any. ``Additive.from_map(X_new, map)`` applies them
+        to new data.
     groups : (n_columns,) ndarray of int64
-        The group of each column, for ``norms.Groups(design.groups)`` and
-        ``norms.KSupport(k, design.groups)``; inputs that are constant have no column.
+        The group of each column, for ``norms.Groups(design.groups)`` and ``norms.KSupport(k,
+        design.groups)``; inputs that are constant have no column.
 
     Notes
     -----
-    Group norms over the inputs take one addition an entry of X and two a level, with ``full``,
-    ``at`` and ``top`` of the same order; smooth maps also O(levels * columns) an input. Memory
-    beyond X: a byte an entry (and, for CSR, its row), 8 bytes a level. With an intercept the
-    origin makes no difference to the problem.
+    Group norms over the inputs take one addition for each entry of X and two for each level;
+    ``full``, ``at`` and ``top`` are of the same order; smooth maps also take O(levels * columns)
+    for each input. Memory beyond X: a byte for each entry (and, for CSR, its row), 8 bytes for each
+    level. With an intercept the choice of the origin does not change the problem.
 
     References
     ----------
@@ -253,7 +264,7 @@ class Additive(TermDesign):
 
     @classmethod
     def from_map(cls, X: object, map: AdditiveMap) -> Additive:
-        """Return the design of other rows of the same inputs, by the levels and maps of ``map``.
+        """Return the design of other rows of the same inputs, with the columns of ``map``.
 
         Values beyond the levels are rounded to the outermost one.
         """
@@ -295,7 +306,8 @@ class Additive(TermDesign):
     def _squares(self, weights: Array) -> Array:
         map = self.map
         if map.tables is None:
-            # Entries are 0 or all of one size: squares are entries times that size.
+            # The nonzero entries of a column are equal, so that squares are entries times their
+            # size.
             return np.asarray(np.abs(self.scores_of(weights)) * map.column_sizes)
         return _kernels.table_scores(self.codes, map.tables**2, map.begins, weights)
 
@@ -305,3 +317,16 @@ class Additive(TermDesign):
         codes = codes_of_rows(self.codes, rows)
         design._set(codes, self.map, self.dtype, self._names)
         return design
+
+
+def _entry(kernel: str) -> FeatureEntry:
+    """Return the entry of ``features=`` for the curves of a kernel, each divided by its norm."""
+    return FeatureEntry(
+        AdditiveMap, lambda X, weight: Additive(X, kernel, normalize=True, sample_weight=weight)
+    )
+
+
+SPLINES = _entry("splines")
+INTERSECTION = _entry("intersection")
+GAUSSIAN = _entry("gaussian")
+CHI2 = _entry("chi2")

@@ -12,13 +12,20 @@ from numpy.typing import ArrayLike, NDArray
 
 from atomlearn import _kernels
 from atomlearn._kernels.codes import MOST_PAIR_LEVELS
-from atomlearn.core.data.convert import as_design, feature_names
-from atomlearn.core.data.limits import LIMITS
-from atomlearn.core.interfaces import Array, Columns, Deadline, whole_number
-from atomlearn.core.interfaces.numbers import check_weight
+from atomlearn.core import (
+    LIMITS,
+    Array,
+    Columns,
+    Deadline,
+    as_design,
+    check_weight,
+    feature_names,
+    whole_number,
+)
 from atomlearn.maps.additive import Additive, AdditiveMap
 from atomlearn.maps.curves import Kernel, shares_of
 from atomlearn.maps.feature_map import Inputs, TermMap
+from atomlearn.maps.features import FeatureEntry
 from atomlearn.maps.levels import Binning, dense_codes
 from atomlearn.maps.terms import TermDesign
 
@@ -27,9 +34,16 @@ from atomlearn.maps.terms import TermDesign
 class AnovaMap(TermMap):
     """phi_j(x_j) of each input, and psi_i(x_i) * psi_j(x_j) of each pair in use.
 
-    main : the map of the single inputs; margin : the coarser one of the pairs; tables : (d, L, m)
-    psi_j at each of the at most L = 16 levels, of weighted mean zero, padded with zeros; first,
-    second : (n_pairs,) the inputs of each pair, first < second.
+    Attributes
+    ----------
+    main : AdditiveMap
+        The map of the single inputs.
+    margin : AdditiveMap
+        The coarser map of the inputs in pairs.
+    tables : (d, L, m) float64
+        psi_j at each of the at most L = 16 levels, with weighted mean zero, padded with zeros.
+    first, second : (n_pairs,) int64
+        The inputs of each pair, first < second.
     """
 
     unit = "terms"
@@ -45,7 +59,7 @@ class AnovaMap(TermMap):
     def of(
         cls, main: AdditiveMap, margin: AdditiveMap, shares: list[Array], pairs: Columns
     ) -> AnovaMap:
-        """Center the tables of ``margin`` under the shares of the weight at each level."""
+        """Return the map with the tables of ``margin``, centered by the shares of the weight."""
         d = margin.levels.n_inputs
         n_levels = int(margin.levels.sizes.max(initial=1))
         tables = np.zeros((d, n_levels, int(margin.sizes.max(initial=0))))
@@ -66,7 +80,7 @@ class AnovaMap(TermMap):
 
     @property
     def n_inputs(self) -> int:
-        """Number of inputs, which are the first terms."""
+        """Number of inputs; they are the first terms."""
         return self.main.levels.n_inputs
 
     def apply(self, X: object) -> Anova:
@@ -110,7 +124,7 @@ class AnovaMap(TermMap):
         return table
 
     def pair_table(self, pair: int) -> Array:
-        """Return the columns of a pair at each code a * n_levels_j + b, n_levels_i n_levels_j."""
+        """Return the columns of a pair at each code a * n_levels_j + b."""
         i = int(self.first[pair])
         j = int(self.second[pair])
         return np.asarray(np.kron(self.table(i), self.table(j)), dtype=np.float64)
@@ -118,7 +132,7 @@ class AnovaMap(TermMap):
     def surface(self, i: int, j: int, weights: Array) -> tuple[Array, Array, Array]:
         """Return the levels of two inputs, and f_ij at them, given all coefficients.
 
-        Zero where the pair has no columns.
+        The surface is zero if the pair has no columns.
         """
         if i == j or not (0 <= i < self.n_inputs and 0 <= j < self.n_inputs):
             raise ValueError(
@@ -139,30 +153,31 @@ class AnovaMap(TermMap):
 class Anova(TermDesign):
     """f(x) = sum_j f_j(x_j) + sum_{i<j} f_ij(x_i, x_j): every input and every pair is a group.
 
-    The functional ANOVA of degree 2. f_ij is linear in the products psi_ia(x_i) psi_jb(x_j) of the
-    columns of two inputs, each of mean zero over the data: a surface adds what the two curves
-    cannot say. Columns are neither stored nor formed. Each input is rounded to at most 16 levels
-    for its pairs (its own curve keeps more), and the scores of a pair come from the joint
-    histogram of v over the levels of both, T_i' H_ij T_j: a search among *all* pairs is exact.
+    This is the functional ANOVA of degree 2. f_ij is linear in the products psi_ia(x_i) psi_jb(x_j)
+    of the columns of two inputs, each of mean zero over the data: a surface adds only what the two
+    curves cannot express. Columns are neither stored nor formed. Each input is rounded to at most
+    16 levels for its pairs (its curve has more), and the scores of a pair are computed from the
+    joint histogram of v over the levels of both, T_i' H_ij T_j, so that a search among *all* pairs
+    is exact.
 
     Parameters
     ----------
     X : array, sparse array, table or Design, shape (n_samples, d)
-        As ``as_design`` takes it; read twice.
+        See ``as_design``; it is read twice.
     kernel : str or callable, default="splines"
-        As of ``Additive``, for curves and pairs.
+        Kernel of curves and pairs, see ``Additive``.
     pairs : list of (i, j), optional
         The pairs that have columns; default all.
     n_bins : int, 1 to 15, default=15
-        Levels of an input in its pairs, and the origin.
-    n_knots, degree, n_components, length_scale, binning : of the inputs in pairs
-        As in ``Additive``, by default splines of 4 knots and degree 2: 25 columns a pair. Curves
-        have the defaults of ``Additive``.
+        Levels of an input in its pairs, in addition to the origin.
+    n_knots, degree, n_components, length_scale, binning
+        Parameters of the inputs in pairs, see ``Additive``; by default splines of 4 knots and
+        degree 2, which makes 25 columns for each pair. Curves have the defaults of ``Additive``.
     normalize : bool, default=False
-        Whether groups are scaled to columns whose variances add up to 1, those of pairs as if
-        their inputs were independent.
+        Whether groups are scaled so that the variances of their columns add up to 1; for pairs as
+        if their inputs were independent.
     sample_weight : (n_samples,) array, optional
-        How much each row counts for levels, knots, means and variances.
+        Weight of each row for levels, knots, means and variances.
 
     Attributes
     ----------
@@ -172,12 +187,12 @@ class Anova(TermDesign):
         The group of each column, for ``norms.Groups(design.groups)``: the inputs that are not
         constant, then the pairs.
     terms : list of tuples
-        (j,) or (i, j), what each group is of.
+        The input (j,) or the pair (i, j) of each group.
 
     Notes
     -----
-    A pass costs n additions a pair, and L m (L + m) a pair for L levels and m columns a margin;
-    memory 2 n d bytes beyond X.
+    For each pair, a pass takes n additions and L m (L + m) operations for L levels and m columns of
+    an input; memory is 2 n d bytes beyond X.
 
     References
     ----------
@@ -258,7 +273,7 @@ class Anova(TermDesign):
 
     @property
     def terms(self) -> list[tuple[int, ...]]:
-        """The input, or the two, that each group is of."""
+        """The input, or the two inputs, of each group."""
         return [(i,) if j < 0 else (i, j) for i, j in self.map.inputs_of(self.map.used).tolist()]
 
     # --- the design -----------------------------------------------------------------------------
@@ -267,11 +282,11 @@ class Anova(TermDesign):
         return np.concatenate([self.curves.scores_of(v), *self._pair_sums(v, self.map.tables)])
 
     def _pair_sums(self, v: Array, tables: Array) -> Iterator[Array]:
-        """Yield the entries of T_i' H_ij T_j, for some pairs after the others."""
+        """Yield the entries of T_i' H_ij T_j for consecutive groups of pairs."""
         map = self.map
         n_levels = tables.shape[1]
         width = tables.shape[2]
-        # Rows and columns beyond the table of an input are zero, and none of its own.
+        # Rows and columns beyond the table of an input are padding.
         own = np.arange(width) < map.margin.sizes[:, None]
         step = max(1, LIMITS.piece_entries * v.shape[0] // (v.size * n_levels**2))
         for start in range(0, map.first.size, step):
@@ -297,7 +312,7 @@ class Anova(TermDesign):
     def _pair_codes(self, pair: int) -> NDArray[np.uint8]:
         i = int(self.map.first[pair])
         j = int(self.map.second[pair])
-        # At most 15 * 16 + 15: a byte.
+        # At most 15 * 16 + 15, which fits into a byte.
         n_second = np.uint8(self.map.margin.levels.sizes[j])
         found: NDArray[np.uint8] = self.codes[:, i] * n_second + self.codes[:, j]
         return found
@@ -308,7 +323,7 @@ class Anova(TermDesign):
 
 
 def checked_pairs(pairs: object, n_inputs: int) -> Columns:
-    """Return the pairs (i, j), i < j, as (n_pairs, 2): all where None; raise with the remedy."""
+    """Return the pairs (i, j), i < j, as (n_pairs, 2); None means all pairs."""
     if pairs is None:
         i, j = np.triu_indices(n_inputs, 1)
         return np.stack([i, j], axis=1).astype(np.int64)
@@ -329,3 +344,7 @@ def checked_pairs(pairs: object, n_inputs: int) -> Columns:
             "of one input there is a curve anyway"
         )
     return ordered
+
+
+#: The entry of ``features="anova"``.
+ANOVA = FeatureEntry(AnovaMap, lambda X, weight: Anova(X, normalize=True, sample_weight=weight))

@@ -1,4 +1,4 @@
-"""Cubic: products of up to three inputs as columns that are never stored, searched exactly."""
+"""Cubic: products of up to three inputs, as columns that are never stored."""
 
 from __future__ import annotations
 
@@ -6,11 +6,19 @@ import math
 
 import numpy as np
 
-from atomlearn.core.data.blocks import DenseBlock
-from atomlearn.core.data.convert import as_design
-from atomlearn.core.data.parts import dense_part
-from atomlearn.core.interfaces import Array, Block, Columns, Design, Rows, Scores, positive
-from atomlearn.core.interfaces.scores import ArrayScores
+from atomlearn.core import (
+    Array,
+    ArrayScores,
+    Block,
+    Columns,
+    DenseBlock,
+    Design,
+    Rows,
+    Scores,
+    as_design,
+    dense_part,
+    positive,
+)
 from atomlearn.maps.settings import SETTINGS
 
 
@@ -18,22 +26,22 @@ class Cubic(Design):
     """The degree-3 polynomial map of X: all products of one, two or three inputs.
 
     Columns are those of (gamma x'y + r)^3 without its constant: sqrt(m) u_i u_j u_k for i <= j <= k
-    with u = (sqrt r, sqrt(gamma) x), m the number of orders of (i, j, k). First the inputs, then
-    the pairs in lexicographic order, then the triples.
+    with u = (sqrt r, sqrt(gamma) x), and m the number of orders of (i, j, k). First the inputs,
+    then the pairs in lexicographic order, then the triples.
 
     Parameters
     ----------
     X : array, sparse array, table or Design, shape (n_samples, d)
-        Held in memory as a dense float64 array.
+        Copied into memory as a dense float64 array.
     gamma, r : float > 0
         Scale of the map, and of its lower degrees.
 
     Notes
     -----
-    A pass multiplies every triple: n d^3 / 3 operations, and 8 bytes a product. For 1,000 samples
-    that is a second at d = 300 and half a minute at d = 1,000 on two cores; more than 2^28 products
-    (d = 1,170) are refused. Degree 2 (``Polynomial``) costs a factor of d less, and skips what
-    bounds exclude.
+    A pass multiplies every triple: n d^3 / 3 operations, and 8 bytes for each product. For 1,000
+    samples it takes a second at d = 300 and half a minute at d = 1,000 on two cores; more than 2^28
+    products (d = 1,170) are refused. Degree 2 (``Polynomial``) takes less by a factor of d, and
+    skips products that bounds exclude.
 
     References
     ----------
@@ -63,7 +71,7 @@ class Cubic(Design):
         constant = np.full((n, 1), math.sqrt(self.r))
         self._inputs = np.asfortranarray(np.hstack([constant, math.sqrt(self.gamma) * inputs]))
         width = np.arange(d + 1, 0, -1, dtype=np.int64)
-        #: Where the products begin whose first factor is u_i; the constant's is the first.
+        #: Number of the first product with u_i as first factor; u_0 is the constant.
         self._starts = np.concatenate([[0], np.cumsum(width * (width + 1) // 2)])
         self.shape = self._inputs.shape[0], int(self._starts[-1]) - 1
 
@@ -96,7 +104,7 @@ class Cubic(Design):
         return some
 
     def triple(self, column: int) -> tuple[int, int, int]:
-        """Return the inputs of a column, increasing, -1 after the last for fewer than three."""
+        """Return the inputs of a column in increasing order, padded with -1 to three."""
         if not 0 <= column < self.shape[1]:
             raise IndexError(f"Cubic: column {column} is not one of 0 .. {self.shape[1] - 1}")
         places = [int(x[0]) - 1 for x in self._places(np.array([column]))]
@@ -124,7 +132,7 @@ class Cubic(Design):
         rest = number - self._starts[i]
         m = self._inputs.shape[1] - i
         row = ((2 * m + 1 - np.sqrt((2.0 * m + 1) ** 2 - 8.0 * rest)) / 2).astype(np.int64)
-        # A root of doubles may be one off.
+        # The floating-point root may differ by one.
         row -= (row * m - row * (row - 1) // 2 > rest).astype(np.int64)
         row += ((row + 1) * m - (row + 1) * row // 2 <= rest).astype(np.int64)
         j = i + row
@@ -132,6 +140,6 @@ class Cubic(Design):
 
 
 def orders(i: Columns, j: Columns, k: Columns) -> Array:
-    """Return sqrt of the number of orders of (i, j, k): 1, 3 or 6."""
+    """Return the square root of the number of orders of (i, j, k), which is 1, 3 or 6."""
     equal = (i == j).astype(np.int64) + (j == k)
     return np.asarray(np.sqrt(np.array([6.0, 3.0, 1.0]))[equal])

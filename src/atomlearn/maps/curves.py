@@ -1,4 +1,4 @@
-"""What one input becomes: a table of columns over its levels, from a kernel or from splines."""
+"""The columns of one input: a table over its levels, from a kernel or from splines."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from scipy.interpolate import BSpline
 
 from atomlearn._kernels import CodedColumns, code_histograms
 from atomlearn._kernels.codes import MOST_LEVELS
-from atomlearn.core.interfaces import Array, positive, whole_number
+from atomlearn.core import Array, positive, whole_number
 from atomlearn.maps.kernel_map import pivoted
 from atomlearn.maps.levels import Binning, Levels
 from atomlearn.maps.settings import SETTINGS
@@ -21,13 +21,13 @@ from atomlearn.maps.settings import SETTINGS
 #: k(x, y), elementwise with broadcasting, positive semidefinite.
 Kernel = Callable[[NDArray[Any], NDArray[Any]], NDArray[Any]]
 
-#: Names of kernels, and of maps that are not made from one.
+#: Names of kernels, and of maps without a kernel.
 KERNELS = ("intersection", "gaussian", "chi2", "splines")
 
 
 @dataclass(frozen=True, slots=True)
 class AdditiveSettings:
-    """Parameters of ``designs.Additive``, checked; see there."""
+    """Parameters of ``designs.Additive``, checked."""
 
     kernel: str | Kernel
     n_bins: int | None
@@ -59,7 +59,7 @@ class AdditiveSettings:
 
     @property
     def most_bins(self) -> int:
-        """How many levels an input has at most, but for the origin."""
+        """Largest number of levels of an input, not counting the origin."""
         if self.n_bins is not None:
             return self.n_bins
         return SETTINGS.thermometer_bins if self.kernel == "intersection" else MOST_LEVELS - 1
@@ -69,7 +69,7 @@ def shares_of(x: CodedColumns, levels: Levels, weight: Array) -> Array:
     """Return the share of the weight at each level of all inputs, one after the other."""
     counts = code_histograms(x, weight)
     total = float(weight.sum())
-    # What is not stored stands at the origin.
+    # Entries that are not stored are at the origin.
     missing = total - np.add.reduceat(counts, levels.starts[:-1])
     counts[levels.starts[:-1] + levels.zero] += np.maximum(missing, 0.0)
     counts /= total
@@ -77,7 +77,7 @@ def shares_of(x: CodedColumns, levels: Levels, weight: Array) -> Array:
 
 
 def unit_scale(variance: float) -> float:
-    """Return 1 / sqrt(variance), 1 where there is none."""
+    """Return 1 / sqrt(variance), or 1 if the variance is zero."""
     return 1.0 / math.sqrt(variance) if variance > 0 else 1.0
 
 
@@ -135,7 +135,7 @@ def chi2(x: NDArray[Any], y: NDArray[Any]) -> NDArray[Any]:
 
 
 def splines(levels: Array, shares: Array, n_knots: int, degree: int) -> Array:
-    """Return the B-splines of this degree at the levels; knots at even quantiles."""
+    """Return the B-splines of this degree at the levels, with knots at even quantiles."""
     last = levels.size - 1
     degree = min(degree, last)
     wanted = np.linspace(0.0, 1.0, n_knots)[1:-1] * (1 - 1e-12)

@@ -1,4 +1,4 @@
-"""FeatureMap: what inputs become, described apart from any data, so that new rows become it too."""
+"""FeatureMap: a map from inputs to columns that is independent of the data."""
 
 from __future__ import annotations
 
@@ -11,20 +11,17 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from atomlearn.core.data.convert import as_design
-from atomlearn.core.interfaces import Array, Columns, Design
-from atomlearn.core.interfaces.arrays import ranges
-from atomlearn.core.norms.ksupport import KSupport
+from atomlearn.core import Array, Columns, Design, KSupport, as_design, ranges
 
 Labels = NDArray[np.int64]
 
 
 class FeatureMap(ABC):
-    """phi(x): the columns that the inputs of a row become, term after term.
+    """phi(x): the columns that are made of the inputs of a row, term by term.
 
-    A *term* is what is selected, named and drawn: an input, a product, a curve, a surface, a
-    kernel. A map knows its terms and no data; ``apply`` makes the design of any rows. The
-    defaults are those of maps whose every column is a term of its own.
+    A *term* is the unit that is selected, named and drawn: an input, a product, a curve, a surface,
+    a kernel. A map knows its terms and contains no data; ``apply`` makes the design of any rows.
+    The defaults are for maps in which each column is a term.
 
     Examples
     --------
@@ -38,11 +35,11 @@ class FeatureMap(ABC):
     (2, 4)
     """
 
-    #: What ``groups=`` calls the terms; None where every column is a term.
+    #: Name of the terms in messages about ``groups=``; None if each column is a term.
     unit: ClassVar[str | None] = None
-    #: Whether some terms are of two inputs.
+    #: Whether some terms have two inputs.
     has_pairs: ClassVar[bool] = False
-    #: Whether columns are products, which may be too many to be listed.
+    #: Whether columns are products, which may be too many to list.
     implicit: ClassVar[bool] = False
 
     @property
@@ -53,33 +50,33 @@ class FeatureMap(ABC):
     @property
     @abstractmethod
     def n_columns(self) -> int:
-        """Number of columns, possibly far beyond what an array could hold."""
+        """Number of columns, possibly far more than an array can hold."""
 
     @property
     def n_terms(self) -> int:
-        """Number of terms, those without columns (constant inputs) included."""
+        """Number of terms, including those without columns (constant inputs)."""
         return self.n_columns
 
     @property
     def is_steps(self) -> bool:
-        """Whether curves jump between levels."""
+        """Whether curves are step functions."""
         return False
 
     @abstractmethod
     def apply(self, X: object) -> Design:
-        """Return the design of new rows X (n_rows, n_inputs): their columns by this map."""
+        """Return the columns of new rows X (n_rows, n_inputs) as a design."""
 
     @abstractmethod
     def names(self, columns: ArrayLike, names: Sequence[str] | None = None) -> list[str]:
-        """Return a readable name of each column; ``names`` are those of the inputs."""
+        """Return a readable name of each column; ``names`` : those of the inputs."""
 
     def term_of(self, columns: ArrayLike) -> Columns:
-        """Return the number of the term that each column belongs to."""
+        """Return the number of the term of each column."""
         return np.asarray(columns, dtype=np.int64)
 
     @abstractmethod
     def inputs_of(self, terms: ArrayLike) -> Columns:
-        """Return (i, j) of each term, (n, 2): i = j for a square, j = -1 for a single input i."""
+        """Return the inputs (i, j) of each term: i = j for a square, j = -1 for a single input."""
 
     def term_names(self, terms: ArrayLike, names: Sequence[str] | None = None) -> list[str]:
         """Return a readable name of each term, such as ``age`` or ``age:dose``."""
@@ -87,7 +84,7 @@ class FeatureMap(ABC):
         return [given[i] if j < 0 else f"{given[i]}:{given[j]}" for i, j in self.inputs_of(terms)]
 
     def named_inputs(self, names: Sequence[str] | None) -> list[str]:
-        """Return these names of the inputs, by default x0, x1, ...; refuse another number."""
+        """Return the names of the inputs, by default x0, x1, ...; check their number."""
         if names is None:
             return [f"x{j}" for j in range(self.n_inputs)]
         if len(names) != self.n_inputs:
@@ -95,19 +92,19 @@ class FeatureMap(ABC):
         return [str(name) for name in names]
 
     def main_columns(self, inputs: ArrayLike) -> Columns:
-        """Return the columns of these inputs by themselves, none of their products."""
+        """Return the columns of these single inputs, without products."""
         return np.asarray(inputs, dtype=np.int64)
 
     def column_groups(self, groups: Any = None) -> Any:
-        """Return the group of each column where groups of inputs are selected whole.
+        """Return the group of each column if whole groups of inputs are selected.
 
-        ``groups`` : of inputs, as ``KSupport`` takes them; None where each term is a group. The
-        result is None where every column is one.
+        ``groups`` : groups of inputs in the form of ``KSupport``; None: each term is a group. The
+        result is None if each column is a group.
         """
         return groups
 
     def weights_of_groups(self, weights: ArrayLike) -> Array:
-        """Return weights of terms as one a group; raise where their number is neither."""
+        """Return weights of groups, given those of groups or of terms."""
         raise TypeError(f"{type(self).__name__} has no groups of columns")
 
     def curve(self, j: int, weights: Array) -> tuple[Array, Array]:
@@ -124,7 +121,7 @@ class FeatureMap(ABC):
 
 @dataclass(frozen=True)
 class Inputs(FeatureMap):
-    """phi(x) = x: the columns of X as they are.
+    """phi(x) = x: the columns of X.
 
     Examples
     --------
@@ -146,7 +143,7 @@ class Inputs(FeatureMap):
         return as_design(X)
 
     def names(self, columns: ArrayLike, names: Sequence[str] | None = None) -> list[str]:
-        # Names of a few columns among millions: not all are made for them.
+        # Only the names of these columns are made; there may be millions.
         return [f"x{j}" if names is None else str(names[j]) for j in np.asarray(columns).tolist()]
 
     def term_names(self, terms: ArrayLike, names: Sequence[str] | None = None) -> list[str]:
@@ -158,7 +155,7 @@ class Inputs(FeatureMap):
 
 
 class TermMap(FeatureMap):
-    """A map whose terms have several columns each, listed by ``sizes``."""
+    """A map whose terms have several columns each, with the numbers in ``sizes``."""
 
     @property
     @abstractmethod
@@ -177,7 +174,7 @@ class TermMap(FeatureMap):
 
     @cached_property
     def groups(self) -> Labels:
-        """Group of each column, (n_columns,) in 0..n_groups-1: the terms that have columns."""
+        """Group of each column, (n_columns,) in 0..n_groups-1; terms with columns are groups."""
         return np.repeat(np.arange(self.used.size, dtype=np.int64), self.sizes[self.used])
 
     @property
@@ -194,11 +191,11 @@ class TermMap(FeatureMap):
         return found
 
     def main_columns(self, inputs: ArrayLike) -> Columns:
-        """Return the columns of the curves of these inputs: their terms are the first ones."""
+        """Return the columns of the curves of these inputs; the inputs are the first terms."""
         return self.columns_of(inputs)
 
     def columns_of(self, terms: ArrayLike) -> Columns:
-        """Return the columns of these terms, term after term."""
+        """Return the columns of these terms, term by term."""
         chosen = np.asarray(terms, dtype=np.int64)
         return ranges(self.starts[chosen], self.sizes[chosen])
 
@@ -225,16 +222,16 @@ class TermMap(FeatureMap):
 
 
 class MappedDesign(Design):
-    """A design whose columns are those of a feature map: ``map`` tells what they mean."""
+    """A design whose columns are those of a feature map, ``map``."""
 
     map: FeatureMap
     _names: list[str] | None
 
     def feature_names(self, columns: ArrayLike, names: Sequence[str] | None = None) -> list[str]:
-        """Return the names of ``map.names``; those of the inputs are by default the table's."""
+        """Return the names of ``map.names``; names of inputs default to those of the table."""
         return self.map.names(columns, self._names if names is None else names)
 
 
 def map_of(design: Design) -> FeatureMap:
-    """Return the map that made a design, ``Inputs`` where its columns are inputs."""
+    """Return the map of a design, which is ``Inputs`` unless it is a ``MappedDesign``."""
     return design.map if isinstance(design, MappedDesign) else Inputs(design.shape[1])

@@ -1,24 +1,27 @@
-"""The names that ``features=`` takes, and the design that each of them makes of X."""
+"""The names that ``features=`` accepts, and the design of each."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 
-from atomlearn.core.interfaces import Array, Design
-from atomlearn.maps.additive import Additive, AdditiveMap
-from atomlearn.maps.anova import Anova, AnovaMap
+from atomlearn.core import Array, Design, loaded
 from atomlearn.maps.feature_map import FeatureMap, Inputs, map_of
-from atomlearn.maps.pairs.polynomial import Polynomial, PolynomialMap
 
 
 @dataclass(frozen=True, slots=True)
 class FeatureEntry:
-    """One entry of the table: the class of the map, known before any data, and its maker.
+    """One entry of the table: the class of the map, known without data, and its maker.
 
-    make(X, sample_weight) returns the design of the rows that the map is made from;
-    scaled(X, gamma, r) that of a kernel (gamma x'y + r)^degree, None for maps without one.
+    Attributes
+    ----------
+    kind : type
+        Class of the map.
+    make : callable
+        ``make(X, sample_weight)`` returns the design of the rows from which the map is made.
+    scaled : callable, optional
+        ``scaled(X, gamma, r)`` returns the design of the kernel (gamma x'y + r)^degree; None for
+        maps without one.
     """
 
     kind: type[FeatureMap]
@@ -26,44 +29,30 @@ class FeatureEntry:
     scaled: Callable[[Design, float, float], Design] | None = None
 
 
-def _curves(kernel: str, X: Design, weight: Array | None) -> Design:
-    return Additive(X, kernel, normalize=True, sample_weight=weight)
-
-
-def _products(squares: bool | None, X: Design, weight: Array | None) -> Design:
-    """Return products as they are, with squares or without; scaled as in [T] where None."""
-    X = _inputs(X)
-    return Polynomial(X) if squares is None else Polynomial.interactions(X, squares=squares)
-
-
-def _inputs(X: Design) -> Design:
-    if map_of(X).implicit:
-        raise ValueError("X is a Polynomial design already; pass its inputs, or features='linear'")
-    return X
-
-
-#: What ``features=`` may name. A new map is one line here.
-FEATURES = {
+#: The names that ``features=`` accepts; an entry whose module is not loaded is "module:attribute".
+FEATURES: dict[str, FeatureEntry | str] = {
     "linear": FeatureEntry(Inputs, lambda X, weight: X),
-    "interactions": FeatureEntry(PolynomialMap, partial(_products, False)),
-    "quadratic": FeatureEntry(PolynomialMap, partial(_products, True)),
-    "polynomial": FeatureEntry(
-        PolynomialMap,
-        partial(_products, None),
-        lambda X, gamma, r: Polynomial(_inputs(X), gamma=gamma, r=r),
-    ),
-    "splines": FeatureEntry(AdditiveMap, partial(_curves, "splines")),
-    "intersection": FeatureEntry(AdditiveMap, partial(_curves, "intersection")),
-    "additive_gaussian": FeatureEntry(AdditiveMap, partial(_curves, "gaussian")),
-    "additive_chi2": FeatureEntry(AdditiveMap, partial(_curves, "chi2")),
-    "anova": FeatureEntry(
-        AnovaMap, lambda X, weight: Anova(X, normalize=True, sample_weight=weight)
-    ),
+    "interactions": "atomlearn.maps.pairs.polynomial:INTERACTIONS",
+    "quadratic": "atomlearn.maps.pairs.polynomial:QUADRATIC",
+    "polynomial": "atomlearn.maps.pairs.polynomial:POLYNOMIAL",
+    "splines": "atomlearn.maps.additive:SPLINES",
+    "intersection": "atomlearn.maps.additive:INTERSECTION",
+    "additive_gaussian": "atomlearn.maps.additive:GAUSSIAN",
+    "additive_chi2": "atomlearn.maps.additive:CHI2",
+    "anova": "atomlearn.maps.anova:ANOVA",
 }
 
 
 def features_named(name: object) -> FeatureEntry:
-    """Return the entry of a name; raise with the names that there are."""
+    """Return the entry of a name; the error lists the known names."""
     if name not in list(FEATURES):
         raise ValueError(f"features must be one of {sorted(FEATURES)}, got {name!r}")
-    return FEATURES[str(name)]
+    entry: FeatureEntry = loaded(FEATURES[str(name)])
+    return entry
+
+
+def explicit(X: Design) -> Design:
+    """Return the inputs of a map of products, refused if they are products already."""
+    if map_of(X).implicit:
+        raise ValueError("X is a Polynomial design already; pass its inputs, or features='linear'")
+    return X

@@ -1,4 +1,4 @@
-"""KernelMap: one kernel as columns, by pivoted Cholesky steps."""
+"""KernelMap: the columns of one kernel, by pivoted Cholesky steps."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
-from atomlearn.core.interfaces import Array
+from atomlearn.core import Array
 from atomlearn.maps.settings import SETTINGS
 
 #: K(A, B), shape (len(A), len(B)), positive semidefinite where A = B.
@@ -21,11 +21,18 @@ KernelFunction = Callable[[NDArray[Any], NDArray[Any]], NDArray[Any]]
 
 @dataclass(frozen=True, slots=True)
 class KernelMap:
-    """phi(x) = scale * L^-1 k(pivots, x): one kernel as columns.
+    """phi(x) = scale * L^-1 k(pivots, x): the columns of one kernel.
 
-    pivots : (r,) rows of the data of the fit; triangle : (r, r) the lower triangle L, L L' = K at
-    the pivots; scale : see ``normalize``; residual : trace of what the columns leave out of K,
-    as a share of the trace of K.
+    Attributes
+    ----------
+    pivots : (r,) int64
+        Rows of the fit.
+    triangle : (r, r) float64
+        The lower triangle L, L L' = K at the pivots.
+    scale : float
+        Factor of the columns, see ``normalize`` of ``Kernels``.
+    residual : float
+        Share of the trace of K that the columns leave out.
     """
 
     pivots: NDArray[np.int64]
@@ -34,7 +41,7 @@ class KernelMap:
     residual: float
 
     def columns(self, to_pivots: NDArray[Any]) -> Array:
-        """Return phi of rows whose kernel with the pivots is given, (n, r) -> (n, r)."""
+        """Return phi of rows, given their kernel with the pivots, (n, r) -> (n, r)."""
         found = solve_triangular(self.triangle, to_pivots.T, lower=True, check_finite=False)
         return np.asarray(self.scale * found.T)
 
@@ -49,9 +56,10 @@ def factored(
 ) -> tuple[KernelMap, Array]:
     """Return the map of a kernel and its columns Z at the samples, by pivoted Cholesky steps.
 
-    Samples of weight 0 are no pivots, and what they leave over does not count.
+    Samples of weight 0 are no pivots, and their residual does not count.
     """
-    # Many are equally far at first: whatever the order of the rows, the same ones are taken.
+    # At first many points have the same residual; sorting makes the choice independent of the order
+    # of the rows.
     order = np.lexsort(data.T)
     data = data[order]
     weight = weight[order]
@@ -78,12 +86,13 @@ def pivoted(
     weight: Array | None = None,
     tolerance: float = 0.0,
 ) -> tuple[NDArray[np.int64], Array, Array]:
-    """Return pivots, Z (n, r) with Z Z' = K but for a residual, and its diagonal.
+    """Return pivots, Z (n, r) with Z Z' = K up to a residual, and the diagonal of the residual.
 
-    A step of this Cholesky factorization takes the point that is described worst, so the kernel is
-    exact between the pivots, and everywhere after n steps. O(n r^2). It ends where the residual is
-    rounding, or a share ``tolerance`` of the trace; points of weight 0 do not count, nor are
-    pivots. [Fine, Scheinberg 2001, Efficient SVM training using low-rank kernel representations]
+    Each step of this Cholesky factorization takes the point with the largest residual, so that the
+    kernel is exact between the pivots, and everywhere after n steps. It takes O(n r^2) operations.
+    It ends when the residual is rounding, or is less than the share ``tolerance`` of the trace.
+    Points of weight 0 do not count and are no pivots. [Fine, Scheinberg 2001, Efficient SVM
+    training using low-rank kernel representations]
     """
     weight = np.ones(diagonal.size) if weight is None else weight
     counts = weight > 0
@@ -108,7 +117,7 @@ def pivoted(
 
 def _diagonal(kernel: KernelFunction, data: NDArray[Any], number: int) -> Array:
     diagonal = np.empty(len(data))
-    # Some rows with themselves at a time: few calls, and few entries that are not asked for.
+    # Blocks of rows: few calls of the kernel, and few entries that are not on the diagonal.
     width = math.isqrt(len(data)) + 1
     for start in range(0, len(data), width):
         rows = data[start : start + width]
@@ -136,9 +145,9 @@ def _entries(matrix: Array, first: NDArray[Any], second: NDArray[Any]) -> Array:
 def checked_kernels(
     kernels: Sequence[Any], X: object
 ) -> tuple[list[KernelFunction], NDArray[Any], bool]:
-    """Return the kernels as functions, the rows they work on, and whether they are precomputed.
+    """Return the kernels as functions, their rows, and whether they are precomputed.
 
-    Those of matrices work on the numbers of the samples.
+    The rows of a precomputed kernel are the numbers of the samples.
     """
     if isinstance(kernels, str) or not isinstance(kernels, Sequence | np.ndarray):
         raise TypeError(

@@ -1,4 +1,4 @@
-"""Kernels: a group of columns for each of many kernels, the design of multiple kernel learning."""
+"""Kernels: a group of columns for each kernel, the design of multiple kernel learning."""
 
 from __future__ import annotations
 
@@ -11,11 +11,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from atomlearn.core.data.dense import DenseDesign
-from atomlearn.core.data.parts import RowSubset
-from atomlearn.core.interfaces import EPS, Array, Columns, Design, whole_number
-from atomlearn.core.interfaces.forwarding import Forwarding
-from atomlearn.core.interfaces.numbers import normalized
+from atomlearn.core import (
+    EPS,
+    Array,
+    Columns,
+    DenseDesign,
+    Design,
+    Forwarding,
+    RowSubset,
+    normalized,
+    whole_number,
+)
 from atomlearn.maps.feature_map import MappedDesign, TermMap
 from atomlearn.maps.kernel_map import (
     KernelFunction,
@@ -29,8 +35,14 @@ from atomlearn.maps.kernel_map import (
 class KernelOn:
     """A kernel of scikit-learn by name, on some columns of X, with its parameters.
 
-    name : "linear", "rbf", "polynomial", "laplacian", ...; columns : indices, or None for all;
-    parameters : such as (("gamma", 0.5),).
+    Parameters
+    ----------
+    name : str
+        "linear", "rbf", "polynomial", "laplacian", ...
+    columns : tuple of int, optional
+        Columns of X; None: all.
+    parameters : tuple of pairs
+        Such as (("gamma", 0.5),).
 
     References
     ----------
@@ -64,7 +76,7 @@ class KernelOn:
             chosen = list(self.columns)
             A = A[:, chosen]
             B = B[:, chosen]
-        # One column at a time is asked for: scikit-learn's checks would take most of the time.
+        # Imported here because importing it takes long.
         from sklearn.metrics.pairwise import pairwise_kernels
 
         found = pairwise_kernels(A, B, metric=self.name, **dict(self.parameters))
@@ -81,10 +93,11 @@ def kernel_grid(
     widths: Sequence[float] = (0.5, 1.0, 2.0, 5.0, 7.0, 10.0, 12.0, 15.0, 17.0, 20.0),
     degrees: Sequence[int] = (1, 2, 3),
 ) -> list[KernelOn]:
-    """Return Gaussian and polynomial kernels on all columns and on each one alone.
+    """Return Gaussian and polynomial kernels on all columns and on each single column.
 
-    The candidates of SimpleMKL's experiments: exp(-||x - y||^2 / (2 width^2)) and (x'y + 1)^degree;
-    scale the columns first. (len(widths) + len(degrees)) (n_features + 1) of them.
+    These are the candidates in SimpleMKL's experiments: exp(-||x - y||^2 / (2 width^2)) and (x'y +
+    1)^degree; scale the columns first. There are (len(widths) + len(degrees)) (n_features + 1) of
+    them.
     """
     found = []
     for columns in (None, *((j,) for j in range(n_features))):
@@ -100,8 +113,18 @@ def kernel_grid(
 class KernelMaps(TermMap):
     """All kernels of a ``Kernels`` design as columns, for new data.
 
-    kernels : functions, none where matrices were given; maps : one each; rows : X of the fit at the
-    pivots of any kernel, (n_rows, d); places : where each map's pivots stand in it.
+    Attributes
+    ----------
+    kernels : tuple of functions
+        Empty if matrices were given.
+    maps : tuple of KernelMap
+        The map of each kernel.
+    rows : (n_rows, d) array
+        Rows of X in the fit that are pivots of any kernel.
+    places : tuple of arrays
+        Positions of the pivots of each map among ``rows``.
+    n_samples : int
+        Number of rows in the fit.
     """
 
     unit = "kernels"
@@ -120,7 +143,7 @@ class KernelMaps(TermMap):
         data: NDArray[Any],
         precomputed: bool,
     ) -> KernelMaps:
-        """Keep of the data X the rows that new ones are compared with."""
+        """Return the maps with those rows of X that new rows are compared with."""
         used = np.unique(np.concatenate([map.pivots for map in maps]))
         places = tuple(np.searchsorted(used, map.pivots) for map in maps)
         functions = () if precomputed else tuple(kernels)
@@ -128,7 +151,7 @@ class KernelMaps(TermMap):
 
     @property
     def n_inputs(self) -> int:
-        """Number of columns of X; of samples where the kernels are precomputed."""
+        """Number of columns of X, or of samples if the kernels are precomputed."""
         return self.rows.shape[1] if self.kernels else self.n_samples
 
     @cached_property
@@ -158,38 +181,38 @@ class Kernels(Forwarding, MappedDesign):
     Z_m Z_m' = K_m up to a residual, so that the score of group m is ||Z_m'v|| = sqrt(v'K_m v), and
     norms over the groups learn which kernels to use: with ``norms.Groups(design.groups)``,
     form="squared", the problem is the primal of SimpleMKL, 1/2 (sum_m ||f_m||)^2 plus the loss
-    [1]_, for every loss, classification and regression alike.
+    [1]_, for every loss, both for classification and for regression.
 
     Parameters
     ----------
     kernels : list of matrices, functions or KernelOn
-        A matrix K (n, n) is a precomputed kernel; a function K(A, B) works on the rows of X.
+        A matrix K (n, n) is a precomputed kernel; a function K(A, B) receives rows of X.
     X : array of shape (n, d), optional
-        What functions work on.
+        Rows for the functions.
     rank : int, default=100
-        Columns of a kernel at most.
+        Largest number of columns of a kernel.
     tolerance : float, default=1e-6
-        A kernel has enough columns where they leave out this share of its trace.
+        Share of the trace of a kernel that its columns may leave out.
     sample_weight : (n,) array, optional
-        How much each sample counts for traces and variances.
+        Weight of each sample for traces and variances.
     normalize : bool, default=True
-        Whether each kernel is scaled so that the variances of its columns add up to 1, which lets
-        kernels of different scales compete alike.
+        Whether each kernel is scaled so that the variances of its columns add up to 1, so that
+        kernels of different scales have the same chance.
 
     Attributes
     ----------
     groups : (n_columns,) ndarray of int64
         The kernel of each column.
     maps : KernelMaps
-        For new data: ``Kernels.from_map(X_new, maps)``, where kernels are precomputed
-        ``Kernels.from_map(matrices_new, maps)`` with the (n_new, n) kernels against the rows of
-        the fit.
+        For new data: ``Kernels.from_map(X_new, maps)``; if kernels are precomputed,
+        ``Kernels.from_map(matrices_new, maps)`` with the (n_new, n) kernels against the rows of the
+        fit.
 
     Notes
     -----
-    Columns come from a pivoted Cholesky factorization, a Nystroem approximation whose landmarks
-    are the samples described worst so far: O(n rank^2) a kernel, which reads ``rank`` columns of
-    K_m and its diagonal only. At rank n it is exact.
+    Columns come from a pivoted Cholesky factorization, a Nystroem approximation whose landmarks are
+    the samples with the largest residual so far: O(n rank^2) operations for each kernel, of which
+    only ``rank`` columns and the diagonal are read. At rank n it is exact.
 
     References
     ----------
@@ -234,7 +257,7 @@ class Kernels(Forwarding, MappedDesign):
             map, z = factored(kernel, data, weight, rank, float(tolerance), number)
             if normalize:
                 variance = float((weight @ (z - weight @ z) ** 2).sum())
-                # What a kernel that is the same everywhere leaves is rounding, which stays small.
+                # The columns of a constant kernel differ only by rounding, which is not scaled up.
                 varies = variance > EPS * float((weight @ z**2).sum())
                 scale = 1.0 / math.sqrt(variance) if varies else 1.0
                 map = replace(map, scale=scale)
@@ -250,7 +273,7 @@ class Kernels(Forwarding, MappedDesign):
         if maps.kernels:
             X = np.asarray(X, dtype=np.float64)
             each = zip(maps.kernels, maps.places, strict=True)
-            # A kernel of rank 0 has no rows to be compared with.
+            # A kernel of rank 0 has no pivots.
             near = [
                 kernel(X, maps.rows[some]) if some.size else np.empty((len(X), 0))
                 for kernel, some in each
@@ -284,11 +307,11 @@ class Kernels(Forwarding, MappedDesign):
 
     @cached_property
     def groups(self) -> NDArray[np.int64]:
-        """The kernel of each column, those of rank 0 counted."""
+        """The kernel of each column; kernels of rank 0 count."""
         return self.map.term_of(np.arange(self.shape[1]))
 
     def with_rows(self, rows: NDArray[np.int64]) -> Kernels:
-        """Return the design of these rows, with the same columns and without copying them."""
+        """Return the design of these rows, with the same columns, which are not copied."""
         design = type(self).__new__(type(self))
         design._own(RowSubset(self.inner, rows), self.maps)
         return design

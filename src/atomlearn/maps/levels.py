@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 
 from atomlearn import _kernels
 from atomlearn._kernels import CodedColumns
-from atomlearn.core.data.limits import LIMITS
-from atomlearn.core.interfaces import Array, Columns, Design
+from atomlearn.core import LIMITS, Array, Columns, Design
 
 Bytes = NDArray[np.uint8]
 Binning = Literal["quantile", "uniform"]
@@ -21,10 +20,17 @@ Binning = Literal["quantile", "uniform"]
 
 @dataclass(frozen=True, slots=True)
 class Levels:
-    """Input j is rounded to the nearest of values[starts[j] : starts[j + 1]], which increase.
+    """Input j is rounded to the nearest of values[starts[j] : starts[j + 1]], in increasing order.
 
-    zero : (d,) int64, the code of the origin of each input: 0 where its values reach from below 0
-    to above, else the value nearest to 0. Entries that sparse data does not store have it.
+    Attributes
+    ----------
+    values : array
+        Levels of all inputs, one after the other.
+    starts : (d + 1,) int64
+        First level of each input, and the end.
+    zero : (d,) int64
+        Code of the origin of each input: 0 if its values are on both sides of 0, else the value
+        nearest to 0. It is the code of entries that sparse data does not store.
     """
 
     values: Array
@@ -47,7 +53,7 @@ class Levels:
 
 
 def nearest(levels: Array, x: NDArray[Any]) -> Bytes:
-    """Return the position of the level nearest to each value, of two the lower one."""
+    """Return the position of the level nearest to each value, in a tie the lower one."""
     values = np.ascontiguousarray(x, dtype=np.float64)
     codes = np.empty(values.size, dtype=np.uint8)
     ends = np.array([0, values.size]), levels, np.array([0, levels.size])
@@ -55,14 +61,16 @@ def nearest(levels: Array, x: NDArray[Any]) -> Bytes:
     return codes.reshape(values.shape)
 
 
-#: Entries of columns one after the other, their rows (None: all), and where each column begins.
+#: Entries of some columns one after the other, their rows (None: all), and the begin of each
+#: column.
 Piece = tuple[NDArray[Any], NDArray[Any] | None, Columns]
 
 
 def column_pieces(base: Design, stored: Any) -> Iterator[tuple[int, Piece]]:
-    """Yield a bounded number of columns at a time, and the first of them, until time is up.
+    """Yield consecutive groups of columns of bounded size, with the number of the first.
 
-    ``stored`` : the design as a CSC array, which gives what it stores; None: columns are dense.
+    ``stored`` : the design as a CSC array, of which stored entries are used; None: columns are
+    dense.
     """
     n_samples, n_inputs = base.shape
     entries = n_samples * n_inputs if stored is None else stored.nnz
@@ -82,11 +90,12 @@ def column_pieces(base: Design, stored: Any) -> Iterator[tuple[int, Piece]]:
 def levels_and_codes(
     base: Design, n_bins: int, binning: Binning, weight: Array
 ) -> tuple[Levels, CodedColumns]:
-    """Return the levels of every input, its own values where these are at most n_bins + 1; codes.
+    """Return the levels of every input and the codes of all entries, in one pass over X.
 
-    Else n_bins of them and the origin: "quantile" takes values of evenly spaced rank among those
-    that are not the origin, "uniform" even steps from the smallest to the largest value. Rows
-    count ``weight`` times, (n_samples,) >= 0. O(entries log entries of a column), one pass over X.
+    An input with at most n_bins + 1 distinct values has these as levels. Otherwise it has n_bins
+    levels and the origin: "quantile" takes values of evenly spaced rank among those that are not
+    the origin, "uniform" takes even steps from the smallest to the largest value. Rows count
+    ``weight`` times, (n_samples,) >= 0. It takes O(entries log entries) operations for each column.
     """
     shares = np.linspace(0.0, 1.0, n_bins)
     uniform = binning == "uniform"
@@ -114,7 +123,7 @@ def levels_and_codes(
 
 
 def encoded(base: Design, levels: Levels) -> CodedColumns:
-    """Return the codes of all entries: a byte each. CSC arrays share their rows with X."""
+    """Return the codes of all entries, a byte for each; CSC arrays share their rows with X."""
 
     def levels_of(first: int, piece: Piece) -> tuple[Array, Columns]:
         own = levels.starts[first : first + piece[2].size]
@@ -126,9 +135,9 @@ def encoded(base: Design, levels: Levels) -> CodedColumns:
 def _encoded(
     base: Design, levels_of: Callable[[int, Piece], tuple[Array, Columns]]
 ) -> tuple[Bytes, NDArray[Any] | None, NDArray[Any] | None, int]:
-    """Return codes, rows and where columns begin, as ``CodedColumns`` has them; one pass over X.
+    """Return codes, rows and begins of columns, as in ``CodedColumns``; one pass over X.
 
-    levels_of(first, piece) returns the levels of the columns of a piece, and where each begins.
+    levels_of(first, piece) returns the levels of the columns of a piece, and the begin of each.
     """
     n_samples, n_inputs = base.shape
     stored = base.stored() if base.is_sparse else None
@@ -159,7 +168,7 @@ def dense_codes(x: CodedColumns, zero: Columns, columns: Columns) -> Bytes:
 
 
 def codes_of_rows(x: CodedColumns, rows: NDArray[np.int64]) -> CodedColumns:
-    """Return the codes of some rows, repeats allowed: a copy."""
+    """Return a copy of the codes of some rows, which may repeat."""
     if x.indices is None or x.indptr is None:
         codes = np.take(x.codes.reshape(-1, x.n_rows), rows, axis=1)
         return CodedColumns(codes.ravel(), None, None, rows.size, x.starts)

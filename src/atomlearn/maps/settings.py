@@ -1,4 +1,4 @@
-"""Settings: what decides between ways to the same columns and sums, and what tells rounding."""
+"""Settings of maps: thresholds between two ways of computing, and tolerances for rounding."""
 
 from __future__ import annotations
 
@@ -7,55 +7,55 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class MapSettings:
-    """Sizes and shares from which on one way is taken rather than another.
+    """Sizes and shares from which another way of computing is faster.
 
-    None of them changes an answer beyond rounding. Sizes bound memory; the others were found by
-    timing both ways (``benchmarks/implicit.py``, ``additive.py`` and ``simple_mkl.py``);
+    None of them changes an answer beyond rounding. Sizes bound memory; the others come from
+    measurements of both ways (``benchmarks/implicit.py``, ``additive.py`` and ``simple_mkl.py``);
     ``benchmarks/sensitivity.py`` varies each of them.
     """
 
     # Products of two columns, by tiles.
 
-    #: Inputs in a tile each way, where there are not too many rows.
+    #: Inputs on each side of a tile, unless there are too many rows.
     tile: int = 2048
-    #: There are this many rows of tiles at least, to be shared out, if that leaves 64 inputs each.
+    #: Minimum number of rows of tiles for the threads, if each has at least 64 inputs.
     shares: int = 8
-    #: Magnitudes of X for which products stay far from the ends of single precision.
+    #: Magnitudes of X for which products are far from overflow and underflow in single precision.
     single_range: tuple[float, float] = (1e-9, 1e12)
     #: Sparse tensors with a smaller share of entries are searched by the processor, which forms no
-    #: product of zeros: at this share it multiplies 10,000 times less than tiles, as much as a
-    #: device is faster.
+    #: product of zeros: at this share it has 10,000 times fewer multiplications than tiles, which
+    #: is the speed-up of a device.
     tiles_from: float = 0.01
 
     # The search for the best products.
 
-    #: Finalists kept beyond what was asked for, before they are computed exactly.
+    #: Finalists kept in addition to the number requested, before they are computed exactly.
     spare: int = 2**15
-    #: A search of all pairs lists so many times as many as are asked for, for the next searches.
-    #: From 8 to 32 all of a selection takes the same time within a tenth.
+    #: A search of all pairs lists this multiple of the number requested, for later searches. From 8
+    #: to 32 the time of a selection is the same within a tenth.
     listing: int = 16
-    #: Radii are inflated by this much: more than the roundings of their own computation.
+    #: Factor of radii, larger than the rounding errors of their computation.
     inflation: float = 1.0 + 1e-6
-    #: Scores, norms and coefficients of up to this many products (2 GB) may be listed.
+    #: Largest number of products whose scores, norms and coefficients may be listed (2 GB).
     most_listed: int = 2**28
-    #: Up to so many products are listed for many vectors together; of more, searches for each of
-    #: them are faster (4.5 million sparse ones: 0.7 s for ten levels, 1.7 s together).
+    #: Largest number of products that are listed for many vectors together; for more, a search for
+    #: each vector is faster (4.5 million sparse products: 0.7 s for ten levels, 1.7 s together).
     listed_together: int = 2**20
-    #: So many multiplications take about a millisecond: less than a search costs to set up.
+    #: Multiplications that take about a millisecond, less than the setup of a search.
     small_work: float = 1e7
 
     # Products of sparse columns.
 
-    #: Multiplications of one piece of a sparse product: bounds what it may bring forth (64 MB).
+    #: Multiplications of one piece of a sparse product, which bound its result (64 MB).
     piece_products: int = 2**22
 
     # Curves, surfaces and kernels.
 
-    #: Levels of an input whose columns are thermometers, unless another number is asked for.
+    #: Default number of levels of an input with thermometer columns.
     thermometer_bins: int = 100
-    #: A residual this small against the largest k(x, x) is rounding.
+    #: A residual below this share of the largest k(x, x) is rounding.
     negligible: float = 1e-14
-    #: A kernel that is positive semidefinite, and symmetric, is so up to this share of its largest
+    #: Tolerance for kernels being symmetric and positive semidefinite, as a share of the largest
     #: entry.
     indefinite: float = 1e-8
 

@@ -1,4 +1,4 @@
-"""TermDesign: columns that come in terms, one for each curve or surface, none of them stored."""
+"""TermDesign: columns grouped by terms, one for each curve or surface, none of them stored."""
 
 from __future__ import annotations
 
@@ -10,23 +10,30 @@ import numpy as np
 from numpy.typing import NDArray
 
 from atomlearn._kernels import CodedColumns, code_histograms
-from atomlearn.core.data.blocks import DenseBlock, check_same_rows
-from atomlearn.core.data.limits import LIMITS
-from atomlearn.core.interfaces import Array, Block, Columns, Deadline, Scores
-from atomlearn.core.interfaces.scores import ArrayScores
+from atomlearn.core import (
+    LIMITS,
+    Array,
+    ArrayScores,
+    Block,
+    Columns,
+    Deadline,
+    DenseBlock,
+    Scores,
+    check_same_rows,
+)
 from atomlearn.maps.feature_map import MappedDesign, TermMap
 
 Labels = NDArray[np.int64]
 
 
 class TermDesign(MappedDesign):
-    """A design whose columns stand term after term: inputs, or inputs and pairs of them."""
+    """A design whose columns are ordered by terms: inputs, or inputs and pairs of them."""
 
     map: TermMap
 
     @property
     def n_groups(self) -> int:
-        """Number of terms that have columns; constant inputs have none and are no groups."""
+        """Number of terms that have columns; constant inputs have none."""
         return self.map.used.size
 
     @property
@@ -40,16 +47,16 @@ class TermDesign(MappedDesign):
     reads_at_once = True
 
     def scores_many(self, V: Array) -> Sequence[Scores]:
-        """Return the scores of each column of V: codes are read once."""
+        """Return the scores of each column of V; codes are read once."""
         return [ArrayScores(z) for z in np.ascontiguousarray(self.scores_of(V).T)]
 
     @abstractmethod
     def scores_of(self, v: Array) -> Array:
-        """Return Phi'v, (n_columns,); of v (n, m) that of each column of it, (n_columns, m)."""
+        """Return Phi'v, (n_columns,), or for v (n, m) its columns' scores, (n_columns, m)."""
 
     @abstractmethod
     def coded(self, terms: Columns) -> tuple[NDArray[Any], list[Array]]:
-        """Return codes of these terms (n_samples, m), and what the columns are at each code."""
+        """Return the codes of these terms (n_samples, m), and the table of columns of each term."""
 
     def gather(self, columns: Columns) -> Block:
         columns = np.asarray(columns, dtype=np.int64)
@@ -63,10 +70,10 @@ class TermDesign(MappedDesign):
         return CodedBlock(*self.coded(terms), part.ravel(), place)
 
     def predict(self, weights: Array) -> Array:
-        """Return Phi w for a dense w: one pass over the terms in use."""
+        """Return Phi w for a dense w, in one pass over the terms in use."""
         columns = np.flatnonzero(weights)
         result = np.zeros(self.shape[0])
-        # A byte a row and term: a bounded number of terms at a time.
+        # Codes take a byte for each row and term, so that the number of terms at a time is bounded.
         step = max(1, LIMITS.piece_entries // self.shape[0])
         _, place = np.unique(self.map.term_of(columns), return_inverse=True)
         for part in np.split(columns, np.flatnonzero(np.diff(place // step)) + 1):
@@ -77,10 +84,18 @@ class TermDesign(MappedDesign):
 class CodedBlock(Block):
     """Column c is tables[p][codes[:, p], k] with p = part[c], k = place[c].
 
-    codes : (n, q) uint8 in Fortran order, q inputs; tables : q arrays (n_levels, m_p), the values
-    of the columns of one input at each level; part, place : (n_columns,) int64. The m_p columns of
-    an input cost a byte a sample together: products take O(n q) additions and O(levels) a column,
-    Gram matrices O(n q^2) where dense columns take O(n (sum m)^2).
+    The m_p columns of an input take together one byte for each sample: products take O(n q)
+    additions and O(levels) operations for each column, Gram matrices O(n q^2), compared with O(n
+    (sum m)^2) for dense columns.
+
+    Attributes
+    ----------
+    codes : (n, q) uint8
+        Codes of q inputs, in Fortran order.
+    tables : list of arrays (n_levels, m_p)
+        Values of the columns of each input at each level.
+    part, place : (n_columns,) int64
+        Input of each column, and its column in the table.
     """
 
     keeps_gram = True
@@ -145,7 +160,7 @@ class CodedBlock(Block):
         return CodedBlock(np.asfortranarray(codes), tables, part.ravel(), self.place[columns])
 
     def with_rows(self, rows: NDArray[np.int64]) -> CodedBlock:
-        """Return the block of these rows, in their order, repeated rows included."""
+        """Return the block of these rows, in their order; rows may repeat."""
         codes = np.asfortranarray(self.codes[rows])
         return CodedBlock(codes, self.tables, self.part, self.place)
 

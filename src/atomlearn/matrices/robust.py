@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from atomlearn.core.data.limits import LIMITS
-from atomlearn.core.interfaces import Array
+from atomlearn.core import LIMITS, Array
 
 
 def robust_coordinates(

@@ -9,8 +9,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from atomlearn.core.interfaces import Array, Deadline, Scores
-from atomlearn.core.interfaces.scores import ArrayScores
+from atomlearn.core import Array, ArrayScores, Deadline, Scores
 from atomlearn.matrices.settings import SETTINGS
 
 Shape = tuple[int, int]

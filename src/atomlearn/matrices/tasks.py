@@ -8,13 +8,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.core.data.standardized import centered
-from atomlearn.core.interfaces import Array, Design, Loss
-from atomlearn.core.losses import FreeColumns
-from atomlearn.core.problem.problem import Problem, task_intercepts, with_free
-from atomlearn.core.problem.regularizer import Regularizer
-from atomlearn.core.solve import SEVERAL_TARGETS
-from atomlearn.maps.pairs.polynomial import Polynomial
+from atomlearn.core import (
+    Array,
+    Design,
+    FreeColumns,
+    Loss,
+    Problem,
+    Regularizer,
+    centered,
+    task_intercepts,
+    with_free,
+)
 from atomlearn.matrices.designs.tasks import Tasks
 
 
@@ -64,11 +68,6 @@ def task_problem(
     objectives are equal. Others: the loss is minimized over them at every point
     (``losses.FreeColumns``), over centered columns, which only moves b.
     """
-    if isinstance(design, Polynomial):
-        raise ValueError(
-            "several targets (and multi_class='multinomial') need columns that can be listed, not "
-            "implicit products; use features='linear', or fit one target at a time"
-        )
     n_tasks = Y.shape[1]
     means = np.zeros(design.shape[1])
     offsets = np.zeros(n_tasks)
@@ -112,7 +111,3 @@ def several_targets(
     if getattr(sample_weight, "shape", ()) == y.shape[:1]:
         sample_weight = np.repeat(np.asarray(sample_weight), y.shape[1])
     return Tasks(X, y.shape[1]), np.asarray(y).reshape(-1), sample_weight
-
-
-# Targets y (n_samples, n_tasks) make a problem over the matrix of all coefficients.
-SEVERAL_TARGETS.append(several_targets)

@@ -16,28 +16,35 @@ from typing import ClassVar
 
 import numpy as np
 
-from atomlearn.core.data.cached_block import CachedBlock
-from atomlearn.core.data.lifted import RepeatedBlock
-from atomlearn.core.interfaces import Array, Block, Columns, Scores
-from atomlearn.core.interfaces.certificate import Status
-from atomlearn.core.interfaces.warm_start import Arrays, WarmStart
-from atomlearn.core.masters.choose import choose_master
-from atomlearn.core.masters.master import Master
-from atomlearn.core.masters.model_newton import ModelNewton
-from atomlearn.core.norms.groups import Groups
-from atomlearn.core.norms.ksupport import KSupport, scaling_vector
-from atomlearn.core.norms.partition import Partition
-from atomlearn.core.problem.problem import (
+from atomlearn.core import (
+    PATIENCE,
+    Array,
+    Arrays,
+    Block,
+    CachedBlock,
+    Columns,
+    Groups,
+    KSupport,
+    Master,
+    ModelNewton,
+    Partition,
     Problem,
+    Regularizer,
+    RepeatedBlock,
+    Scores,
+    Solver,
+    State,
+    Status,
+    WarmStart,
+    choose_master,
     loss_gradient,
     loss_value,
     negligible_objective,
     objective_at,
     optimal_intercept,
+    prove,
+    scaling_vector,
 )
-from atomlearn.core.problem.proof import prove
-from atomlearn.core.problem.regularizer import Regularizer
-from atomlearn.core.solvers.solver import PATIENCE, Solver, State
 
 
 @dataclass(slots=True)

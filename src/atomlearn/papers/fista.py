@@ -14,12 +14,19 @@ from typing import Literal, get_args
 import numpy as np
 
 from atomlearn._kernels import ksupport_prox
-from atomlearn.core.interfaces import Array, WarmStart
-from atomlearn.core.masters.accelerated_gradient import Acceleration, Iterate
-from atomlearn.core.masters.pattern_newton import pattern_of
-from atomlearn.core.problem.problem import Problem, optimal_intercept, shrink_inside
-from atomlearn.core.problem.proof import prove
-from atomlearn.core.solvers.solver import Solver, State
+from atomlearn.core import (
+    Acceleration,
+    Array,
+    Iterate,
+    Problem,
+    Solver,
+    State,
+    WarmStart,
+    optimal_intercept,
+    pattern_of,
+    prove,
+    shrink_inside,
+)
 
 #: (v, step) -> argmin_x 1/2 ||x - v||^2 + step * (tau/2 ||x||^2 + R(x))
 Proximal = Callable[[Array, float], Array]

@@ -13,16 +13,27 @@ from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 
-from atomlearn.core.interfaces import Array, Atom, WarmStart
-from atomlearn.core.interfaces.certificate import Status
-from atomlearn.core.interfaces.factored import MatrixPart
-from atomlearn.core.masters.tuning import TUNING
-from atomlearn.core.problem.problem import Problem, negative_gradient, optimal_intercept
-from atomlearn.core.problem.proof import certify, prove, with_rounding
-from atomlearn.core.solvers.atom_generation import PATIENCE_WITH_NEW_ATOMS
-from atomlearn.core.solvers.atoms import AtomSet, truncation
-from atomlearn.core.solvers.gauge import warm_atoms
-from atomlearn.core.solvers.solver import TOLERANCE, Solver, State
+from atomlearn.core import (
+    PATIENCE_WITH_NEW_ATOMS,
+    TOLERANCE,
+    TUNING,
+    Array,
+    Atom,
+    AtomSet,
+    MatrixPart,
+    Problem,
+    Solver,
+    State,
+    Status,
+    WarmStart,
+    certify,
+    negative_gradient,
+    optimal_intercept,
+    prove,
+    truncation,
+    warm_atoms,
+    with_rounding,
+)
 from atomlearn.matrices.solver.factored_atoms import FactoredAtoms, factored_atoms, warm_factors
 from atomlearn.papers.hull import Hull, Move, slope_of_gauge
 

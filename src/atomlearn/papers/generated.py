@@ -8,14 +8,19 @@ from typing import Any
 
 import numpy as np
 
-from atomlearn.core.interfaces import WarmStart
-from atomlearn.core.interfaces.certificate import Status
-from atomlearn.core.problem.problem import Problem
-from atomlearn.core.problem.result import Result
-from atomlearn.core.solvers.column_generation import ColumnGeneration
-from atomlearn.core.solvers.progress import Observer, Progress
-from atomlearn.core.solvers.run import run
-from atomlearn.core.solvers.stopping import Iterations, RelativeGap, StoppingRule
+from atomlearn.core import (
+    ColumnGeneration,
+    Iterations,
+    Observer,
+    Problem,
+    Progress,
+    RelativeGap,
+    Result,
+    Status,
+    StoppingRule,
+    WarmStart,
+    run,
+)
 from atomlearn.papers.feature_generation import (
     FeatureGeneration,
     GenerationState,

@@ -7,9 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from atomlearn.core.interfaces import EPS, Array
-from atomlearn.core.problem.problem import Problem, negative_gradient, optimal_intercept
-from atomlearn.core.solvers.atoms import AtomSet
+from atomlearn.core import EPS, Array, AtomSet, Problem, negative_gradient, optimal_intercept
 from atomlearn.matrices.solver.factored_atoms import FactoredAtoms
 from atomlearn.papers.line_search import Way, best_step
 

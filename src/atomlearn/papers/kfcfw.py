@@ -10,13 +10,25 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from atomlearn._kernels import active_set_qp
-from atomlearn.core.interfaces import Array, Atom, Columns, Scores, WarmStart
-from atomlearn.core.masters.tuning import TUNING
-from atomlearn.core.problem.problem import Problem, loss_value, negative_gradient, optimal_intercept
-from atomlearn.core.problem.proof import prove
-from atomlearn.core.solvers.atoms import AtomSet
-from atomlearn.core.solvers.gauge import warm_atoms
-from atomlearn.core.solvers.solver import INNER_RATIO, PATIENCE, Solver, State
+from atomlearn.core import (
+    INNER_RATIO,
+    PATIENCE,
+    TUNING,
+    Array,
+    Atom,
+    AtomSet,
+    Columns,
+    Problem,
+    Scores,
+    Solver,
+    State,
+    WarmStart,
+    loss_value,
+    negative_gradient,
+    optimal_intercept,
+    prove,
+    warm_atoms,
+)
 from atomlearn.papers.line_search import Way, best_step
 
 

@@ -5,9 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from atomlearn.core.interfaces import Array
-from atomlearn.core.masters.tuning import TUNING
-from atomlearn.core.problem.problem import Problem, loss_gradient, optimal_intercept
+from atomlearn.core import TUNING, Array, Problem, loss_gradient, optimal_intercept
 
 
 @dataclass(frozen=True, slots=True)

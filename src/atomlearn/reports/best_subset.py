@@ -8,7 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from atomlearn.core.interfaces import Array
+from atomlearn.core import Array
 from atomlearn.estimators.subsets import SubsetModel
 from atomlearn.findings.twins import Twins
 from atomlearn.reports.drawing import Display, percent
@@ -38,7 +38,7 @@ class BoundsDisplay(Display):
     >>> matplotlib.use("agg")
     >>> from sklearn.datasets import load_diabetes
     >>> from atomlearn import SubsetRegressor, reports
-    >>> model = SubsetRegressor(n_features=4).fit(*load_diabetes(return_X_y=True))
+    >>> model = SubsetRegressor(n_features=4, standardize=True).fit(*load_diabetes(return_X_y=True))
     >>> reports.BoundsDisplay.from_estimator(model).ax_.get_xlabel()
     'seconds'
     """

@@ -10,8 +10,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from atomlearn.core.data.standardized import column_moments
-from atomlearn.core.interfaces import Array, Design
+from atomlearn.core import Array, Design, column_moments
 from atomlearn.reports.drawing import LOWERS, MOST_POINTS, OTHERS, RAISES, Display
 
 #: Names that say where a feature lies: chr1:752566_A, 1:752566, X_1234_A_G.

@@ -9,9 +9,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from atomlearn.core.interfaces import Columns, Mask
-from atomlearn.core.interfaces.certificate import Status
-from atomlearn.core.problem.result import Record
+from atomlearn.core import Columns, Mask, Record, Status
 from atomlearn.findings.verdict import Verdict, no_verdict
 from atomlearn.reports.best_subset import SubsetProof
 from atomlearn.reports.data_displays import CurveDisplay

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn.calibration import calibration_curve
 from sklearn.metrics import precision_recall_curve, roc_curve
 
-from atomlearn.core.interfaces import Array
+from atomlearn.core import Array
 from atomlearn.reports.drawing import (
     MOST_BESIDE,
     MOST_POINTS,

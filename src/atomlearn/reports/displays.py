@@ -14,10 +14,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import is_classifier
 
-from atomlearn.core.data.coefficients import nonzero_coefficients
-from atomlearn.core.data.standardized import moments_of
-from atomlearn.core.interfaces import EPS, Array
-from atomlearn.core.problem.result import Record
+from atomlearn.core import EPS, Array, Record, Standardized, moments_of, nonzero_coefficients
 from atomlearn.estimators.search import CrossValidatedModel
 from atomlearn.reports.drawing import (
     MOST_BESIDE,
@@ -86,7 +83,7 @@ class PathDisplay(Display):
         None where there is none, as of several outputs. y : codes of classes, or what the loss
         takes; options : what ``path`` takes more.
         """
-        from atomlearn.paths import path
+        from atomlearn.core import path
 
         model = view.model
         alpha = level_of(view.model)
@@ -97,13 +94,17 @@ class PathDisplay(Display):
         levels = alpha * options.get("l1_ratio", 1.0) * total * np.geomspace(8.0, 0.5, 16)
         options |= {"intercept": model.fit_intercept, "sample_weight": sample_weight}
         target = y if view.classes is None else np.where(y > 0, 1.0, -1.0)
+        design = view.design
         try:
-            found = path(view.design, target, levels=levels, gap=1e-4, max_iter=200, **options)
+            if options.pop("standardize", False):
+                center = model.fit_intercept and not design.is_sparse
+                design = Standardized(design, center=center, weight=sample_weight)
+            found = path(design, target, levels=levels, gap=1e-4, max_iter=200, **options)
         except (TypeError, ValueError):  # this model is not one of a path
             return None
         if not found.columns.size:
             return None
-        coefs = found.coefs * moments_of(view.design, found.columns)[1]
+        coefs = found.coefs * moments_of(design, found.columns)[1]
         order = np.argsort(-np.abs(coefs).max(axis=0), kind="stable")[:MOST_NAMED]
         names = view.map.names(found.columns[order], view.names)
         return cls(found.levels / total, coefs[:, order], names, alpha)

@@ -18,7 +18,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from atomlearn.core.interfaces import Array, Columns
+from atomlearn.core import Array, Columns
 
 RAISES = "#2f6fd6"
 LOWERS = "#d1603d"

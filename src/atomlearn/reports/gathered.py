@@ -11,16 +11,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.core.data.parts import dense_part
-from atomlearn.core.data.standardized import moments_of
-from atomlearn.core.interfaces import TINY, Array, Rows
-from atomlearn.core.interfaces.loss import has_link
-from atomlearn.core.problem.result import Result
-from atomlearn.designs import is_opened
+from atomlearn.core import (
+    TINY,
+    Array,
+    Result,
+    Rows,
+    as_loss,
+    dense_part,
+    has_link,
+    is_opened,
+    moments_of,
+)
 from atomlearn.findings.held_out import fits_of, fitted_to, rows_of, unproved
 from atomlearn.findings.stability import StabilitySelector
 from atomlearn.findings.twins import Twins, correlated_columns, twins
-from atomlearn.losses import as_loss
 from atomlearn.reports.best_subset import SubsetProof
 from atomlearn.reports.chromosomes import ChromosomesDisplay, Places, places_in
 from atomlearn.reports.content import (

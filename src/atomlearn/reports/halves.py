@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.core.interfaces import Array, Columns, Rows
+from atomlearn.core import Array, Columns, Rows
 from atomlearn.estimators.dependent_rows import halves as halves_of_rows
 from atomlearn.findings.stability import codes_of
 from atomlearn.findings.trials import A_FIT

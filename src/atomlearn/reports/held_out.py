@@ -20,9 +20,7 @@ from sklearn.metrics import (
     root_mean_squared_error,
 )
 
-from atomlearn.core.interfaces import Array, Task
-from atomlearn.core.paths.folds import Fold
-from atomlearn.designs import is_opened
+from atomlearn.core import Array, Fold, Task, is_opened
 from atomlearn.findings.held_out import (
     covariates_of,
     decisions_of,

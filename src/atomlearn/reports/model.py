@@ -9,12 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from atomlearn.core.interfaces import Array
-from atomlearn.core.interfaces.loss import has_link
-from atomlearn.core.losses.probabilities import log_probabilities
-from atomlearn.designs import as_design
+from atomlearn.core import Array, as_design, as_loss, has_link, log_probabilities
 from atomlearn.estimators.prediction_sets import scale_of
-from atomlearn.losses import as_loss
 from atomlearn.maps.levels import nearest
 from atomlearn.storage.intake.columns import ColumnPlan
 

@@ -14,8 +14,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from atomlearn.core.data.whole_files import write_text
-from atomlearn.core.interfaces.certificate import Status
+from atomlearn.core import Status, write_text
 from atomlearn.reports.model import ModelFeature, SavedModel
 from atomlearn.storage.formats.records import (
     Readers,

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from atomlearn.core.data.parts import dense_part
-from atomlearn.core.interfaces import Array, Columns, Design
+from atomlearn.core import Array, Columns, Design, dense_part
 from atomlearn.reports.drawing import MOST_NAMED
 
 

@@ -9,11 +9,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from atomlearn.core.data.coefficients import nonzero_coefficients
-from atomlearn.core.data.compressed import is_sparse
-from atomlearn.core.interfaces import Array
-from atomlearn.core.interfaces.lift import Part
-from atomlearn.core.norms.groups import Groups
+from atomlearn.core import Array, Groups, Part, is_sparse, nonzero_coefficients
 from atomlearn.reports.drawing import (
     MOST_NAMED,
     MOST_POINTS,

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.core.interfaces import Array
+from atomlearn.core import Array
 from atomlearn.reports.data_displays import SharesDisplay
 from atomlearn.reports.drawing import Display
 

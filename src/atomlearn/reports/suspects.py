@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from scipy.linalg import qr
 from scipy.stats import rankdata, t
 
-from atomlearn.core.data.standardized import column_moments
-from atomlearn.core.interfaces import Array, Columns, Design, Mask, Rows
+from atomlearn.core import Array, Columns, Design, Mask, Rows, column_moments
 from atomlearn.findings.ranking import LEVEL
 from atomlearn.reports.drawing import MOST_NAMED
 

@@ -15,11 +15,16 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone, is_classifier
 from sklearn.utils.validation import _check_feature_names_in, _check_n_features
 
-from atomlearn.core.data.coefficients import nonzero_coefficients
-from atomlearn.core.data.parts import dense_part
-from atomlearn.core.interfaces import Array, Design, Rows
-from atomlearn.core.problem.result import Result
-from atomlearn.designs import as_design, feature_names
+from atomlearn.core import (
+    Array,
+    Design,
+    Result,
+    Rows,
+    as_design,
+    dense_part,
+    feature_names,
+    nonzero_coefficients,
+)
 from atomlearn.estimators.base import AtomicModel
 from atomlearn.estimators.search import CrossValidatedModel
 from atomlearn.findings.held_out import unsearched
@@ -128,7 +133,11 @@ def objective_of(model: Any) -> dict[str, Any]:
         given["norm"] = model.norm_
         given["form"] = model.form or model.norm_.usual_form
         given["l1_ratio"] = model.l1_ratio_
-    return {key: given[key] for key in ("loss", "form", "norm", "l1_ratio") if key in given}
+    return {
+        key: given[key]
+        for key in ("loss", "form", "norm", "l1_ratio", "standardize")
+        if key in given
+    }
 
 
 def names_of_columns(estimator: Any, columns: ArrayLike, names: Any = None) -> list[str]:

@@ -10,8 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from atomlearn.core.interfaces import Array, Columns
-from atomlearn.core.problem.problem import negative_gradient
+from atomlearn.core import Array, Columns, negative_gradient
 from atomlearn.subsets.quadratic import Products, QuadraticModel
 from atomlearn.subsets.relaxation import Point, Relaxation
 

@@ -7,13 +7,20 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from atomlearn.core.data.cached_block import without
-from atomlearn.core.interfaces import EPS, Array, Block
-from atomlearn.core.interfaces.certificate import Certificate
-from atomlearn.core.masters.master import block_of
-from atomlearn.core.masters.model_newton import hessian
-from atomlearn.core.problem.problem import Problem, is_perfect, objective_at, optimal_intercept
-from atomlearn.core.problem.proof import prove
+from atomlearn.core import (
+    EPS,
+    Array,
+    Block,
+    Certificate,
+    Problem,
+    block_of,
+    hessian,
+    is_perfect,
+    objective_at,
+    optimal_intercept,
+    prove,
+    without,
+)
 
 #: Steps of one fit, and how often one step is halved: an exponential may overflow far ahead.
 STEPS = 200

@@ -11,15 +11,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from atomlearn._kernels import max_threads
-from atomlearn.core.data.limits import LIMITS
-from atomlearn.core.data.wrappers import Counted
-from atomlearn.core.interfaces import Columns, Deadline, Scores
-from atomlearn.core.interfaces.certificate import Status
-from atomlearn.core.interfaces.deadline import Work
-from atomlearn.core.interfaces.scores import ArrayScores
-from atomlearn.core.paths.settings import Settings
-from atomlearn.core.problem.problem import (
+from atomlearn.core import (
+    LIMITS,
+    ArrayScores,
+    Callback,
+    Columns,
+    Counted,
+    Deadline,
     Problem,
+    Result,
+    Scores,
+    Settings,
+    Status,
+    Work,
     center_targets,
     free_part,
     negative_gradient,
@@ -28,8 +32,6 @@ from atomlearn.core.problem.problem import (
     with_deadline,
     with_norm,
 )
-from atomlearn.core.problem.result import Result
-from atomlearn.core.solvers.stopping import Callback
 from atomlearn.subsets.exchange import Subset
 from atomlearn.subsets.norm import IN, OUT, BranchNorm, Choices
 from atomlearn.subsets.relaxation import (

@@ -9,13 +9,22 @@ from typing import Any
 import numpy as np
 
 from atomlearn import _kernels
-from atomlearn.core.interfaces import Array, Columns, Form, ProxJacobian, ProxPoint, Scores
-from atomlearn.core.interfaces.arrays import power_of_two
-from atomlearn.core.norms.base import RatedNorm, lifted_point
-from atomlearn.core.norms.ksupport import KSupport, fair_share
-from atomlearn.core.norms.ksupport_point import ksupport_point
-from atomlearn.core.norms.vectors import to_float64
-from atomlearn.core.problem.problem import Problem
+from atomlearn.core import (
+    Array,
+    Columns,
+    Form,
+    KSupport,
+    Problem,
+    ProxJacobian,
+    ProxPoint,
+    RatedNorm,
+    Scores,
+    fair_share,
+    ksupport_point,
+    lifted_point,
+    power_of_two,
+    to_float64,
+)
 
 IN = 1
 OUT = -1

@@ -15,9 +15,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from atomlearn.core.data.cached_block import without
-from atomlearn.core.interfaces import EPS, Array, Columns
-from atomlearn.core.problem.rounding import growth
+from atomlearn.core import EPS, Array, Columns, growth, without
 from atomlearn.subsets.fit import inverse_with_ridge
 from atomlearn.subsets.relaxation import Point, Relaxation
 

@@ -12,13 +12,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from atomlearn._kernels import branch_newton
-from atomlearn.core.data.cached_block import CachedBlock
-from atomlearn.core.interfaces import EPS, Array, Columns, Deadline, Scores
-from atomlearn.core.interfaces.deadline import TimeIsUp, Work
-from atomlearn.core.masters.choose import choose_master
-from atomlearn.core.problem.problem import (
+from atomlearn.core import (
+    EPS,
+    Array,
+    CachedBlock,
+    Columns,
+    Deadline,
     Problem,
+    Scores,
+    TimeIsUp,
+    Work,
+    choose_master,
+    counted,
+    dual_part,
     gauge_of,
+    growth,
     is_perfect,
     loss_at_zero,
     negative_gradient,
@@ -26,8 +34,6 @@ from atomlearn.core.problem.problem import (
     optimal_intercept,
     with_deadline,
 )
-from atomlearn.core.problem.proof import dual_part
-from atomlearn.core.problem.rounding import counted, growth
 from atomlearn.subsets.fit import ridge_fit
 from atomlearn.subsets.norm import IN, OUT, BranchNorm, Choices
 

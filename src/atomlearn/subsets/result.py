@@ -8,9 +8,7 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.core.interfaces import Array, Columns
-from atomlearn.core.interfaces.certificate import Status
-from atomlearn.core.problem.result import Result
+from atomlearn.core import Array, Columns, Result, Status
 
 
 class SubsetStatus(StrEnum):

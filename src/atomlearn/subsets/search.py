@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.core.interfaces import Columns
+from atomlearn.core import Columns
 from atomlearn.subsets.exchange import Exchange, Subset
 from atomlearn.subsets.norm import IN, OUT
 from atomlearn.subsets.relaxation import Asked, Bound, Point, Relaxation

@@ -10,27 +10,25 @@ from typing import Any
 import numpy as np
 
 from atomlearn._kernels import single_threaded_blas
-from atomlearn.core.data.convert import as_design
-from atomlearn.core.interfaces import (
+from atomlearn.core import (
     EPS,
     Columns,
     Deadline,
+    KSupport,
     Loss,
-    is_number,
-    positive,
-    whole_number,
-)
-from atomlearn.core.norms.ksupport import KSupport
-from atomlearn.core.problem.problem import (
     Problem,
+    Regularizer,
+    as_design,
+    growth,
+    is_number,
     loss_value,
     negative_gradient,
     optimal_intercept,
+    positive,
+    whole_number,
     with_amount,
     with_norm,
 )
-from atomlearn.core.problem.regularizer import Regularizer
-from atomlearn.core.problem.rounding import growth
 from atomlearn.core.solve import checked_problem
 from atomlearn.subsets.hunt import GAP, Hunt, Wanted
 from atomlearn.subsets.norm import Choices

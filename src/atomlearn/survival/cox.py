@@ -9,9 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, xlogy
 
-from atomlearn.core.interfaces import Array, Loss, Task
-from atomlearn.core.losses.domain import EDGE_TOLERANCE
-from atomlearn.core.losses.free_columns import LastAnswer
+from atomlearn.core import EDGE_TOLERANCE, Array, LastAnswer, Loss, Task
 from atomlearn.survival.risk_sets import RiskSets
 from atomlearn.survival.target import checked_survival
 

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.core.data.limits import LIMITS
-from atomlearn.core.interfaces import EPS, Array, Rows
+from atomlearn.core import EPS, LIMITS, Array, Rows
 from atomlearn.survival.spans import Spans, sums_of_exponentials
 
 

@@ -8,7 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from atomlearn.core.interfaces import Array, Rows
+from atomlearn.core import Array, Rows
 
 
 @dataclass(frozen=True, slots=True)

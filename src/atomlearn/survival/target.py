@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.core.interfaces import Array
-from atomlearn.core.interfaces.numbers import all_text, unmasked
+from atomlearn.core import Array, all_text, unmasked
 
 #: One sample: whether the event was seen at ``time``; at risk after ``entry``; compared within
 #: its ``stratum``.

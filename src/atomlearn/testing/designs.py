@@ -18,9 +18,7 @@ import pytest
 from numpy.testing import assert_array_equal
 from numpy.typing import NDArray
 
-from atomlearn.core.data.parts import RowSubset, part_of
-from atomlearn.core.data.wrappers import Counted
-from atomlearn.core.interfaces import EPS, TINY, Array, Block, Columns, Design
+from atomlearn.core import EPS, TINY, Array, Block, Columns, Counted, Design, RowSubset, part_of
 
 
 def roundings(shape: tuple[int, ...]) -> float:

@@ -11,12 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from atomlearn.core.interfaces import Lift, Norm
-from atomlearn.core.norms.combine import Nonnegative, Scaled
-from atomlearn.core.norms.groups import L2, Groups
-from atomlearn.core.norms.ksupport import KSupport
-from atomlearn.core.norms.l1 import L1
-from atomlearn.core.norms.ordered import LInf
+from atomlearn.core import L1, L2, Groups, KSupport, Lift, LInf, Nonnegative, Norm, Scaled
 
 #: An expression of the gauge at the variable w, and the constraints that go with it.
 Model = tuple[Any, list[Any]]

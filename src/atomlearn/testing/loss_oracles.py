@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from scipy.special import xlogy
 
-from atomlearn.core.interfaces import Array, Loss
+from atomlearn.core import Array, Loss
 
 
 def _as_labels(numbers: Array) -> Array:

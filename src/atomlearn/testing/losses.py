@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from atomlearn.core.interfaces import Array, Loss, Task
+from atomlearn.core import Array, Loss, Task
 from atomlearn.testing import tolerances
 from atomlearn.testing.cases import each
 from atomlearn.testing.loss_oracles import targets_of

@@ -13,20 +13,23 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from atomlearn.core.interfaces import Array, Norm
-from atomlearn.core.masters.master import Master, Refit
-from atomlearn.core.norms.groups import L2, Groups
-from atomlearn.core.norms.ksupport import KSupport
-from atomlearn.core.norms.l1 import L1
-from atomlearn.core.problem.problem import (
+from atomlearn.core import (
+    L1,
+    L2,
+    Array,
+    Groups,
+    KSupport,
+    Master,
+    Norm,
     Problem,
+    Refit,
+    as_design,
     negative_gradient,
     objective_at,
     optimal_intercept,
+    prove_from,
     restrict,
 )
-from atomlearn.core.problem.proof import prove_from
-from atomlearn.designs import as_design
 from atomlearn.testing import tolerances
 from atomlearn.testing.cases import each
 from atomlearn.testing.problems import FORMS, LOSSES, Case, all_cases, as_block, optimum, problem_on

@@ -17,8 +17,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 
-from atomlearn.core.interfaces import Array, Form, Norm, ProxPoint
-from atomlearn.core.interfaces.scores import ArrayScores
+from atomlearn.core import Array, ArrayScores, Form, Norm, ProxPoint
 from atomlearn.testing import tolerances
 from atomlearn.testing.cases import each
 from atomlearn.testing.problems import FORMS

@@ -9,11 +9,18 @@ from typing import Any
 
 import numpy as np
 
-from atomlearn.core.interfaces import Array, Block, Form, Norm
-from atomlearn.core.problem.problem import Problem, negative_gradient, optimal_intercept
-from atomlearn.core.problem.regularizer import Regularizer
-from atomlearn.designs import as_design
-from atomlearn.losses import as_loss
+from atomlearn.core import (
+    Array,
+    Block,
+    Form,
+    Norm,
+    Problem,
+    Regularizer,
+    as_design,
+    as_loss,
+    negative_gradient,
+    optimal_intercept,
+)
 from atomlearn.testing.gauges import gauge_model
 from atomlearn.testing.loss_oracles import oracle_of, targets_of
 

@@ -12,17 +12,24 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.testing import assert_allclose
 
-from atomlearn.core.interfaces import Array, Form, Norm, Scores, WarmStart
-from atomlearn.core.interfaces.certificate import Status
-from atomlearn.core.interfaces.forwarding import Forwarding
-from atomlearn.core.norms.ksupport import KSupport
-from atomlearn.core.problem.problem import Problem
-from atomlearn.core.problem.result import Result
-from atomlearn.core.solvers.progress import Progress
-from atomlearn.core.solvers.run import run
-from atomlearn.core.solvers.solver import Solver
-from atomlearn.core.solvers.stopping import Iterations, RelativeGap
-from atomlearn.designs import as_design
+from atomlearn.core import (
+    Array,
+    Form,
+    Forwarding,
+    Iterations,
+    KSupport,
+    Norm,
+    Problem,
+    Progress,
+    RelativeGap,
+    Result,
+    Scores,
+    Solver,
+    Status,
+    WarmStart,
+    as_design,
+    run,
+)
 from atomlearn.testing import tolerances
 from atomlearn.testing.cases import each
 from atomlearn.testing.problems import FORMS, LOSSES, Case, all_cases, optimum, problem_on

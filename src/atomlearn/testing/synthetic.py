@@ -16,7 +16,7 @@ from numpy.typing import DTypeLike, NDArray
 from scipy.special import expit
 from sklearn.preprocessing import normalize
 
-from atomlearn.core.interfaces import Array
+from atomlearn.core import Array
 
 Seed = int | np.random.Generator
 

@@ -15,6 +15,7 @@ from atomlearn.core.data.cached_block import CachedBlock
 from atomlearn.core.interfaces import TimeIsUp
 from atomlearn.core.masters.newton_system import _of_samples
 from atomlearn.core.problem.problem import objective_at
+from atomlearn.core.solvers.stopping import Iterations, Seconds
 from atomlearn.interfaces import Block, Deadline, Master, Norm, Solver, State
 from atomlearn.losses import Multinomial, as_loss
 from atomlearn.masters import (
@@ -28,7 +29,6 @@ from atomlearn.masters import (
 from atomlearn.problem import Problem, Regularizer
 from atomlearn.result import Status
 from atomlearn.solvers import ColumnGeneration, run
-from atomlearn.solvers.stopping import Iterations, Seconds
 
 RAYS = norms.Nonnegative(norms.L1())
 

@@ -48,10 +48,13 @@ def one_by_one(v, theta, weights, lower, upper):
 
 @pytest.mark.parametrize("form", FORMS)
 def test_proximal_maps_are_those_of_each_coefficient(form):
+    n_inside = 0
     for seed in range(30):
         norm, weights, lower, upper = bounded(seed)
         rng = np.random.default_rng(seed + 100)
         v, amount = 2.0 * rng.standard_normal(8), float(rng.uniform(0.1, 2.0))
+        if form == "constrained" and seed % 3 == 0:
+            amount = 100.0
         found = norm.prox_point(v, amount, form)
         assert_allclose(found.gauge, norm.value(found.point), rtol=1e-12)
         theta = {"penalized": amount, "squared": amount * found.gauge}.get(form)
@@ -60,12 +63,14 @@ def test_proximal_maps_are_those_of_each_coefficient(form):
             inside = one_by_one(v, 0.0, weights, lower, upper)
             if norm.value(inside) <= amount:
                 assert_allclose(found.point, inside)
+                n_inside += 1
                 continue
             free = (found.point != 0) & (found.point > lower) & (found.point < upper)
             if not free.any():
                 continue
             theta = float(((np.abs(v) - np.abs(found.point)) / weights)[free].mean())
         assert_allclose(found.point, one_by_one(v, theta, weights, lower, upper), atol=1e-10)
+    assert (n_inside > 0) == (form == "constrained")
 
 
 @pytest.mark.parametrize("form", FORMS)

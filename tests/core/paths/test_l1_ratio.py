@@ -13,7 +13,7 @@ from sklearn.model_selection import KFold
 from atomlearn import losses, norms, paths, solve, solvers
 from atomlearn.core.interfaces import Array
 from atomlearn.core.paths.cross_validation import CrossValidation, cross_validate
-from atomlearn.core.paths.lattice import search_lattices
+from atomlearn.core.paths.lattice import search_lattice
 from atomlearn.core.paths.levels import level_grids
 from atomlearn.core.paths.settings import Settings
 from atomlearn.core.problem.problem import Problem
@@ -138,19 +138,18 @@ def test_lattices_of_several_shares() -> None:
     folds = list(KFold(4).split(X))
     score = paths.held_out_loss(problems)
 
-    def scored(norms: Any, levels: Array, l1_ratio: float) -> CrossValidation:
-        shares = [l1_ratio] * len(norms)
+    def scored(norms: Any, levels: Array, shares: Any) -> CrossValidation:
         settings = Settings(1e-7)
         return cross_validate(problems, norms, levels, folds, score, settings, l1_ratios=shares)
 
-    found = search_lattices(scored, some, levels, ratios)
+    found = search_lattice(scored, some, levels, ratios)
     assert found.l1_ratios == (0.5,) * 4 + (1.0,) * 4
     assert [norm.k for norm in found.norms] == [1, 2, 4, 8] * 2
     np.testing.assert_allclose(found.alphas[:4], found.levels[:4] / 0.5)
     known = np.isfinite(found.mean)
     assert known[:4].any()
     assert known[4:].any()
-    whole = [scored(some, levels[:4], ratio).scores for ratio in ratios]
+    whole = [scored(some, levels[:4], [ratio] * 4).scores for ratio in ratios]
     np.testing.assert_allclose(found.scores[known], np.vstack(whole)[known], rtol=1e-4)
 
 

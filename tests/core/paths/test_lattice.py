@@ -41,7 +41,7 @@ class Made:
     def __init__(self, top: tuple[float, float], cut: int | None = None) -> None:
         self.top, self.cut, self.asked = top, cut, []
 
-    def __call__(self, some: Sequence[Norm], levels: Array) -> CrossValidation:
+    def __call__(self, some: Sequence[Norm], levels: Array, _: Array) -> CrossValidation:
         self.asked += [
             (norm.k, level) for norm, row in zip(some, levels, strict=True) for level in row
         ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from atomlearn import losses, norms, paths
 from atomlearn.core.interfaces import Deadline
 from atomlearn.core.paths.pool import Pool
 from atomlearn.core.paths.settings import Settings
-from atomlearn.core.paths.sweep import Sweep, sweeps
+from atomlearn.core.paths.sweep import Sweep, can_sweep
 from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.proof import given_back, prove
 from atomlearn.core.problem.regularizer import Regularizer
@@ -53,7 +53,7 @@ def swept(problem: Problem, n_levels: int = 12) -> tuple[Sweep, list[Any]]:
     path.learn(None)
     assert path.advance() is not None
     assert path.sweep is not None
-    return path.sweep, [level.run.inner for level in path.levels]
+    return path.sweep, [level.inner for level in path.levels]
 
 
 #: Form and k; None: the l1 norm.
@@ -96,15 +96,16 @@ def test_paths_are_those_of_levels_one_by_one(seed: int) -> None:
 
 def test_wrong_points_are_found_out() -> None:
     sweep, problems = swept(drawn(3))
-    wrong = replace(sweep, weights=sweep.weights.copy())
+    wrong = copy(sweep)
+    wrong.weights = sweep.weights.copy()
     wrong.weights[5] *= 1.01
     pull = wrong.weights @ np.asarray(sweep.pool.block.dense(), dtype=float).T
     residual = problems[0].y - pull
     shifts = residual @ problems[0].weight / problems[0].weight.sum() * problems[0].fit_intercept
-    predictions = pull + shifts[:, None]
-    duals = (problems[0].y - predictions) * problems[0].weight
-    wrong = replace(wrong, predictions=predictions, duals=duals, shifts=shifts)
-    scores = np.array([z.full() for z in problems[0].design.scores_many(duals.T)])
+    wrong.shifts = shifts
+    wrong.predictions = pull + shifts[:, None]
+    wrong.duals = (problems[0].y - wrong.predictions) * problems[0].weight
+    scores = np.array([z.full() for z in problems[0].design.scores_many(wrong.duals.T)])
     gaps = [certificate.relative_gap for certificate in wrong.certificates(scores)]
     assert gaps[5] > 1e-8
     assert max(gaps[:5]) < 1e-9
@@ -130,7 +131,7 @@ def test_other_losses_go_level_by_level(loss: str) -> None:
     pool = Pool(problem)
     pool.add(np.arange(3))
     pool.settle()
-    assert not sweeps(problem, pool)
+    assert not can_sweep(problem, pool)
 
 
 def test_grams_of_folds_are_the_whole_less_what_is_left_out() -> None:

@@ -20,9 +20,9 @@ from atomlearn import (
 )
 from atomlearn.core.problem.problem import Problem, loss_value, with_free
 from atomlearn.core.problem.regularizer import Regularizer
+from atomlearn.core.solvers.stopping import Passes
 from atomlearn.designs import as_design
 from atomlearn.losses import FreeColumns, Huber, as_loss
-from atomlearn.solvers.stopping import Passes
 from atomlearn.testing.gauges import gauge_model
 from atomlearn.testing.loss_oracles import oracle_of, targets_of
 

@@ -15,7 +15,7 @@ class Solver(BaseSolver):
         self.X, self.y, self.n_features = X, y, n_features
 
     def run(self, _):
-        model = FeatureGenerator(n_features=self.n_features).fit(self.X, self.y)
+        model = FeatureGenerator(n_features=self.n_features, standardize=True).fit(self.X, self.y)
         self.selected = model.get_support(indices=True)
 
     def get_result(self):

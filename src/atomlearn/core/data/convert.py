@@ -1,70 +1,26 @@
-"""as_design(X): a table of the kinds of X that become designs, and the refusals."""
+"""as_design(X): the design of any kind of X, or the reason why X is refused."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from atomlearn.core.catalogue import DESIGNS, Kind, loaded
 from atomlearn.core.data.compressed import checked_parts, is_sparse
 from atomlearn.core.data.dense import DenseDesign
-from atomlearn.core.data.frames import (
-    as_table,
-    frame_to_array,
-    is_table,
-    library_of,
-    narrowest,
-    table_names,
-)
+from atomlearn.core.data.frames import as_table, frame_to_array, narrowest, table_names
 from atomlearn.core.data.sparse import SparseDesign
 from atomlearn.core.interfaces import Array, Columns, Design
+from atomlearn.core.interfaces.libraries import is_table, library_of
 from atomlearn.core.interfaces.numbers import unmasked
 
 
-@dataclass(frozen=True, slots=True)
-class Kind:
-    """One kind of X: how it is recognized, the design made from it, and its names.
-
-    recognizes : whether an object is of this kind; it imports no library for that.
-    make : returns the design, or another object to be looked up in turn: a file may hold a
-    sparse array, and a tensor may be an array that NumPy can read in place.
-    names : returns the names of the columns without making the design, None if it has none.
-    opened : whether X is somewhere else and is opened, rather than converted.
-    """
-
-    recognizes: Callable[[Any], bool]
-    make: Callable[[Any], Any]
-    names: Callable[[Any], list[str] | None] = lambda X: None
-    opened: bool = True
-
-
-#: Designs themselves; then what ``register`` adds. Arrays, tables and SciPy's sparse arrays, which
-#: everything else becomes in the end, are tried last.
-_KINDS = [Kind(lambda X: isinstance(X, Design), lambda X: X, lambda X: X.names)]
-
-
-def register(kind: Kind) -> None:
-    """Have ``as_design`` take one more kind of X; kinds registered earlier come first.
-
-    Examples
-    --------
-    >>> from atomlearn.core.data.convert import Kind, register
-    >>> from atomlearn.designs import as_design
-    >>> class Survey:
-    ...     answers = [[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]
-    >>> register(Kind(lambda X, own=Survey: isinstance(X, own), lambda X: X.answers))
-    >>> as_design(Survey()).shape
-    (3, 2)
-    """
-    _KINDS.append(kind)
-
-
 def _kind_of(X: object) -> Kind | None:
-    return next((kind for kind in _KINDS if kind.recognizes(X)), None)
+    """Return the kind of the catalogue that recognizes X, or None."""
+    return next((kind for kind in DESIGNS if kind.recognizes(X)), None)
 
 
 def as_design(X: object, *, check_finite: bool = True) -> Design:
@@ -96,11 +52,12 @@ def as_design(X: object, *, check_finite: bool = True) -> Design:
     >>> as_design([[1, 2], [3, 4]]).scores(np.array([1.0, 1.0])).full()
     array([4., 6.])
     """
-    while (kind := _kind_of(X)) is not None:
-        X = kind.make(X)
-        if isinstance(X, Design):
-            return X
-    return held_design(X, check_finite=check_finite)
+    while not isinstance(X, Design):
+        kind = _kind_of(X)
+        if kind is None:
+            return held_design(X, check_finite=check_finite)
+        X = loaded(kind.make)(X)
+    return X
 
 
 def held_design(X: object, *, check_finite: bool = True) -> DenseDesign | SparseDesign:
@@ -133,6 +90,8 @@ def readable(X: Any) -> Any:
 
 def is_opened(X: object) -> bool:
     """Return whether X is a design, or becomes one by being opened: not an array or a table."""
+    if isinstance(X, Design):
+        return True
     kind = _kind_of(X)
     return kind is not None and kind.opened
 
@@ -142,8 +101,13 @@ def feature_names(X: object) -> list[str] | None:
 
     As in scikit-learn, names of a table count only if all of them are strings.
     """
+    if isinstance(X, Design):
+        return X.names
     kind = _kind_of(X)
-    return table_names(X) if kind is None else kind.names(X)
+    if kind is None:
+        return table_names(X)
+    names: list[str] | None = loaded(kind.names)(X) if kind.names else None
+    return names
 
 
 def check_shape(shape: tuple[int, ...], X: object) -> None:

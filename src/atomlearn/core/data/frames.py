@@ -8,23 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from atomlearn.core.interfaces.libraries import is_arrow, is_table, library_of
 from atomlearn.core.interfaces.numbers import all_text
-
-
-def library_of(X: object) -> str:
-    """Return "pandas", "polars", "pyarrow" or "anndata" for objects of theirs, none imported."""
-    root = type(X).__module__.partition(".")[0]
-    return root if root in ("pandas", "polars", "pyarrow", "anndata") else ""
-
-
-def is_table(X: object) -> bool:
-    """Return whether X is an object of a library of tables."""
-    return library_of(X) in ("pandas", "polars", "pyarrow")
-
-
-def is_arrow(X: object) -> bool:
-    """Return whether X is a table of yet another library, which offers its columns as Arrow."""
-    return hasattr(X, "__arrow_c_stream__") and not is_table(X)
 
 
 def as_table(X: Any) -> Any:
@@ -46,6 +31,7 @@ def table_names(X: object) -> list[str] | None:
 
     As in scikit-learn, names count only if all of them are strings.
     """
+    X = as_table(X)
     names = getattr(X, "column_names" if library_of(X) == "pyarrow" else "columns", None)
     if names is None or not is_table(X) or not all_text(names):
         return None

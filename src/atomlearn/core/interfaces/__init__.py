@@ -10,13 +10,7 @@ from atomlearn.core.interfaces.deadline import Deadline, TimeIsUp
 from atomlearn.core.interfaces.design import Block, Design
 from atomlearn.core.interfaces.lift import Expansion
 from atomlearn.core.interfaces.loss import Loss, Task
-from atomlearn.core.interfaces.norm import (
-    Form,
-    GroupWeights,
-    Lift,
-    Norm,
-    Term,
-)
+from atomlearn.core.interfaces.norm import Form, GroupWeights, Lift, Norm, Term
 from atomlearn.core.interfaces.numbers import (
     check_share,
     is_number,

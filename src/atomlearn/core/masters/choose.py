@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
+from atomlearn.core import masters
 from atomlearn.core.masters.master import Master, block_of
-from atomlearn.core.masters.model_newton import ModelNewton
 from atomlearn.core.masters.newton import SemismoothNewton
-from atomlearn.core.masters.pattern_newton import PatternNewton, pattern_of
-from atomlearn.core.masters.scaling_newton import ScalingNewton, free_columns, is_group_problem
 from atomlearn.core.masters.sequential_qp import SequentialQP, is_constant, prices_of, reads
 from atomlearn.core.masters.tuning import TUNING
-from atomlearn.core.masters.working_sets import WorkingSets
 from atomlearn.core.problem.problem import Problem
 
 
@@ -62,18 +59,18 @@ def choose_master(problem: Problem) -> Master:
         inner = SequentialQP(inner)
         if reads(problem, block_of(problem)) and not is_constant(problem):
             return inner
-    elif is_group_problem(problem):
-        inner = ScalingNewton()
-    elif pattern_of(problem) is not None:
-        inner = PatternNewton()
+    elif masters.is_group_problem(problem):
+        inner = masters.ScalingNewton()
+    elif masters.pattern_of(problem) is not None:
+        inner = masters.PatternNewton()
     most = max(TUNING.few_columns, 2 * candidates_for_free(problem))
-    sets = WorkingSets(inner, smallest=most)
+    sets = masters.WorkingSets(inner, smallest=most)
     couples = problem.loss.coupled != 1 and not problem.fit_intercept
     if couples or (priced and is_constant(problem)):
-        newton = ModelNewton(sets)
+        newton = masters.ModelNewton(sets)
         if priced:  # its quadratic programs choose columns themselves
             return newton
-        sets = WorkingSets(newton)
+        sets = masters.WorkingSets(newton)
     return sets if sets.splits(problem) else sets.master
 
 
@@ -86,5 +83,5 @@ def candidates_for_free(problem: Problem) -> int:
     # Of columns too many to be listed no groups are listed either, and plain l1 has none.
     if problem.regularizer.norm.asks_large or not problem.design.listable:
         return 0
-    scales = problem.loss.coupled == 1 and is_group_problem(problem)
-    return free_columns(problem) if scales and prices_of(problem) is None else 0
+    scales = problem.loss.coupled == 1 and masters.is_group_problem(problem)
+    return masters.free_columns(problem) if scales and prices_of(problem) is None else 0

@@ -32,7 +32,7 @@ from atomlearn.core.data.blocks import DenseBlock
 from atomlearn.core.data.cached_block import CachedBlock
 from atomlearn.core.interfaces import Array, Block, Columns
 from atomlearn.core.interfaces.loss import plain_loss
-from atomlearn.core.losses import Squared
+from atomlearn.core.losses.squared import Squared
 from atomlearn.core.masters.master import (
     Candidate,
     Master,

@@ -25,7 +25,8 @@ from scipy.linalg import LinAlgError
 
 from atomlearn.core.interfaces import EPS, Array, ProxPoint, TimeIsUp
 from atomlearn.core.interfaces.loss import plain_loss
-from atomlearn.core.losses import Offset, pieces
+from atomlearn.core.losses import pieces
+from atomlearn.core.losses.around import Offset
 from atomlearn.core.masters.accelerated_gradient import Acceleration, Iterate
 from atomlearn.core.masters.master import (
     Candidate,

@@ -7,15 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from atomlearn.core.interfaces import (
-    Array,
-    Atom,
-    Columns,
-    Norm,
-    ProxJacobian,
-    ProxPoint,
-    Scores,
-)
+from atomlearn.core.interfaces import Array, Atom, Columns, Norm, ProxJacobian, ProxPoint, Scores
 from atomlearn.core.interfaces.proximal import side_by_side
 from atomlearn.core.interfaces.scores import ArrayScores
 from atomlearn.core.norms.base import VectorNorm, checked_norm, refuse_free

@@ -8,14 +8,7 @@ from typing import Any
 import numpy as np
 
 from atomlearn import _kernels
-from atomlearn.core.interfaces import (
-    Array,
-    Columns,
-    Form,
-    Norm,
-    ProxPoint,
-    whole_number,
-)
+from atomlearn.core.interfaces import Array, Columns, Form, Norm, ProxPoint, whole_number
 from atomlearn.core.interfaces.arrays import power_of_two
 from atomlearn.core.norms.base import RatedNorm, lifted_point
 from atomlearn.core.norms.ksupport_point import ksupport_point

@@ -8,14 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.core.interfaces import (
-    Array,
-    Columns,
-    GroupWeights,
-    ProxJacobian,
-    ProxPoint,
-    Scores,
-)
+from atomlearn.core.interfaces import Array, Columns, GroupWeights, ProxJacobian, ProxPoint, Scores
 from atomlearn.core.interfaces.certificate import Excess
 from atomlearn.core.interfaces.scores import ArrayScores
 from atomlearn.core.norms.base import RatedNorm

@@ -4,25 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from atomlearn.core.catalogue import NORMS, loaded
 from atomlearn.core.interfaces import Norm, instead
-from atomlearn.core.norms.elastic_net import ElasticNetNorm
-from atomlearn.core.norms.groups import L2, Groups
-from atomlearn.core.norms.ksupport import KSupport
-from atomlearn.core.norms.l1 import L1
-from atomlearn.core.norms.ordered import OWL, LInf
 
-#: Names users may give, with the class and the parameters that class cannot do without. Wings add
-#: theirs where they are opened.
-NAMES: dict[str, tuple[type[Norm], tuple[str, ...]]] = {
-    "l1": (L1, ()),
-    "l2": (L2, ()),
-    "ksupport": (KSupport, ()),
-    "elasticnet": (ElasticNetNorm, ()),
-    "groups": (Groups, ("groups",)),
-    "owl": (OWL, ("weights",)),
-    "linf": (LInf, ()),
-}
-#: Names of norms in other packages, and their names here.
+#: The names of norms in other packages, and the words for them here.
 OTHERS = {
     "lasso": "norm='l1'",
     "ridge": "norm='l2' with form='squared'",
@@ -53,16 +38,17 @@ def as_norm(norm: str | Norm, **parameters: Any) -> Norm:
     if not isinstance(norm, str):
         remedy = f"; write {norm.__name__}(...)" if isinstance(norm, type) else ""
         raise TypeError(
-            f"norm must be a name ({', '.join(map(repr, NAMES))}) or an object such as "
+            f"norm must be a name ({', '.join(map(repr, NORMS))}) or an object such as "
             f"norms.KSupport(k=10), got {type(norm).__name__}{remedy}"
         )
     name = norm.lower().replace("-", "").replace("_", "")
-    if name not in NAMES:
+    if name not in NORMS:
         raise ValueError(
-            f"norm {norm!r} is unknown; use one of {', '.join(map(repr, NAMES))}, or an object "
-            f"such as norms.KSupport(k=10){instead(norm, NAMES, OTHERS)}"
+            f"norm {norm!r} is unknown; use one of {', '.join(map(repr, NORMS))}, or an object "
+            f"such as norms.KSupport(k=10){instead(norm, NORMS, OTHERS)}"
         )
-    kind, required = NAMES[name]
+    part, required = NORMS[name]
+    kind: type[Norm] = loaded(part)
     missing = [parameter for parameter in required if parameter not in parameters]
     if missing:
         raise ValueError(

@@ -1,15 +1,14 @@
-"""search_lattice: held-out scores over a parameter of a norm and its level, near the best alone.
+"""search_lattice: held-out scores over a parameter of a norm, its level and the norm's share.
 
-From one value of the parameter to the next, and from one level to the next, scores change little.
-So a coarse lattice of both is scored first, then what is beside the best of it, until nothing is,
-and then the levels in between.
+Scores change little from one value of the parameter to the next, and from one level to the next.
+So the search scores a coarse lattice first, then the neighbors of its best point until none of them
+is better, and at last the levels between those.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,86 +20,70 @@ from atomlearn.core.paths.path import PathResult
 #: How far apart values and levels of the coarse lattice are.
 VALUES_APART = 3
 LEVELS_APART = 2
-#: Returns the scores of norms, each at its own row of levels.
-Scored = Callable[[Sequence[Norm], Array], CrossValidation]
-#: The same with the share of the norm in the penalty, the keyword ``l1_ratio``.
-ScoredWith = Callable[..., CrossValidation]
+#: Returns the scores of norms, each at its own row of levels and with its share of the penalty.
+Scored = Callable[[Sequence[Norm], Array, Array], CrossValidation]
 _Places = NDArray[np.int64]
 #: The paths of a norm: by fold, that of each output.
 _OfFolds = tuple[tuple[PathResult, ...], ...]
 
 
-def search_lattice(scored: Scored, norms: Sequence[Norm], levels: Array) -> CrossValidation:
+def search_lattice(
+    scored: Scored, norms: Sequence[Norm], levels: Array, l1_ratios: Sequence[float] = (1.0,)
+) -> CrossValidation:
     """Return the scores of norms that differ in one parameter, in its order; most are NaN.
 
-    ``levels`` : (n_norms, n_levels), the most regularized first. The mean scores that are compared
-    are smoothed over neighbouring levels.
+    Parameters
+    ----------
+    scored : callable
+        ``scored(norms, levels, l1_ratios)``, a row of levels and a share for each norm.
+    norms : sequence of Norm
+    levels : (len(l1_ratios) * n_norms, n_levels)
+        The most regularized level first; a row for each norm with the first share, then for each
+        with the second, ...: the order of the candidates in the result.
+    l1_ratios : sequence of float
+        Shares of the norm in the penalty.
+
+    Returns
+    -------
+    CrossValidation
+        Its choice is by mean scores that are smoothed over neighboring levels.
     """
-    n_norms, n_levels = levels.shape
+    n_norms = len(norms)
+    n_candidates, n_levels = levels.shape
+    candidates = [*norms] * len(l1_ratios)
+    ratios = np.repeat(l1_ratios, n_norms)
     # The first levels select next to nothing, the last ones and the last value nearly all.
-    rows = np.arange(0, max(n_norms - 1, 1), VALUES_APART)
+    values = np.arange(0, max(n_norms - 1, 1), VALUES_APART)
+    rows = (n_norms * np.arange(len(l1_ratios))[:, None] + values).ravel()
     first = n_levels // 3
     columns = np.arange(first, max(n_levels - LEVELS_APART, first + 1), LEVELS_APART)
     tried = np.zeros(levels.shape, dtype=bool)
     found: CrossValidation | None = None
     while not tried[np.ix_(rows, columns)].all():
         tried[np.ix_(rows, columns)] = True
-        part = scored([norms[r] for r in rows.tolist()], levels[np.ix_(rows, columns)])
-        part = _placed(part, rows, columns, norms, levels)
+        some = [candidates[row] for row in rows.tolist()]
+        part = scored(some, levels[np.ix_(rows, columns)], ratios[rows])
+        part = _placed(part, rows, columns, levels)
+        part = replace(part, norms=tuple(candidates), l1_ratios=tuple(ratios.tolist()))
         found = part if found is None else _merged(found, part)
         if not found.status.is_converged:
             break
-        norm, level = found.choose()
+        best, level = found.choose()
         here = slice(max(level - 1, 0), level + 2)
-        beside = [r for r in (norm - 1, norm + 1) if 0 <= r < n_norms and not tried[r, here].any()]
-        rows = np.array(beside or [norm])
-        columns = level + np.array([-LEVELS_APART, 0, LEVELS_APART] if beside else [-1, 1])
+        same_share = [row for row in (best - 1, best + 1) if row // n_norms == best // n_norms]
+        neighbors = [row for row in (*same_share, best - n_norms, best + n_norms) if row >= 0]
+        fresh = [row for row in neighbors if row < n_candidates and not tried[row, here].any()]
+        rows = np.array(fresh or [best])
+        columns = level + np.array([-LEVELS_APART, 0, LEVELS_APART] if fresh else [-1, 1])
         columns = columns[(columns >= 0) & (columns < n_levels)]
     assert found is not None
     return found
 
 
-def search_lattices(
-    scored: ScoredWith, norms: Sequence[Norm], levels: Array, l1_ratios: Sequence[float]
-) -> CrossValidation:
-    """Return the scores of a lattice for each share of the norm in the penalty, in their order.
-
-    ``levels`` : (len(l1_ratios) * n_norms, n_levels), those of all norms with the first share, then
-    with the second, ...: the order of the candidates in the result. A search that is cut short has
-    the first of them.
-    """
-    found: CrossValidation | None = None
-    for l1_ratio, rows in zip(l1_ratios, np.split(levels, len(l1_ratios)), strict=True):
-        part = search_lattice(partial(scored, l1_ratio=l1_ratio), norms, rows)
-        found = part if found is None else _stacked(found, part)
-        if not found.status.is_converged:
-            break
-    assert found is not None
-    return found
-
-
-def _stacked(found: CrossValidation, more: CrossValidation) -> CrossValidation:
-    """Return the candidates of both; those of a part that was cut short if all folds are known."""
-    found = replace(found, passes=found.passes + more.passes, status=more.status)
-    if more.scores.shape[2] != found.scores.shape[2]:
-        return found
-    return replace(
-        found,
-        norms=found.norms + more.norms,
-        l1_ratios=found.l1_ratios + more.l1_ratios,
-        levels=np.vstack([found.levels, more.levels]),
-        scores=np.vstack([found.scores, more.scores]),
-        level_passes=np.vstack([found.level_passes, more.level_passes]),
-        n_selected=np.vstack([found.n_selected, more.n_selected]),
-        relative_gaps=np.vstack([found.relative_gaps, more.relative_gaps]),
-        paths=found.paths + more.paths,
-    )
-
-
 def _placed(
-    part: CrossValidation, rows: _Places, columns: _Places, norms: Sequence[Norm], levels: Array
+    part: CrossValidation, rows: _Places, columns: _Places, levels: Array
 ) -> CrossValidation:
-    """Return the scores of a part among those of all norms and levels."""
+    """Return the scores of a part among those of all candidates and levels."""
 
     def spread(values: Array) -> Array:
         whole = np.full((*levels.shape, values.shape[2]), np.nan)
@@ -110,20 +93,18 @@ def _placed(
     paths = dict(zip(rows.tolist(), part.paths, strict=True))
     return replace(
         part,
-        norms=tuple(norms),
-        l1_ratios=part.l1_ratios[:1] * len(norms),
         levels=levels,
         scores=spread(part.scores),
         level_passes=spread(part.level_passes),
         n_selected=spread(part.n_selected),
         relative_gaps=spread(part.relative_gaps),
-        paths=tuple(paths.get(number, ()) for number in range(len(norms))),
+        paths=tuple(paths.get(number, ()) for number in range(len(levels))),
         smooth=True,
     )
 
 
 def _merged(found: CrossValidation, more: CrossValidation) -> CrossValidation:
-    """Return the scores of both; of a part that was cut short only where all folds are known."""
+    """Return the scores of both, but none of a part that has not the scores of all folds."""
     status = more.status
     if more.scores.shape != found.scores.shape:
         return replace(found, passes=found.passes + more.passes, status=status)

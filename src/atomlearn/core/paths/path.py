@@ -20,7 +20,7 @@ from atomlearn.core.interfaces import (
     Scores,
     own_parameters,
 )
-from atomlearn.core.losses import as_loss
+from atomlearn.core.losses.registry import as_loss
 from atomlearn.core.norms.names import named, named_columns
 from atomlearn.core.norms.registry import as_norm
 from atomlearn.core.paths.ends import End
@@ -69,6 +69,10 @@ class PathResult:
         """Return the solution at one of the levels, None if the path has none there."""
         pairs = zip(self.levels, self.results, strict=True)
         return next((result for place, result in pairs if place == level), None)
+
+    def first(self, count: int | None) -> PathResult:
+        """Return the path up to its first levels, of which there are ``count``; None: all."""
+        return replace(self, levels=self.levels[:count], results=self.results[:count])
 
     @property
     def columns(self) -> Columns:

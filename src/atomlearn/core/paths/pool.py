@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -16,6 +17,31 @@ from atomlearn.core.solvers.column_generation import centered_columns
 JOINING = 3000
 #: Entries of X up to which the pool holds all of it (128 MB), and of Gram matrices that it keeps.
 WHOLE = 2**24
+
+
+@dataclass(slots=True)
+class Point:
+    """A solution over the columns of a pool, before a reading of X has proved its gap.
+
+    Attributes
+    ----------
+    positions, weights : (m,)
+        Positions in the pool and the weights there, all non-zero.
+    shift : float
+        The constant in ``prediction`` = A w + shift; A has the columns of the pool.
+    prediction : (n_samples,)
+    dual : (n_samples,), optional
+        v = -f'(prediction); None if the problem has to compute it.
+    reference : float
+        The norm's reference of the scores of the pool.
+    """
+
+    positions: Columns
+    weights: Array
+    shift: float
+    prediction: Array
+    dual: Array | None = None
+    reference: float = 0.0
 
 
 class Pool:
@@ -48,8 +74,8 @@ class Pool:
         self.columns: Columns = np.zeros(0, dtype=np.int64)
         self.lengths = Lengths.none()
         self.block: Block = problem.design.gather(self.columns)
-        self._sorted: Columns = self.columns
-        self._places: Columns = self.columns
+        #: Positions in the increasing order of the columns.
+        self._order: Columns = self.columns
         self._gram: Array | None = None
         self._grams: dict[bytes, Array] = {}
 
@@ -90,8 +116,9 @@ class Pool:
         """Return where these columns are, -1 for those that are not in the pool."""
         if not self.columns.size:
             return np.full(columns.size, -1, dtype=np.int64)
-        at = np.minimum(np.searchsorted(self._sorted, columns), self.columns.size - 1)
-        return np.where(self._sorted[at] == columns, self._places[at], -1)
+        places = np.searchsorted(self.columns, columns, sorter=self._order)
+        found = self._order[np.minimum(places, self.columns.size - 1)]
+        return np.where(self.columns[found] == columns, found, -1)
 
     def add(self, columns: Columns) -> int:
         """Let the columns join that are not in yet; return how many those were.
@@ -104,8 +131,7 @@ class Pool:
                 self._source.add(fresh)
                 self._source.settle()
             self.columns = np.concatenate([self.columns, fresh])
-            self._places = np.argsort(self.columns, kind="stable")
-            self._sorted = self.columns[self._places]
+            self._order = np.argsort(self.columns, kind="stable")
         return int(fresh.size)
 
     def settle(self) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 
 from atomlearn.core.interfaces import Array, Design
 from atomlearn.core.interfaces.loss import plain_loss
-from atomlearn.core.losses import FreeColumns
+from atomlearn.core.losses.free_columns import FreeColumns
 from atomlearn.core.paths.path import PathResult
 from atomlearn.core.problem.problem import Problem, center_targets
 from atomlearn.core.problem.result import Result

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,8 +62,7 @@ class SearchEnd:
 
     def cut(self, path: PathResult) -> PathResult:
         """Return the path up to its end: levels beyond may have been solved with others."""
-        count = None if self.last is None else self.last + 1
-        return replace(path, levels=path.levels[:count], results=path.results[:count])
+        return path.first(None if self.last is None else self.last + 1)
 
     def _learn(self, path: int, level: int, problem: Problem, result: Result) -> None:
         if path not in self._ended and self._reached[path](problem, result):
@@ -119,10 +117,7 @@ def solved(paths: Sequence[PathResult]) -> tuple[PathResult, ...]:
         cut = [result.status in CUT for result in path.results]
         counts.append(max(cut.index(True), 1) if True in cut else len(cut))
     n_levels = min(counts, default=0)
-    return tuple(
-        replace(path, levels=path.levels[:n_levels], results=path.results[:n_levels])
-        for path in paths
-    )
+    return tuple(path.first(n_levels) for path in paths)
 
 
 def padded_levels(values: NDArray[np.float64], n_levels: int) -> NDArray[np.float64]:

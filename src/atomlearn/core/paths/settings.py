@@ -6,17 +6,16 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
+from atomlearn.core import solvers
 from atomlearn.core.interfaces import Array, Deadline, Scores, WarmStart, is_whole
 from atomlearn.core.paths.ends import Reached
 from atomlearn.core.paths.pool import Pool
 from atomlearn.core.paths.shared_levels import SharedLevels
 from atomlearn.core.problem.problem import Problem, over_sums, with_deadline
 from atomlearn.core.problem.result import Result
-from atomlearn.core.solvers.atom_generation import AtomGeneration
-from atomlearn.core.solvers.checkpoint import Checkpoint
 from atomlearn.core.solvers.column_generation import ColumnGeneration
 from atomlearn.core.solvers.progress import Observer
-from atomlearn.core.solvers.run import How, SteppedLevels, default_solver, run
+from atomlearn.core.solvers.run import RunSettings, SteppedLevels, default_solver, run
 from atomlearn.core.solvers.schedule import Task
 from atomlearn.core.solvers.solver import MAX_ITER, TOLERANCE, Solver
 from atomlearn.core.solvers.stopping import FirstOf, Iterations, RelativeGap, StoppingRule
@@ -53,17 +52,19 @@ class Settings:
                 f"max_iter must be a whole number >= 0, for example 1000, got {self.max_iter!r}"
             )
 
-    def how(self, problem: Problem) -> How:
+    def how(self, problem: Problem) -> RunSettings:
         """Return solver, rules and observers of the runs of a problem."""
         norm = problem.regularizer.norm
         solver = self.solver or default_solver(norm, self.gap)
         # Squares of w couple the lifted coordinates, and atoms need none of these.
         if self.solver is None and problem.tau and norm.lift(problem.design.shape[1]) is not None:
-            solver = AtomGeneration(tolerance=self.gap)
+            solver = solvers.AtomGeneration(tolerance=self.gap)
         rules: StoppingRule = FirstOf((RelativeGap(self.gap), Iterations(self.max_iter)))
         rules = rules if self.stop is None else rules | self.stop
-        keepers = [] if self.checkpoint is None else [Checkpoint(self.checkpoint, many=True)]
-        return How(solver, rules, (*self.observers, *keepers), self.search)
+        keepers = []
+        if self.checkpoint is not None:
+            keepers.append(solvers.Checkpoint(self.checkpoint, many=True))
+        return RunSettings(solver, rules, (*self.observers, *keepers), self.search)
 
     def within(self, share: float) -> Settings:
         """Return the same for the next of several searches: its share of the time that is left."""

@@ -1,30 +1,37 @@
-"""SharedLevels: solve the next levels on likely columns, price all of them in one reading.
+"""SharedLevels: solve the next levels over likely columns, price all of them in one reading of X.
 
-Each level has its own certificate, at its own point, so whatever the guess, what is proved is
-proved. Levels whose gap closes are final; for the others the columns that matter join the pool.
+Each level has its own certificate at its own point, so a wrong guess of the columns costs time, not
+truth. A level whose gap closes is final; for the others, the columns that matter join the pool.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 
+from atomlearn.core.data.cached_block import CachedBlock
 from atomlearn.core.data.wrappers import Counted
 from atomlearn.core.interfaces import TINY, Array, Columns, Design, Scores, WarmStart
 from atomlearn.core.interfaces.certificate import Certificate, Status
+from atomlearn.core.masters.choose import choose_master
+from atomlearn.core.masters.master import block_of
 from atomlearn.core.paths.ends import Reached
 from atomlearn.core.paths.levels import dual_at_zero
-from atomlearn.core.paths.pool import JOINING, WHOLE, Pool
-from atomlearn.core.paths.refits import PoolPoint, PoolRefit
-from atomlearn.core.paths.sweep import Sweep, sweeps
+from atomlearn.core.paths.pool import JOINING, WHOLE, Point, Pool
+from atomlearn.core.paths.sweep import Sweep, can_sweep
 from atomlearn.core.problem.problem import (
     Problem,
     center_targets,
     enter,
     negative_gradient,
+    negligible_objective,
+    objective_at,
+    optimal_intercept,
     over_sums,
+    restrict,
+    shrink_inside,
     with_amount,
     with_deadline,
     with_ridge,
@@ -33,35 +40,50 @@ from atomlearn.core.problem.proof import prove
 from atomlearn.core.problem.result import Result
 from atomlearn.core.problem.rounding import Lengths
 from atomlearn.core.solvers.progress import Resumed
-from atomlearn.core.solvers.run import How, Run
-from atomlearn.core.solvers.schedule import Answer, Asked, Task
+from atomlearn.core.solvers.run import Run, RunSettings
+from atomlearn.core.solvers.schedule import Answer, Question, Task
 from atomlearn.core.solvers.solver import State, checked_warm_start
 
-#: Levels that are solved before one reading prices all of them, at most.
+#: Most levels that are solved before one reading prices all of them.
 AHEAD = 16
 #: Share of a level's reference from which columns likely matter to the next.
 SHARE = 0.6
-#: Columns that join after a reading where their products are summed elsewhere, at most.
+#: Most columns that join after a reading if another place sums their products.
 SUMMED = 200
 
 
-@dataclass(slots=True, eq=False)
-class Level:
-    """One level on its way: its run, and its last point over the pool.
+class Level(Run):
+    """The run of one level of the path, with its last point over the pool.
 
-    readings : that it had a part in; alone : whether its re-fit over the pool failed; result : once
-    it is final.
+    Attributes
+    ----------
+    point : Point, optional
+    readings : int
+        Readings of X that priced a point of the level.
+    own_steps : bool
+        Whether its re-fit over the pool failed, so that a solver has to make its steps.
     """
 
-    run: Run
-    point: PoolPoint | None = None
-    readings: int = 0
-    alone: bool = False
-    result: Result | None = None
+    point: Point | None = None
+    readings = 0
+    own_steps = False
+    _result: Result | None = None
+
+    def begin_once(self) -> None:
+        """Call the observers at the begin, unless they were called to resume the level."""
+        if self.point is None and not self.readings and not self.resumes:
+            self.begin()
+
+    def result(self) -> Result:
+        """Return the result of a final level, without what the solver knows."""
+        if self._result is None:
+            self._result = super().result()
+            self._result.state = None
+        return self._result
 
 
 class SharedLevels(Task):
-    """The levels of one path, which share readings of the data with each other and other paths.
+    """The levels of one path, which share readings of X with each other and with other paths.
 
     Parameters
     ----------
@@ -69,22 +91,24 @@ class SharedLevels(Task):
         At any level.
     levels : (n_levels,)
         In their order.
-    how : How
+    settings : RunSettings
     gap : float
-        Relative gap that is asked for.
+        Relative gap to prove.
     pool : Pool
-        The columns that may matter.
+        Columns that may matter.
     zero : Scores, optional
-        At w = 0, where they are known.
-    reached, last : callable, optional
-        Whether a level is the last one; where other paths have ended this one, if they have.
+        Scores at w = 0 if they are known.
+    reached : callable, optional
+        Returns whether a level is the last one.
+    last : callable, optional
+        Returns the number of the level at which other paths have ended this one, or None.
     """
 
     def __init__(
         self,
         problem: Problem,
         levels: Array,
-        how: How,
+        settings: RunSettings,
         gap: float,
         pool: Pool,
         zero: Scores | None = None,
@@ -93,69 +117,52 @@ class SharedLevels(Task):
     ) -> None:
         self.problem = problem
         self.pool = pool
+        self.gap = gap
         self.reached = reached
         self.last = last
         inner = over_sums(center_targets(problem))
-        self.inner, self.lift = enter(inner, how.solver.lifts)
+        #: The design of rows that are elsewhere, which this task reads itself; else None.
+        self.elsewhere: Design | None = None
+        if inner.design is not problem.design:
+            self.elsewhere = inner.design
+        self.inner, self.lift = enter(inner, settings.solver.lifts)
         n_samples, n_features = self.inner.design.shape
         fits = n_samples * n_features <= WHOLE and n_features <= JOINING
-        #: Whether the pool is filled by the scores at zero; else it holds all columns.
-        self.seeds = not (fits and self.inner.design.listable)
-        #: What is read here; None where ``drive`` reads for all.
-        self.own: Design | None = None
-        #: Columns that may join after a reading; and the share of the last reference from which the
-        #: guess of one more level is likely right.
-        self.most = JOINING
-        self.sure = 0.5 * SHARE
-        if inner.design is not problem.design:  # rows are elsewhere: each column costs products
-            self.own = inner.design
-            self.seeds = True
-            self.most = SUMMED
-            self.sure = SHARE
+        #: Whether the pool holds all columns; else the scores at zero fill it.
+        self.whole = fits and self.inner.design.listable and self.elsewhere is None
         self.levels = [
-            Level(Run(with_amount(problem, x), with_amount(self.inner, x), self.lift, how))
-            for x in levels.tolist()
+            Level(with_amount(problem, level), with_amount(self.inner, level), self.lift, settings)
+            for level in levels.tolist()
         ]
-        self.refit = PoolRefit(pool, gap)
-        self.zero = zero if zero is None or self.lift is None else self.lift.expansion.scores(zero)
-        self.large_only = (
-            self.lift is None and problem.regularizer.norm.asks_large and not problem.tau
-        )
-        #: Of the last level proved, of zero at first; 0 where the pool holds all columns.
+        #: The columns of the pool with what their masters keep.
+        self.block = CachedBlock(pool.block)
+        #: That of the last proved level, of zero at first; 0 if the pool holds all columns.
         self.last_reference = 0.0
         self.batch: list[Level] = []
-        self.answer: Answer | None = None
-        self.kept: list[Resumed | None] = []
+        #: Scores that ``learn`` has to use in place of those of a reading by ``drive``.
+        self.answer = None if zero is None else Answer([zero], 1)
+        self.resumed: list[Resumed | None] = []
         self.sweep: Sweep | None = None
         self.begun = False
-        self.n_told = 0
+        self.n_checked = 0
         n_samples, n_features = problem.design.shape
         self.work = float(AHEAD * n_samples * min(n_features, JOINING))
 
-    # --- the task ---------------------------------------------------------------------------
-
-    def advance(self) -> Asked | None:
-        """Solve the next levels over the pool; return what is to be asked of the data."""
-        if not self.begun:
-            if self.levels[0].run.resumes:
-                self.kept = [level.run.begin() for level in self.levels]
-            known = self.zero is not None or any(self.kept)
-            if known or not self.seeds:
-                return None
-            return self._read(Asked([dual_at_zero(self.inner)], None))
-        self.batch = self._swept() or self._solved()
-        return self._read(self._asked()) if self.batch else None
-
-    def _read(self, asked: Asked) -> Asked | None:
-        """Return what is asked of the data, None where it is read at once."""
-        if self.own is None:
-            return asked
-        scores = self.own.scores_many(np.column_stack(asked.vectors))
-        self.answer = Answer(scores, len(asked.vectors))
+    def advance(self) -> Question | None:
+        """Solve the next levels over the pool; return the question to the data."""
+        if self.begun:
+            self.batch = self._swept() or self._solved()
+            question = self._question() if self.batch else None
+        else:
+            question = self._first_question()
+        if question is None or self.elsewhere is None:
+            return question
+        scores = self.elsewhere.scores_many(np.column_stack(question.vectors))
+        self.answer = Answer(scores, len(question.vectors))
         return None
 
     def learn(self, answer: Answer | None) -> None:
-        """Certify the levels; what matters to the others joins the pool."""
+        """Certify the levels; the columns that matter to the others join the pool."""
         answer = answer or self.answer
         self.answer = None
         scores = [] if answer is None else list(answer.scores)
@@ -163,23 +170,22 @@ class SharedLevels(Task):
             scores = [self.lift.expansion.scores(z) for z in scores]
         if not self.begun:
             self.begun = True
-            self._seed(scores[0] if scores else self.zero)
-            self._resume()
+            self._fill(scores[0] if scores else None)
             return
         if answer is not None:
-            self._certified(scores, answer.vectors)
-        alone = [level for level in self.levels if level.alone and level.run.status is None]
-        for level in alone:
-            self._solve_alone(level)
-        self._end()
-        if not (answer or alone) or all(level.run.status is not None for level in self.levels):
+            self._certify(scores, answer.n_vectors)
+        by_steps = [level for level in self.levels if level.own_steps and level.status is None]
+        for level in by_steps:
+            self._make_steps(level)
+        self._cut()
+        if not (answer or by_steps) or all(level.status for level in self.levels):
             self._finish()
 
     def interrupt(self) -> None:
         """End with the levels that have a point with a proof."""
         for level in self.levels:
-            if level.run.status is None and level.run.best is not None:
-                level.run.status = Status.INTERRUPTED
+            if level.status is None and level.best is not None:
+                level.status = Status.INTERRUPTED
         self._finish()
 
     def _finish(self) -> None:
@@ -187,228 +193,253 @@ class SharedLevels(Task):
         self.done = True
         self.results = []
         for level in self.levels:
-            if level.run.status is None:
+            if level.status is None:
                 break
-            self.results.append(self._result(level))
-            if level.run.status is Status.INTERRUPTED:
+            self.results.append(level.result())
+            if level.status is Status.INTERRUPTED:
                 break
 
-    def _seed(self, zero: Scores | None) -> None:
-        if not self.seeds:
-            if not self.pool.columns.size:
-                self.pool.add(np.arange(self.inner.design.shape[1]))
-        elif zero is not None:
-            norm = self.inner.regularizer.norm
+    def _first_question(self) -> Question | None:
+        """Return the question for the scores at zero; None if they are known or not needed."""
+        if self.levels[0].resumes:
+            self.resumed = [level.begin() for level in self.levels]
+        if self.whole or self.answer is not None or any(self.resumed):
+            return None
+        return Question([dual_at_zero(self.inner)], None)
+
+    def _fill(self, zero: Scores | None) -> None:
+        """Let the first columns join the pool, and take up the points that a checkpoint kept."""
+        n_samples, n_features = self.inner.design.shape
+        norm = self.inner.regularizer.norm
+        if self.whole and not self.pool.columns.size:
+            self.pool.add(np.arange(n_features))
+        elif not self.whole and zero is not None:
             self.last_reference = norm.reference(zero)
-            if self.own is None:
-                count = min(max(500, self.inner.design.shape[0]), JOINING)
-                likely = norm.best_columns(zero, count)
-            else:  # each of them counts, as its products with the others are formed elsewhere
+            if self.elsewhere is None:
+                likely = norm.best_columns(zero, min(max(500, n_samples), JOINING))
+            else:  # each column costs products with all others
                 likely = norm.rated(zero, SHARE * self.last_reference)
-            self.pool.add(likely[: min(self.most, self.pool.at_once)])
-
-    def _resume(self) -> None:
-        """Begin at the points that a checkpoint has kept; what was proved is proved anew."""
-        for level, kept in zip(self.levels, self.kept, strict=False):
+            self._add(likely)
+        for level, kept in zip(self.levels, self.resumed, strict=False):
             if kept is None:
                 continue
-            warm = checked_warm_start(WarmStart.of_arrays(kept.arrays), level.run.inner)
+            warm = checked_warm_start(WarmStart.of_arrays(kept.arrays), level.inner)
             self.pool.add(warm.columns[: self.pool.room])
             positions = self.pool.positions(warm.columns)
             if (positions >= 0).all():
-                none = np.zeros(0)
-                # The shift follows from the point, once the pool has its columns.
-                at = positions, warm.weights, warm.intercept
-                level.point = PoolPoint(*at, none, none, 0.0)
+                # The re-fit finds shift and prediction, once the pool has the columns.
+                level.point = Point(positions, warm.weights, warm.intercept, np.zeros(0))
 
-    # --- points over the pool ---------------------------------------------------------------
+    def _add(self, columns: Columns) -> int:
+        """Let the first of these columns join the pool; return how many are new."""
+        most = JOINING if self.elsewhere is None else SUMMED
+        return self.pool.add(columns[: min(most, self.pool.at_once)])
 
     def _swept(self) -> list[Level]:
-        """Return, once, the levels that are solved all at once; none where the data is large."""
-        if self.seeds or any(level.point is not None for level in self.levels):
+        """Return the levels that a sweep solved; none if there is no sweep, or there was one."""
+        if not self.whole or any(level.point is not None for level in self.levels):
             return []
         self.pool.settle()
-        if not sweeps(self.inner, self.pool):
+        if not can_sweep(self.inner, self.pool):
             return []
-        with self.levels[0].run.clocked():
-            amounts = np.array([level.run.inner.regularizer.amount for level in self.levels])
-            sweep = Sweep.of(self.inner, self.pool, amounts)
+        with self.levels[0].clocked():
+            amounts = np.array([level.inner.regularizer.amount for level in self.levels])
+            sweep = Sweep(self.inner, self.pool, amounts)
         batch = self.levels[: sweep.levels.size]
         for level, point in zip(batch, sweep.points(), strict=True):
-            self._begin(level)
+            level.begin_once()
             level.point = point
         if batch:
             self.sweep = sweep
         return batch
 
     def _solved(self) -> list[Level]:
-        """Return the next levels with their points over the pool; none where all are final."""
+        """Return the next levels with their points over the pool; none if all are final."""
         self.pool.settle()
-        pending = [number for number, level in enumerate(self.levels) if level.run.status is None]
+        open_levels = [k for k, level in enumerate(self.levels) if level.status is None]
+        # If the time is out, one reading proves what it can of all levels; so it does of the
+        # points that a checkpoint kept.
+        kept = any(level.point is not None and not level.readings for level in self.levels)
+        all_at_once = kept or self.problem.deadline.passed
+        sure = (0.5 if self.elsewhere is None else 1.0) * SHARE * self.last_reference
         batch: list[Level] = []
-        before = None
-        # Once the time is out, one reading says of all levels what is proved; so it is with points
-        # that a checkpoint has kept.
-        known = any(level.point is not None and not level.readings for level in self.levels)
-        all_at_once = known or self.problem.deadline.passed
-        for number in pending if all_at_once else pending[:AHEAD]:
-            unsure = before is not None and before.reference < self.sure * self.last_reference
-            if unsure and not all_at_once:
-                break
+        before: Point | None = None
+        for number in open_levels if all_at_once else open_levels[:AHEAD]:
+            if before is not None and before.reference < sure and not all_at_once:
+                break  # the columns of one more level are likely not in the pool
             level = self.levels[number]
-            self._begin(level)
-            warm = level.point
-            if warm is None:
-                warm = before or (self.levels[number - 1].point if number else None)
+            level.begin_once()
+            start = level.point or before or (self.levels[number - 1].point if number else None)
             try:
-                with level.run.clocked():
-                    own = level.point is not None
-                    before = self.refit.solve(
-                        with_deadline(level.run.inner, level.run.deadline), warm, own
-                    )
+                with level.clocked():
+                    before = self._refitted(level, start)
                     level.point = before
             except FloatingPointError:  # a step beyond the floats
-                level.alone = True
+                level.own_steps = True
                 break
             batch.append(level)
         return batch
 
-    def _begin(self, level: Level) -> None:
-        """Tell the observers of a level that it begins, unless they were asked where to go on."""
-        if level.point is None and not level.readings and not level.run.resumes:
-            level.run.begin()
+    def _refitted(self, level: Level, start: Point | None) -> Point:
+        """Return the solution of a level over the pool, from its own point or that of another."""
+        problem = with_deadline(level.inner, level.deadline)
+        columns = self.pool.columns
+        if self.block.shape[1] < columns.size:
+            self.block = self.block.grown(self.pool.block)
+        weights = np.zeros(columns.size)
+        shift = 0.0
+        if start is not None:
+            weights[start.positions] = start.weights
+            shift = start.shift
+        weights = shrink_inside(problem, columns, weights)
+        whole = restrict(problem, self.block, columns)
+        guess = None
+        if level.point is None and not problem.deadline.passed:
+            guess = choose_master(whole).guess(whole, weights, shift)
+        if guess is not None:
+            weights, shift, _ = guess
+        prediction = block_of(whole).dot(weights)
+        shift = optimal_intercept(problem, prediction, shift)
+        prediction = prediction + shift
+        if guess is None:
+            # Half of the gap is left to the columns that are not in the pool.
+            weights, shift, prediction = minimized(
+                whole, weights, shift, prediction, 0.5 * self.gap
+            )
+        dual = negative_gradient(whole, prediction)
+        scores = with_ridge(whole, whole.design.scores(dual), None, weights)
+        reference = whole.regularizer.norm.reference(scores)
+        used = np.flatnonzero(weights)
+        point = Point(used, weights[used], shift, prediction, dual, reference)
+        if whole.design is not self.block:  # it has predictions of its own
+            point.prediction = self.block.dot(weights)
+            point.dual = None
+        return point
 
-    def _asked(self) -> Asked:
-        """Return what the levels ask of the data."""
+    def _question(self) -> Question:
+        """Return the question of the levels to the data."""
         points = [level.point for level in self.batch if level.point is not None]
         bounds = None
-        if self.large_only and self.sweep is None:
-            # Nothing is known of scores that are all zero: then each column would be large.
+        large_only = self.lift is None and self.inner.regularizer.norm.asks_large
+        if large_only and not self.inner.tau and self.sweep is None:
+            # A bound of 0 would ask for every column.
             references = np.array([point.reference for point in points])
             bounds = np.maximum(SHARE * references, TINY)
-        self.inner.design.row_access.foresee(
-            [point.prediction for point in points if point.dual is None]
-        )
+        unknown = [point.prediction for point in points if point.dual is None]
+        self.inner.design.row_access.foresee(unknown)
         duals = [
             negative_gradient(self.inner, point.prediction) if point.dual is None else point.dual
             for point in points
         ]
-        return Asked(duals, bounds)
+        return Question(duals, bounds)
 
-    # --- what a reading tells ---------------------------------------------------------------
-
-    def _certified(self, scores: list[Scores], vectors: int) -> None:
-        """Certify each level at its point; what is still missing joins the pool."""
+    def _certify(self, scores: list[Scores], n_vectors: int) -> None:
+        """Certify each level at its point; the columns that are missing join the pool."""
         batch = self.batch
+        known: list[Certificate | None] = [None] * len(batch)
         if self.sweep is not None:
-            certificates = self.sweep.certificates(np.array([z.full() for z in scores]))
+            known = [*self.sweep.certificates(np.array([z.full() for z in scores]))]
             self.sweep = None
-            for level, certificate in zip(batch, certificates, strict=True):
-                self._seen(level, certificate, vectors)
-                if level.run.status is not None:
-                    self._result(level)
-            return
-        for level, z in zip(batch, scores, strict=True):
-            point, columns, lengths = self._at(level)
-            with level.run.clocked():
+        for level, z, certificate in zip(batch, scores, known, strict=True):
+            point = level.point
+            assert point is not None
+            start, lengths = self._start(point)
+            at = start.columns, point.weights, point.prediction
+            with level.clocked():
                 try:
-                    price = prove(
-                        level.run.inner,
-                        columns,
-                        point.weights,
-                        point.prediction,
-                        lengths=lengths,
-                        scores=z,
-                    )
-                except LookupError:  # no large score was there at all
-                    self._solve_alone(level)
+                    if certificate is None:
+                        price = prove(level.inner, *at, lengths=lengths, scores=z)
+                        certificate = price.certificate
+                except LookupError:  # there is no large score at all
+                    self._make_steps(level)
                     continue
-                self._seen(level, price.certificate, vectors)
-        wrong = [level for level in batch if level.run.status is None]
+                state = State(*at[:2], start.intercept, at[2], certificate, level.readings)
+                level.readings += 1
+                level.seen(state, level.readings, n_vectors)
+        missed = [level for level in batch if level.status is None]
         for level in batch:
-            if level.run.status is Status.CONVERGED and level.point:
+            if level.status is Status.CONVERGED and level.point:
                 self.last_reference = level.point.reference
-        joined = self._join(batch, scores)
-        for level in wrong:
+        joined = self._join(scores)
+        for level in missed:
             if not joined and level.readings > 1:
-                self._solve_alone(level)
+                self._make_steps(level)
         for level in batch:
-            if level.run.status is not None:
-                self._result(level)
+            if level.status is not None:
+                level.result()
 
-    def _at(self, level: Level) -> tuple[PoolPoint, Columns, Lengths]:
-        point = level.point
-        assert point is not None
-        return point, self.pool.columns[point.positions], self.pool.lengths.take(point.positions)
-
-    def _seen(self, level: Level, certificate: Certificate, vectors: int) -> None:
-        """Let the run of a level see its point with the certificate."""
-        point, columns, lengths = self._at(level)
+    def _start(self, point: Point) -> tuple[WarmStart, Lengths]:
+        """Return a point over the columns of X, and the lengths of these columns."""
+        lengths = self.pool.lengths.take(point.positions)
         intercept = point.shift - float(lengths.offsets @ point.weights)
-        state = State(
-            columns, point.weights, intercept, point.prediction, certificate, level.readings
-        )
-        level.readings += 1
-        level.run.seen(state, level.readings, vectors)
+        return WarmStart(self.pool.columns[point.positions], point.weights, intercept), lengths
 
-    def _join(self, batch: list[Level], found_scores: list[Scores]) -> int:
+    def _join(self, found_scores: list[Scores]) -> int:
         """Let the columns join that some level rates near its reference; return their number.
 
-        Levels that are final vote too: they are near what comes next.
+        Final levels have a vote too: they are near the next ones.
         """
-        if all(level.run.status is not None for level in self.levels):
+        if all(level.status for level in self.levels):
             return 0
         norm = self.inner.regularizer.norm
-        found = []
-        ranks = []
-        for level, scores in zip(batch, found_scores, strict=True):
-            point, columns, _ = self._at(level)
-            if level.run.status is Status.PERFECT_FIT or point.reference <= 0:
+        found = [np.zeros(0, dtype=np.int64)]
+        for level, scores in zip(self.batch, found_scores, strict=True):
+            point = level.point
+            if point is None or point.reference <= 0 or level.status is Status.PERFECT_FIT:
                 continue
-            shifted = with_ridge(level.run.inner, scores, columns, point.weights)
-            rated = norm.rated(shifted, SHARE * point.reference)
-            found.append(rated)
-            ranks.append(np.arange(rated.size))
-        if not found:
-            return 0
+            columns = self.pool.columns[point.positions]
+            shifted = with_ridge(level.inner, scores, columns, point.weights)
+            found.append(norm.rated(shifted, SHARE * point.reference))
         columns = np.concatenate(found)
-        rank = np.concatenate(ranks)
-        columns = columns[np.argsort(rank, kind="stable")]
+        ranks = np.concatenate([np.arange(rated.size) for rated in found])
+        columns = columns[np.argsort(ranks, kind="stable")]
         columns = columns[self.pool.positions(columns) < 0]
         _, first = np.unique(columns, return_index=True)
-        return self.pool.add(columns[np.sort(first)][: min(self.most, self.pool.at_once)])
+        return self._add(columns[np.sort(first)])
 
-    def _solve_alone(self, level: Level) -> None:
-        """Solve a level by steps of its own, from its point: the pool does not close its gap."""
+    def _make_steps(self, level: Level) -> None:
+        """Solve a level by steps of the solver, from its point: the pool does not close its gap."""
         start = None
-        if level.readings:
-            point, columns, lengths = self._at(level)
-            intercept = point.shift - float(lengths.offsets @ point.weights)
-            start = WarmStart(columns, point.weights, intercept)
+        if level.readings and level.point is not None:
+            start, _ = self._start(level.point)
         counted = Counted.of(self.problem.design)
-        for _ in level.run.steps(start, counted, float(level.readings)):
+        for _ in level.steps(start, counted, float(level.readings)):
             pass
-        result = self._result(level)
+        result = level.result()
         found = result.columns if result.lifted is None else result.lifted[0]
         self.pool.add(found[: max(self.pool.room, 0)])
 
-    def _end(self) -> None:
-        """Ask the levels that are final, in their order, and leave out what is beyond the last."""
+    def _cut(self) -> None:
+        """Leave out the levels after the last one, as the final levels say in their order."""
         last = self.last and self.last()
         if last is not None:
             del self.levels[last + 1 :]
         if self.reached is None:
             return
-        for level in self.levels[self.n_told :]:
-            if level.run.status is None:
+        for level in self.levels[self.n_checked :]:
+            if level.status is None:
                 return
-            self.n_told += 1
-            if self.reached(level.run.problem, self._result(level)):
-                del self.levels[self.n_told :]
+            self.n_checked += 1
+            if self.reached(level.problem, level.result()):
+                del self.levels[self.n_checked :]
                 return
 
-    def _result(self, level: Level) -> Result:
-        if level.result is None:
-            level.result = level.run.result()
-            level.result.state = None
-        return level.result
+
+def minimized(
+    problem: Problem, weights: Array, shift: float, prediction: Array, tolerance: float
+) -> tuple[Array, float, Array]:
+    """Return weights, shift and prediction of a point with this relative gap, from another one."""
+    objective = objective_at(problem, weights, prediction)
+    before = math.inf
+    while not problem.deadline.passed:
+        enough = max(tolerance * objective, negligible_objective(problem))
+        refit = choose_master(problem).solve(problem, weights, shift, enough)
+        weights = refit.weights
+        shift = refit.intercept
+        prediction = refit.prediction
+        # The target falls with the objective; rounding may keep the gap above it.
+        if refit.gap <= tolerance * refit.objective or refit.gap > 0.5 * before:
+            break
+        before = refit.gap
+        objective = refit.objective
+    return weights, shift, prediction

@@ -1,208 +1,126 @@
-"""Sweep: all levels at once of least squares where the data is small: l1, k-support, elastic net.
+"""Sweep: all levels of a small least-squares path at once, for l1, k-support and elastic net.
 
-There a level costs next to nothing, and calls from Python cost most of it. So one Gram matrix has
-the solutions at all levels, a reading prices all of them, and their certificates, which are those
-of ``Problem.price``, are arrays over the levels.
+On small data a level costs next to nothing, and calls from Python cost most of it. So one Gram
+matrix has the solutions at all levels, one reading prices all of them, and their certificates, the
+same as those of ``Problem.price``, are arrays over the levels.
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from dataclasses import dataclass
-
 import numpy as np
 
 from atomlearn import _kernels
-from atomlearn.core.interfaces import Array, Norm
+from atomlearn.core.interfaces import Array
 from atomlearn.core.interfaces.certificate import Certificate
 from atomlearn.core.interfaces.scores import ArrayScores
 from atomlearn.core.masters.pattern_newton import pattern_of
 from atomlearn.core.masters.sign_pivoting import l1_quadratic
 from atomlearn.core.norms.groups import l1_weights
-from atomlearn.core.paths.pool import Pool
-from atomlearn.core.paths.refits import PoolPoint
+from atomlearn.core.paths.pool import Point, Pool
 from atomlearn.core.problem.problem import Problem, with_amount
 from atomlearn.core.problem.rounding import growth
 
-#: Columns beyond which a Gram matrix of all of them costs more than it saves; and so many may
-#: outnumber the samples.
+#: Columns beyond which a Gram matrix of all of them costs more than it saves.
 MOST_COLUMNS = 1000
+#: Columns that may outnumber the samples.
 FEW_COLUMNS = 256
 
 
-class Penalty(ABC):
-    """A norm over the columns of a pool, asked for all levels together."""
-
-    @abstractmethod
-    def solve(self, problem: Problem, H: Array, c: Array, levels: Array, taus: Array) -> Array:
-        """Return argmin_w 1/2 w'(H + tau I)w - c'w + R(w) at each level, (solved, m)."""
-
-    @abstractmethod
-    def gauges(self, W: Array) -> Array:
-        """Return the gauge of each row."""
-
-    @abstractmethod
-    def polars(self, Z: Array) -> Array:
-        """Return the polar of each row of scores."""
-
-
-@dataclass(frozen=True, slots=True)
-class Priced(Penalty):
-    """sum_j price_j |w_j|, penalized."""
-
-    price: Array
-
-    def solve(self, problem: Problem, H: Array, c: Array, levels: Array, taus: Array) -> Array:
-        if not problem.tau:
-            return l1_quadratic(
-                H, -c, self.price, np.zeros(c.size), levels,
-                most=int(np.count_nonzero(problem.weight)) - 1 - problem.fit_intercept,
-                going=lambda: not problem.deadline.passed,
-            )  # fmt: skip
-        w = np.zeros(c.size)
-        found = [np.zeros((0, c.size))]
-        for level, tau in zip(levels, taus.tolist(), strict=True):
-            if problem.deadline.passed:
-                break
-            slope = H @ w + tau * w - c
-            found.append(l1_quadratic(H, slope, self.price, w, level[None], ridge=tau))
-            w = found[-1][0]
-        return np.vstack(found)
-
-    def gauges(self, W: Array) -> Array:
-        return np.asarray(np.abs(W) @ self.price)
-
-    def polars(self, Z: Array) -> Array:
-        return np.asarray((np.abs(Z) / self.price).max(axis=1))
-
-
-@dataclass(frozen=True, slots=True)
-class Patterned(Penalty):
-    """The k-support norm or the elastic net's: each level begins at the one before."""
-
-    norm: Norm
-    k: float
-    elastic: bool
-
-    def solve(self, problem: Problem, H: Array, c: Array, levels: Array, taus: Array) -> Array:
-        squared = problem.regularizer.form == "squared"
-        found = [np.zeros(c.size)]
-        for level, tau in zip(levels.tolist(), taus, strict=True):
-            if problem.deadline.passed:
-                break
-            kind = {"level": level, "squared": squared, "elastic": self.elastic, "gram": True}
-            ridged = H + tau * np.eye(c.size) if tau else H
-            found.append(_kernels.pattern_newton(ridged, c, found[-1], k=self.k, **kind)[0])
-        return np.array(found[1:]).reshape(-1, c.size)
-
-    def gauges(self, W: Array) -> Array:
-        return np.array([self.norm.value(w) for w in W])
-
-    def polars(self, Z: Array) -> Array:
-        return np.array([self.norm.polar(ArrayScores(z)) for z in Z])
-
-
-def penalty_of(problem: Problem, pool: Pool) -> Penalty | None:
-    """Return the penalty over the columns of a pool, all there are; None: there is no sweep."""
-    form = problem.regularizer.form
-    size = problem.design.shape[1]
-    norm = problem.regularizer.norm
-    price = l1_weights(norm, size)
-    pattern = pattern_of(problem)
-    if price is not None and form == "penalized":
-        return Priced(price[pool.columns])
-    return None if pattern is None or form == "constrained" else Patterned(norm, *pattern)
-
-
-def sweeps(problem: Problem, pool: Pool) -> bool:
-    """Return whether all levels of the problem, which the pool holds whole, are solved at once."""
+def can_sweep(problem: Problem, pool: Pool) -> bool:
+    """Return whether a sweep solves the problem: the pool must hold all columns."""
     n_samples, size = problem.design.shape
+    patterned = pattern_of(problem) is not None and problem.regularizer.form != "constrained"
     return (
         0 < size == pool.columns.size <= min(MOST_COLUMNS, max(n_samples, FEW_COLUMNS))
         and problem.loss.is_quadratic
         and problem.metric is None
-        and penalty_of(problem, pool) is not None
+        and (patterned or _price_of(problem) is not None)
         and pool.block.stored() is not None
         and not pool.block.is_sparse
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Sweep:
-    """The solutions at the first levels.
+def _price_of(problem: Problem) -> Array | None:
+    """Return p of the penalty level * sum_j p_j |w_j|; None for other penalties."""
+    regularizer = problem.regularizer
+    if regularizer.form != "penalized":
+        return None
+    return l1_weights(regularizer.norm, problem.design.shape[1])
 
-    levels, taus : (L,); weights : (L, m) in the order of the pool; shifts : (L,), the constants in
-    ``predictions`` = A w + shift, (L, n); duals : (L, n), v = -f'(prediction), which sums to 0
-    where there is an intercept.
+
+class Sweep:
+    """The solutions of a problem at the first of its levels, one row for each.
+
+    Parameters
+    ----------
+    problem : Problem
+    pool : Pool
+        Holds all columns.
+    levels : (n_levels,)
+        Levels after the deadline are left out.
+
+    Attributes
+    ----------
+    price : (m,), optional
+        p of the l1 norm sum_j p_j |w_j|, None for other norms.
+    taus, shifts : (n_levels,)
+    weights : (n_levels, m)
+        In the order of the pool.
+    predictions, duals : (n_levels, n_samples)
+        A w + shift, and v = -f' there, which sums to 0 if there is an intercept.
     """
 
-    problem: Problem
-    pool: Pool
-    penalty: Penalty
-    levels: Array
-    taus: Array
-    weights: Array
-    shifts: Array
-    predictions: Array
-    duals: Array
-
-    @classmethod
-    def of(cls, problem: Problem, pool: Pool, levels: Array) -> Sweep:
-        """Solve the levels, as many as the deadline allows."""
+    def __init__(self, problem: Problem, pool: Pool, levels: Array) -> None:
         y = problem.y
         s = problem.weight
-        total = float(problem.weight.sum())
+        total = float(s.sum())
         A = np.asarray(pool.block.dense(), dtype=np.float64)
-        penalty = penalty_of(problem, pool)
-        assert penalty is not None
         middle = float(s @ y) / total if problem.fit_intercept else 0.0
         H = pool.gram(s)
         c = (s * (y - middle)) @ A
         if problem.fit_intercept:
             pull = s @ A
             H = H - np.outer(pull, pull / total)
+        self.problem = problem
+        self.pool = pool
+        price = _price_of(problem)
+        self.price = None if price is None else price[pool.columns]
         taus = np.array([with_amount(problem, level).tau for level in levels.tolist()])
-        W = penalty.solve(problem, H, c, levels, taus)
-        Z = W @ A.T
-        shifts = np.zeros(len(W))
+        self.weights = self._solutions(H, c, levels, taus)
+        n_solved = len(self.weights)
+        self.levels = levels[:n_solved]
+        self.taus = taus[:n_solved]
+        self.predictions = self.weights @ A.T
+        self.shifts = np.zeros(n_solved)
         if problem.fit_intercept:
-            # The mean of the residuals, and that of what rounding leaves of it.
+            # The mean of the residuals, and the mean of what rounding leaves of it.
             for _ in range(2):
-                more = (y - Z) @ s / total
-                Z += more[:, None]
-                shifts += more
-        V = (y - Z) * s
+                more = (y - self.predictions) @ s / total
+                self.predictions += more[:, None]
+                self.shifts += more
+        self.duals = (y - self.predictions) * s
         if problem.fit_intercept:
-            _without_surplus(V)
-        return cls(problem, pool, penalty, levels[: len(W)], taus[: len(W)], W, shifts, Z, V)
+            _remove_surplus(self.duals)
 
-    def points(self) -> list[PoolPoint]:
-        """Return the points, not yet priced."""
+    def points(self) -> list[Point]:
+        """Return the solutions as points over the pool."""
         rows = zip(self.weights, self.shifts.tolist(), self.predictions, self.duals, strict=True)
-        return [
-            PoolPoint(used := np.flatnonzero(w), w[used], shift, z, v, 0.0)
-            for w, shift, z, v in rows
-        ]
+        return [Point(used := np.flatnonzero(w), w[used], shift, z, v) for w, shift, z, v in rows]
 
     def certificates(self, scores: Array) -> list[Certificate]:
-        """Return those of ``Problem.price`` from the scores of the duals, (L, n_features)."""
-        objectives, gaps, polars = self._bounds(scores)
-        numbers = zip(objectives.tolist(), gaps.tolist(), polars.tolist(), strict=True)
-        return [Certificate(*three) for three in numbers]
-
-    def _bounds(self, Z: Array) -> tuple[Array, Array, Array]:
+        """Return those of ``Problem.price``, from the scores of the duals, (n_levels, m)."""
         problem = self.problem
         W = self.weights
         V = self.duals
         levels = self.levels
         y = problem.y
         s = problem.weight
-        polar = self.penalty.polars(Z[:, self.pool.columns] - self.taus[:, None] * W)
+        polar = self._polars(scores[:, self.pool.columns] - self.taus[:, None] * W)
         ridge = self.taus * _squares(W)
-        gauge = self.penalty.gauges(W)
-        # What the scores may be off by counts as if it were there.
+        gauge = self._gauges()
+        # The errors that the scores may have count as if they were there.
         used = (W != 0).any(axis=0)
-        errors = self.penalty.polars(np.where(used, self.pool.lengths.scored, 0.0)[None])
+        errors = self._polars(np.where(used, self.pool.lengths.scored, 0.0)[None])
         reached = polar + 2.0 * growth(y.size) * np.sqrt(_squares(V)) * errors
         # f*(-c v) = c^2 Q - c v'y
         per_weight = np.divide(1.0, s, out=np.zeros_like(s), where=s > 0)
@@ -221,12 +139,53 @@ class Sweep:
                 c = levels / np.maximum(reached, levels)
                 gap = np.where(beyond > 0, np.minimum(gap, objective + c * c * Q - c * inner), gap)
         gap = np.minimum(np.where(np.isnan(gap), np.inf, gap), objective)
-        # What is below zero was lost in rounding, whatever the bound on it says.
+        # Rounding has taken what is below zero, whatever its bound is.
         lost = np.maximum(self._rounding(objective), -gap)
-        return objective, np.maximum(gap, 0.0) + lost, polar
+        proved = np.maximum(gap, 0.0) + lost
+        numbers = zip(objective.tolist(), proved.tolist(), polar.tolist(), strict=True)
+        return [Certificate(*three) for three in numbers]
+
+    def _solutions(self, H: Array, c: Array, levels: Array, taus: Array) -> Array:
+        """Return argmin_w 1/2 w'(H + tau I)w - c'w + R(w) at each level, (n_solved, m)."""
+        problem = self.problem
+        price = self.price
+        w = np.zeros(c.size)
+        if price is not None and not problem.tau:
+            most = int(np.count_nonzero(problem.weight)) - 1 - problem.fit_intercept
+            return l1_quadratic(
+                H, -c, price, w, levels, most=most, going=lambda: not problem.deadline.passed
+            )
+        squared = problem.regularizer.form == "squared"
+        k, elastic = pattern_of(problem) or (0.0, False)
+        found = []
+        for level, tau in zip(levels.tolist(), taus.tolist(), strict=True):
+            if problem.deadline.passed:
+                break
+            if price is not None:
+                slope = H @ w + tau * w - c
+                [w] = l1_quadratic(H, slope, price, w, np.array([level]), ridge=tau)
+            else:
+                ridged = H + tau * np.eye(c.size) if tau else H
+                w, _ = _kernels.pattern_newton(
+                    ridged, c, w, k=k, level=level, squared=squared, elastic=elastic, gram=True
+                )
+            found.append(w)
+        return np.array(found).reshape(-1, c.size)
+
+    def _gauges(self) -> Array:
+        if self.price is not None:
+            return np.asarray(np.abs(self.weights) @ self.price)
+        norm = self.problem.regularizer.norm
+        return np.array([norm.value(w) for w in self.weights])
+
+    def _polars(self, Z: Array) -> Array:
+        if self.price is not None:
+            return np.asarray((np.abs(Z) / self.price).max(axis=1))
+        norm = self.problem.regularizer.norm
+        return np.array([norm.polar(ArrayScores(z)) for z in Z])
 
     def _rounding(self, objective: Array) -> Array:
-        """Return what rounding may hide in each gap beside the polar, see ``problem.rounding``."""
+        """Return what rounding may hide in each gap, the polar left out: ``Objective.lost``."""
         problem = self.problem
         W = np.abs(self.weights)
         lengths = self.pool.lengths
@@ -247,7 +206,7 @@ def _squares(rows: Array) -> Array:
     return np.asarray(np.einsum("ij,ij->i", rows, rows))
 
 
-def _without_surplus(V: Array) -> None:
+def _remove_surplus(V: Array) -> None:
     """Take the sum of each row off the side that outweighs the other, see ``losses.shift``."""
     surplus = V.sum(axis=1)
     heavy = np.where(surplus[:, None] > 0, V > 0, V < 0)

@@ -23,7 +23,9 @@ from atomlearn.core.interfaces.certificate import Certificate
 from atomlearn.core.interfaces.forwarding import wrappers
 from atomlearn.core.interfaces.loss import known_offset, plain_loss
 from atomlearn.core.interfaces.numbers import check_offset, check_weight
-from atomlearn.core.losses import FreeColumns, Offset, pieces
+from atomlearn.core.losses import pieces
+from atomlearn.core.losses.around import Offset
+from atomlearn.core.losses.free_columns import FreeColumns
 from atomlearn.core.losses.shift import optimal_shift, without_surplus
 from atomlearn.core.problem.checks import check_free, check_loss, check_tau
 from atomlearn.core.problem.regularizer import Regularizer

@@ -15,6 +15,7 @@ from typing import Literal, NamedTuple, cast
 
 import numpy as np
 
+from atomlearn.core import solvers
 from atomlearn.core.data.wrappers import Counted
 from atomlearn.core.interfaces import Deadline, Lift, Norm, TimeIsUp, WarmStart
 from atomlearn.core.interfaces.certificate import Status
@@ -31,11 +32,9 @@ from atomlearn.core.problem.problem import (
 )
 from atomlearn.core.problem.proof import given_back
 from atomlearn.core.problem.result import Result
-from atomlearn.core.solvers.atom_generation import AtomGeneration
 from atomlearn.core.solvers.column_generation import ColumnGeneration
 from atomlearn.core.solvers.progress import Observer, Progress, Resumed, RunObserver, Stall
 from atomlearn.core.solvers.schedule import Answer, Task, drive
-from atomlearn.core.solvers.smoothing import SmoothedSteps
 from atomlearn.core.solvers.solver import Solver, State, checked_warm_start
 from atomlearn.core.solvers.stopping import StoppingRule, check_rule
 
@@ -51,8 +50,8 @@ MOST_WORK = 4000
 MORE_WORK = 2
 
 
-class How(NamedTuple):
-    """How a problem is solved: what makes the steps, what ends them, and who is told of them.
+class RunSettings(NamedTuple):
+    """How a problem is solved: the solver, the rules that end it, and its observers.
 
     search : whether the run is a part of a cross-validation.
     """
@@ -72,7 +71,7 @@ class Run:
         As it was given.
     inner, lift : Problem, Lift or None
         What the solver works on: centered, in lifted coordinates if it has any; and the way back.
-    how : How
+    settings : RunSettings
 
     Attributes
     ----------
@@ -80,21 +79,25 @@ class Run:
     certificate of that very point; seconds : spent on it so far, without the time of observers.
     """
 
-    def __init__(self, problem: Problem, inner: Problem, lift: Lift | None, how: How) -> None:
+    def __init__(
+        self, problem: Problem, inner: Problem, lift: Lift | None, settings: RunSettings
+    ) -> None:
         small = math.prod(problem.design.shape) < SMALL
         #: How many more steps masters may make, where they are counted.
         self.work = Work(MOST_WORK) if small else None
         self.problem = problem
         self.inner = inner
         self.lift = lift
-        self.how = how
-        self.told = [each for each in how.observers if isinstance(each, RunObserver)]
-        keepers = sum(each.resumes for each in self.told)
+        self.settings = settings
+        self._run_observers = [each for each in settings.observers if isinstance(each, RunObserver)]
+        keepers = sum(each.resumes for each in self._run_observers)
         if keepers > 1:
             raise ValueError(f"one Checkpoint is enough for a solve, got {keepers}")
         #: Whether an observer may know where to go on.
         self.resumes = keepers > 0
-        self.progress = Progress(problem, how.solver, how.search, lift=lift, origin=inner.origin)
+        self.progress = Progress(
+            problem, settings.solver, settings.search, lift=lift, origin=inner.origin
+        )
         self.status: Status | None = None
         self.best: State | None = None
         self.seconds = 0.0
@@ -102,11 +105,11 @@ class Run:
         self._before = 0.0
         self._sent = inner.design.row_access.sent
         self._stall = Stall()
-        self._limit = how.rules.seconds
+        self._limit = settings.rules.seconds
 
     def begin(self) -> Resumed | None:
         """Tell the observers that the run begins; return what it goes on from, if anything."""
-        known = [o.begin(self.problem, self.how.solver) for o in self.told]
+        known = [o.begin(self.problem, self.settings.solver) for o in self._run_observers]
         resumed = next((each for each in known if each is not None), None)
         if resumed is not None:
             self.seconds = resumed.seconds
@@ -149,10 +152,10 @@ class Run:
         ``passes`` : that the run has made until now. A run that has stalled, or whose solver knows
         that no step of its own can change the point, ends in any case.
         """
-        solver = self.how.solver
+        solver = self.settings.solver
         problem = self.inner
         if problem.loss.smoothed(1.0) is not None:
-            solver = SmoothedSteps(solver)
+            solver = solvers.SmoothedSteps(solver)
         before = counted.passes
         (done, possible) = counted.searched
         state: State | None = None
@@ -200,11 +203,11 @@ class Run:
             self.best = state
         # The time of observers does not count.
         began = time.monotonic()
-        for observe in self.how.observers:
+        for observe in self.settings.observers:
             observe(progress)
         if self._since is not None:
             self._since += time.monotonic() - began
-        status = self.how.rules.reason(progress) or state.exhausted
+        status = self.settings.rules.reason(progress) or state.exhausted
         if status is None and is_perfect(self.inner, inside):
             status = Status.PERFECT_FIT
         self.status = status or self._stall.reason(state) or self.out_of()
@@ -223,7 +226,7 @@ class Run:
         progress = self.progress
         inner = self.inner
         state = progress.state if self.status in LAST_POINT else self.best
-        for observer in self.told:
+        for observer in self._run_observers:
             observer.end(progress)
         kept = state.weights.nonzero()[0]
         kept = kept[state.columns[kept].argsort(kind="stable")]
@@ -237,7 +240,7 @@ class Run:
             objective=certificate.objective,
             gap=certificate.gap,
             status=self.status,
-            tol=self.how.rules.relative_gap,
+            tol=self.settings.rules.relative_gap,
             passes=progress.passes,
             seconds=self._elapsed(),
             n_features=design.shape[1],
@@ -266,29 +269,29 @@ class SteppedLevels(Task):
     problem : Problem
     levels : sequence of float
         In their order; each begins at the solution before it.
-    how : How
+    settings : RunSettings
     warm : WarmStart, optional
         Where the first level begins.
     reached : callable, optional
-        Asked of the problem and the result of each level: is this the last one?
+        Called with the problem and the result of each level: is this the last one?
     """
 
     def __init__(
         self,
         problem: Problem,
         levels: Sequence[float],
-        how: How,
+        settings: RunSettings,
         warm: WarmStart | None = None,
         reached: Callable[[Problem, Result], bool] | None = None,
     ) -> None:
         self.counted = Counted.of(problem.design)
         self.problem = replace(problem, design=self.counted)
         inner = center_targets(self.problem)
-        if how.solver.lifts:  # which asks for columns, of which sums may be enough
+        if settings.solver.lifts:  # which asks for columns, of which sums may be enough
             inner = over_sums(inner)
-        self.inner, self.lift = enter(inner, how.solver.lifts)
+        self.inner, self.lift = enter(inner, settings.solver.lifts)
         self.levels = levels
-        self.how = how
+        self.settings = settings
         self.warm = warm
         self.reached = reached
         self.results = []
@@ -306,7 +309,7 @@ class SteppedLevels(Task):
         level = self.levels[len(self.results)]
         problem = with_amount(self.problem, level)
         inner = with_amount(self.inner, level)
-        run = self.run = Run(problem, inner, self.lift, self.how)
+        run = self.run = Run(problem, inner, self.lift, self.settings)
         start: WarmStart | Resumed | None = run.begin()
         if start is None and self.warm is not None:
             warm = checked_warm_start(self.warm, problem)
@@ -386,8 +389,8 @@ def run(
             "solver must be a Solver such as solvers.ColumnGeneration(), got "
             f"{type(solver).__name__}"
         )
-    how = How(solver, stop, tuple(observers))
-    task = SteppedLevels(problem, [problem.regularizer.amount], how, warm)
+    settings = RunSettings(solver, stop, tuple(observers))
+    task = SteppedLevels(problem, [problem.regularizer.amount], settings, warm)
     drive(task.counted, [task])
     if not task.results:
         raise KeyboardInterrupt("interrupted before the first point")
@@ -406,4 +409,4 @@ def default_solver(norm: Norm, tolerance: float) -> Solver:
         return cast(Solver, own)
     if norm.over_columns:
         return ColumnGeneration(tolerance=tolerance)
-    return AtomGeneration(tolerance=tolerance)
+    return solvers.AtomGeneration(tolerance=tolerance)

@@ -24,7 +24,7 @@ MOST_VECTORS = 256
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class Question:
     """vectors : each (n_samples,); bounds : (m,) for large scores only, None: all scores."""
 
     vectors: list[Array]
@@ -33,10 +33,10 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """scores : of the vectors asked for; vectors : how many the reading had in all."""
+    """scores : those of the vectors of a question; n_vectors : vectors of the whole reading."""
 
     scores: Sequence[Scores]
-    vectors: int
+    n_vectors: int
 
 
 class Task(ABC):
@@ -51,7 +51,7 @@ class Task(ABC):
     results: list[Result]
 
     @abstractmethod
-    def advance(self) -> Asked | None:
+    def advance(self) -> Question | None:
         """Work up to the next question; None where it read the data itself. Shares no state."""
 
     @abstractmethod
@@ -68,8 +68,8 @@ def drive(design: Design, tasks: Sequence[Task], n_jobs: int | None = None) -> b
 
     ``n_jobs`` : number of tasks that work side by side, for those that share no readings.
     """
-    waiting: dict[int, Asked] = {}
-    asked: dict[int, Asked | None] = {}
+    waiting: dict[int, Question] = {}
+    asked: dict[int, Question | None] = {}
     most = effective_n_jobs(n_jobs) if len(tasks) > 1 else 1
 
     try:  # the outer deadline is back after Ctrl-C, wherever that fell
@@ -112,7 +112,7 @@ def drive(design: Design, tasks: Sequence[Task], n_jobs: int | None = None) -> b
     return False
 
 
-def _served(design: Design, waiting: dict[int, Asked]) -> list[int]:
+def _served(design: Design, waiting: dict[int, Question]) -> list[int]:
     """Return the tasks that the next reading serves: all of one kind, as many as fit."""
     kinds = {asked.bounds is None for asked in waiting.values()}
     everything = True in kinds
@@ -130,7 +130,7 @@ def _served(design: Design, waiting: dict[int, Asked]) -> list[int]:
     return served
 
 
-def _read(design: Design, together: Sequence[Asked]) -> list[Answer]:
+def _read(design: Design, together: Sequence[Question]) -> list[Answer]:
     V = np.column_stack([v for asked in together for v in asked.vectors])
     bounds = [asked.bounds for asked in together if asked.bounds is not None]
     scores = design.scores_above(V, np.concatenate(bounds)) if bounds else design.scores_many(V)

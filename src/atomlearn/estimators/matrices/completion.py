@@ -9,17 +9,26 @@ from numpy.typing import NDArray
 from sklearn.base import OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from atomlearn.core.interfaces import Array, Mask, check_share, positive
-from atomlearn.core.problem.problem import loss_value, with_amount
-from atomlearn.core.solvers.solver import MAX_ITER
-from atomlearn.designs import Entries
+from atomlearn.core import (
+    MAX_ITER,
+    Array,
+    Mask,
+    NoImprovement,
+    Problem,
+    Regularizer,
+    Result,
+    Settings,
+    Squared,
+    check_share,
+    largest_useful_level,
+    loss_value,
+    positive,
+    with_amount,
+)
 from atomlearn.estimators.checks import keep, whole
 from atomlearn.estimators.matrices.matrix_models import MatrixModel, double
-from atomlearn.losses import Squared
-from atomlearn.norms import TraceNorm
-from atomlearn.paths import NoImprovement, Settings, largest_useful_level
-from atomlearn.problem import Problem, Regularizer
-from atomlearn.result import Result
+from atomlearn.matrices.designs.entries import Entries
+from atomlearn.matrices.norms.spectral import TraceNorm
 
 #: Levels that are tried, down to a hundredth of the largest.
 LEVELS = 12
@@ -76,7 +85,7 @@ class MatrixCompletion(OneToOneFeatureMixin, TransformerMixin, MatrixModel):
     >>> rng = np.random.default_rng(0)
     >>> truth = rng.normal(size=(60, 2)) @ rng.normal(size=(2, 30))
     >>> X = np.where(rng.random(truth.shape) < 0.3, np.nan, truth)
-    >>> model = MatrixCompletion()
+    >>> model = MatrixCompletion(standardize=True)
     >>> filled = model.fit_transform(X)
     >>> bool(np.isnan(filled).any()), bool(np.abs(filled - truth).mean() < 0.1)
     (False, True)
@@ -88,7 +97,7 @@ class MatrixCompletion(OneToOneFeatureMixin, TransformerMixin, MatrixModel):
         rank: int | None = None,
         *,
         validation_fraction: float = 0.1,
-        standardize: bool = True,
+        standardize: bool = False,
         tol: float = 1e-4,
         max_iter: int = MAX_ITER,
         random_state: int = 0,

@@ -11,16 +11,26 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_array, check_is_fitted
 
-from atomlearn.core.interfaces import Form, positive
-from atomlearn.core.solvers.solver import MAX_ITER, TOLERANCE, Solver
-from atomlearn.designs import Identity
+from atomlearn.core import (
+    L1,
+    MAX_ITER,
+    TOLERANCE,
+    Form,
+    Problem,
+    Regularizer,
+    Scaled,
+    Solver,
+    Squared,
+    Status,
+    positive,
+)
 from atomlearn.estimators.checks import amount_of, keep, whole
 from atomlearn.estimators.matrices.matrix_models import MatrixTransformer, double
-from atomlearn.losses import Squared
+from atomlearn.lifting.union import Union
+from atomlearn.matrices.designs.identity import Identity
+from atomlearn.matrices.norms.sparse import SparsePSD
+from atomlearn.matrices.norms.spectral import TraceNorm
 from atomlearn.matrices.robust import robust_coordinates
-from atomlearn.norms import L1, Scaled, SparsePSD, TraceNorm, Union
-from atomlearn.problem import Problem, Regularizer
-from atomlearn.result import Status
 
 
 class SparseLowRank(MatrixTransformer):

@@ -9,18 +9,27 @@ from numpy.typing import NDArray
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.preprocessing import normalize
 
-from atomlearn.core.data.coefficients import coefficient_matrix
-from atomlearn.core.data.convert import refuse_not_finite
-from atomlearn.core.data.dense import DenseDesign
-from atomlearn.core.interfaces import Array, Form, Norm
-from atomlearn.core.solvers.solver import MAX_ITER, TOLERANCE, Solver
-from atomlearn.designs import Tasks
+from atomlearn.core import (
+    MAX_ITER,
+    TOLERANCE,
+    Array,
+    DenseDesign,
+    Form,
+    KSupport,
+    Norm,
+    Problem,
+    Regularizer,
+    Result,
+    Solver,
+    Squared,
+    Status,
+    as_norm,
+    coefficient_matrix,
+    refuse_not_finite,
+)
 from atomlearn.estimators.checks import amount_of, checked_array, keep
 from atomlearn.estimators.parameters import ProvedModel, entries_of
-from atomlearn.losses import Squared
-from atomlearn.norms import KSupport, as_norm
-from atomlearn.problem import Problem, Regularizer
-from atomlearn.result import Result, Status
+from atomlearn.matrices.designs.tasks import Tasks
 
 
 class MatrixModel(ProvedModel):

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from atomlearn.core.interfaces import Loss
+from atomlearn.core import Loss, Settings
 from atomlearn.estimators.checks import norm_for, penalty_of, unpenalized_columns
 from atomlearn.estimators.targets import Checked
+from atomlearn.maps.feature_map import map_of
 from atomlearn.matrices.norms.rows import over_tasks
 from atomlearn.matrices.tasks import task_problem
-from atomlearn.paths import Settings
 
 
 def fit_tasks(estimator: Any, data: Checked, loss: Loss, settings: Settings) -> None:
@@ -25,6 +25,11 @@ def fit_tasks(estimator: Any, data: Checked, loss: Loss, settings: Settings) -> 
             "relax is for one target at a time; fit several by themselves, or use multi_class='ovr'"
         )
     design = data.design
+    if map_of(design).implicit:
+        raise ValueError(
+            "several targets (and multi_class='multinomial') need columns that can be listed, not "
+            "implicit products; use features='linear', or fit one target at a time"
+        )
     Y = data.y
     offset = data.offset
     if data.classes is not None:
@@ -41,7 +46,8 @@ def fit_tasks(estimator: Any, data: Checked, loss: Loss, settings: Settings) -> 
     norm = over_tasks(norm_for(estimator, given, design), design.shape[1], Y.shape[1])
     regularizer, tau = penalty_of(norm, estimator.form, *amounts)
     has_intercept = bool(estimator.fit_intercept)
-    task = task_problem(design, Y, data.weight, loss, regularizer, has_intercept, offset)
+    fitted = data.fitted_design
+    task = task_problem(fitted, Y, data.weight, loss, regularizer, has_intercept, offset)
     task = replace(task, problem=replace(task.problem, tau=tau))
     free = unpenalized_columns(estimator, design)
     if free is not None:
@@ -50,5 +56,8 @@ def fit_tasks(estimator: Any, data: Checked, loss: Loss, settings: Settings) -> 
     results = estimator._solve([task.problem], starts, settings)
     W = results[0].coef.reshape(design.shape[1], -1)
     coef = np.ascontiguousarray(W.T)
-    estimator._take_coefficients(data, coef, task.intercepts(W))
+    intercepts = task.intercepts(W)
+    if data.units is not None:
+        coef, intercepts = data.units.to_data(np.arange(coef.shape[1]), coef, intercepts)
+    estimator._take_coefficients(data, coef, intercepts)
     estimator._report(results)

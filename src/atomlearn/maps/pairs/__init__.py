@@ -1,1 +1,1 @@
-"""Products of two inputs as columns that are never stored, and the exact search among them."""
+"""Products of two inputs: columns that are searched and never stored."""

@@ -1,13 +1,11 @@
-"""DevicePairs: products of two columns on a device; the best come back, to be summed in float64."""
+"""DevicePairs: products of two columns on a device; the best are summed again in float64."""
 
 from __future__ import annotations
 
 import math
 from typing import Any
 
-from atomlearn.core.data.compressed import scaled_columns
-from atomlearn.core.data.sparse import SparseDesign
-from atomlearn.core.interfaces import Design
+from atomlearn.core import Design, SparseDesign, scaled_columns
 from atomlearn.maps.pairs.products import DensePairs
 from atomlearn.maps.pairs.search import ErrorBound
 from atomlearn.maps.pairs.sparse import SparsePairs
@@ -18,20 +16,19 @@ from atomlearn.storage.device.tensors import BUDGET, SingleRounding
 
 
 class DevicePairs(DensePairs):
-    """Pairs of the columns of a tensor, by tiles of matrix products where the tensor is.
+    """Pairs of the columns of a tensor, by tiles of matrix products on its device.
 
-    The search is that of ``DensePairs``: tiles X_A' diag(v) X_B of sums in float32 (tf32 where the
-    library is allowed it, float64 where magnitudes of X ask for it) are compared with a running
-    threshold, each sum widened by the bound on its error, and what may be among the best is
-    computed again by the definition, from columns on the processor. So the answer is the one of
-    the same array there. A tile is compared on the device; the pairs that pass are all that comes
-    back.
+    The search is that of ``DensePairs``: tiles X_A' diag(v) X_B of sums in float32 (tf32 if the
+    library is allowed to use it, float64 if magnitudes of X require it) are compared with a running
+    threshold, each sum widened by its error bound. Pairs that may be among the best are computed
+    again by the definition, from columns on the processor, so that the answer is that of the same
+    array there. A tile is compared on the device; only the pairs that pass are copied back.
 
     Notes
     -----
     |fl(sum_k v_k x_ki x_kj) - sum| <= ((m + 12) u + c) r_i r_j with r_i^2 = sum_k |v_k| x_ki^2 and
-    m = min(n, 4096); u and c as in ``OnDevice``. Memory on the device: a tile, and up to 256 MB of
-    columns that are not there as they are needed (sparse, standardized, some rows, or float64).
+    m = min(n, 4096); u and c as in ``OnDevice``. Memory on the device: a tile, and up to 256 MB for
+    columns that have to be computed (sparse, standardized, some rows, or float64).
     """
 
     most_threads = 1
@@ -42,7 +39,7 @@ class DevicePairs(DensePairs):
 
     def error(self) -> ErrorBound:
         double = super().error()
-        # Numbers below the least normal one may be lost as a whole: factors, products and sums.
+        # Factors, products and sums below the smallest normal number may become zero.
         absolute = 4.0 * double.absolute
         if not self.uses_single():
             return ErrorBound(double.relative, absolute)
@@ -58,14 +55,14 @@ class DevicePairs(DensePairs):
         return read if power == 1 else lambda lo, hi: read(lo, hi) ** power
 
     def _width(self, wanted: int, dtype: Any) -> int:
-        # Twice as many each way as on the processor: a device is started for each tile.
+        # Tiles are twice as wide as on the processor, because each tile starts the device.
         return self._columns.width(2 * wanted, dtype)
 
 
 def device_pairs(base: Design) -> DevicePairs | SparsePairs | None:
-    """Return what forms the products of the columns of a design on a device; None of others.
+    """Return the products of the columns of a design on a device; None for other designs.
 
-    Sums of what passes are defined as those of the same array on the processor are.
+    Sums of pairs that pass have the same definition as for an array on the processor.
     """
     columns = DeviceColumns.of(base)
     if columns is None:

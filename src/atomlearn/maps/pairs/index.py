@@ -1,4 +1,4 @@
-"""PairIndex: the columns of a degree-2 map numbered, and decoded again, in O(1)."""
+"""PairIndex: numbers of the columns of a degree-2 map, encoded and decoded in O(1)."""
 
 from __future__ import annotations
 
@@ -9,18 +9,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.core.data.limits import LIMITS
-from atomlearn.core.interfaces import Array, Columns
+from atomlearn.core import LIMITS, Array, Columns
 
 
 @dataclass(frozen=True, slots=True)
 class PairIndex:
     """Columns 0 .. d-1 are the inputs; then come their products in lexicographic order.
 
-    With squares (0, 0), (0, 1), ..., (0, d-1), (1, 1), ...; without (0, 1), (0, 2), ..., (1, 2),
-    ... The pairs of one input i are consecutive.
+    With squares the products are (0, 0), (0, 1), ..., (0, d-1), (1, 1), ...; without squares (0,
+    1), (0, 2), ..., (1, 2), ... The pairs of one input i are consecutive.
 
-    n_inputs : d; squares : whether (i, i) are columns.
+    Attributes
+    ----------
+    n_inputs : int
+        Number of inputs, d.
+    squares : bool
+        Whether (i, i) are columns.
     """
 
     n_inputs: int
@@ -46,12 +50,12 @@ class PairIndex:
 
     def starts(self, i: Columns) -> Columns:
         """Return the column of the first pair of each input i."""
-        # i - 1 and i have an even product: nothing is rounded.
+        # i (i - 1) is even, so that the division is exact.
         first: Columns = self.n_inputs + i * self.n_rows - i * (i - 1) // 2
         return first
 
     def columns(self, i: Columns, j: Columns) -> Columns:
-        """Return the columns of the pairs i <= j (i < j without squares); of input i for j = -1."""
+        """Return the columns of the pairs i <= j (i < j without squares); j = -1 means input i."""
         i = np.asarray(i, dtype=np.int64)
         j = np.asarray(j, dtype=np.int64)
         paired: Columns = np.where(j < 0, i, self.starts(i) + (j - i - self.shift))
@@ -60,9 +64,8 @@ class PairIndex:
     def pairs(self, columns: Columns) -> tuple[Columns, Columns]:
         """Return (i, j) of each column, j = -1 for an input.
 
-        Counted from the end, the rows of the triangle begin at the triangular numbers
-        t_r = r (r + 1) / 2. A square root in floating point finds r to within one, integers the
-        rest.
+        Counted from the end, the rows of the triangle begin at the triangular numbers t_r = r (r +
+        1) / 2. A square root in floating point finds r up to one, which integers correct.
         """
         columns = np.asarray(columns, dtype=np.int64)
         backwards = self.n_columns - 1 - columns
@@ -91,7 +94,7 @@ class PairIndex:
         return [of(*pair) for pair in zip(i.tolist(), j.tolist(), strict=True)]
 
     def checked(self, columns: Any) -> Columns:
-        """Return column numbers as int64, or say what is wrong with them."""
+        """Return column numbers as int64; refuse invalid ones."""
         given = np.asarray(columns)
         if given.size == 0:
             return given.astype(np.int64)
@@ -113,7 +116,7 @@ def upper_part(i: NDArray[Any], j: NDArray[Any]) -> tuple[Columns, Columns]:
 
 
 def put_tile(tile: NDArray[Any], lo: int, start: int, index: PairIndex, result: Array) -> None:
-    """Write the pairs among the sums of inputs lo, ... with inputs start, ... where they belong."""
+    """Write the sums of pairs of inputs lo, ... with inputs start, ... to their places."""
     width = tile.shape[1]
     begins = index.starts(np.arange(lo, lo + tile.shape[0])) - index.n_inputs
     for row, begin in enumerate(begins.tolist()):

@@ -10,14 +10,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from atomlearn.core.data.convert import as_design, feature_names
-from atomlearn.core.data.limits import LIMITS
-from atomlearn.core.data.parts import RowSubset
-from atomlearn.core.data.sparse import SparseDesign
-from atomlearn.core.data.standardized import scaled_design
-from atomlearn.core.interfaces import Array, Block, Columns, Design, Scores, positive
-from atomlearn.core.interfaces.scores import ArrayScores
+from atomlearn.core import (
+    LIMITS,
+    Array,
+    ArrayScores,
+    Block,
+    Columns,
+    Design,
+    RowSubset,
+    Scores,
+    SparseDesign,
+    as_design,
+    feature_names,
+    positive,
+    scaled_design,
+)
 from atomlearn.maps.feature_map import FeatureMap, MappedDesign
+from atomlearn.maps.features import FeatureEntry, explicit
 from atomlearn.maps.pairs.device import device_pairs
 from atomlearn.maps.pairs.index import PairIndex, upper_part
 from atomlearn.maps.pairs.products import DensePairs, PairProducts
@@ -82,14 +91,14 @@ class Polynomial(MappedDesign):
     """The degree-2 polynomial map of X: d inputs become d + d (d + 1) / 2 implicit columns.
 
     Columns are sqrt(2 gamma r) x_j, gamma x_j^2 and sqrt(2) gamma x_i x_j (i < j), so that the
-    product of two rows is (gamma x'y + r)^2 - r^2 [1]_. The map's constant r is not a column: it
-    is the intercept's part (``intercept=True``), which is not penalized.
+    product of two rows is (gamma x'y + r)^2 - r^2 [1]_. The map's constant r is not a column,
+    because the intercept (``intercept=True``), which is not penalized, replaces it.
 
     Parameters
     ----------
     X : array, sparse array, table or Design, shape (n_samples, d)
-        As ``as_design`` takes it; d at most 2^31. Designs such as ``Standardized(X)`` are
-        expanded as they are: products of standardized columns.
+        See ``as_design``; d is at most 2^31. A design such as ``Standardized(X)`` is expanded to
+        products of its columns.
     gamma, r : float > 0
         Scale of the map and of its linear part.
     interaction_only : bool, default=False
@@ -102,26 +111,26 @@ class Polynomial(MappedDesign):
     index : PairIndex
         The numbering of the columns.
     work : PairWork
-        What all searches for best columns so far computed and skipped.
+        Work that all searches for best columns so far did and skipped.
 
     Notes
     -----
     Columns 0 .. d-1 are the inputs; then come the pairs in lexicographic order, (0, 0), (0, 1),
-    ..., (0, d-1), (1, 1), ... and without squares (0, 1), (0, 2), ..., (1, 2), ... ``pair``
-    decodes a column and ``column`` encodes a pair, both in O(1).
+    ..., (0, d-1), (1, 1), ... and without squares (0, 1), (0, 2), ..., (1, 2), ... ``pair`` decodes
+    a column and ``column`` encodes a pair, both in O(1).
 
-    ``scores(v)`` makes one pass over X; ``top`` and ``full`` then take n d^2 / 2
-    multiplications for dense X, fewer where bounds exclude inputs, and sum_k nnz_k^2 / 2 for
-    sparse X. Up to 2^28 columns can be listed (``scores(v).full()``, ``squared_norms``,
-    ``predict``); beyond that norms that ask for the best columns only (l1, k-support) work.
+    ``scores(v)`` makes one pass over X; ``top`` and ``full`` then take n d^2 / 2 multiplications
+    for dense X, fewer if bounds exclude inputs, and sum_k nnz_k^2 / 2 for sparse X. Up to 2^28
+    columns can be listed (``scores(v).full()``, ``squared_norms``, ``predict``); beyond that norms
+    that need only the best columns (l1, k-support) work.
 
-    Sparse X is kept by columns and, once best columns are asked for, in rows: twice more than it
-    was given. Nearly full sparse X is worked on in dense pieces.
+    Sparse X is stored by columns and, after the first search for best columns, by rows, in addition
+    to the given array. Nearly full sparse X is processed in dense pieces.
 
-    Of a tensor (``OnDevice``, ``Standardized`` or some rows of it) the device forms the tiles and
-    compares them; what passes is summed on the processor as ever, so the answer is the same.
-    Sparse tensors with fewer than 1% of the entries are copied to the processor, once, and searched
-    there: nearly all products that tiles form would be zero.
+    For a tensor (``OnDevice``, also standardized or with fewer rows) the device forms the tiles and
+    compares them; pairs that pass are summed on the processor, so that the answer is the same.
+    Sparse tensors with fewer than 1% of the entries are copied to the processor once, and searched
+    there: nearly all products in tiles would be zero.
 
     References
     ----------
@@ -158,14 +167,14 @@ class Polynomial(MappedDesign):
     def interactions(cls, X: object, squares: bool = False) -> Polynomial:
         """Return the design of main effects x_j and products x_i x_j, i < j, all unscaled.
 
-        That is gamma = r = 1/sqrt(2), with squares of weight 1 where ``squares`` asks for them.
+        This means gamma = r = 1/sqrt(2), and squares, if requested, of weight 1.
         """
         base = as_design(X)
         return cls.from_map(X, PolynomialMap.interactions(base.shape[1], squares), base)
 
     @classmethod
     def from_map(cls, X: object, map: PolynomialMap, base: Design | None = None) -> Polynomial:
-        """Return the design of rows of the inputs of ``map``; ``base`` is X as a Design."""
+        """Return the design of rows of the inputs of ``map``; ``base`` : X as a Design."""
         base = as_design(X) if base is None else base
         if base.shape[1] != map.n_inputs:
             raise ValueError(f"X has {base.shape[1]} columns, but the map is of {map.n_inputs}")
@@ -188,7 +197,7 @@ class Polynomial(MappedDesign):
 
     @property
     def listable(self) -> bool:
-        """Whether there are so few pairs, and inputs, that numbers of all fit into an array."""
+        """Whether arrays can hold an entry for each pair and input."""
         return self.base.listable and can_be_listed(self.index)
 
     @property
@@ -203,9 +212,9 @@ class Polynomial(MappedDesign):
         return PolynomialScores(self._pairs, self.index, self.scaling, v, self._memory)
 
     def scores_many(self, V: Array) -> Sequence[Scores]:
-        """Return the scores of each vector; where columns are few enough to list, by one reading.
+        """Return the scores of each vector, by one pass over X if columns are few enough to list.
 
-        More of them are searched for each vector, which skips what its own bounds exclude.
+        Otherwise there is a search for each vector, which skips products that its bounds exclude.
         """
         if not self.reads_at_once:
             return super().scores_many(V)
@@ -218,7 +227,7 @@ class Polynomial(MappedDesign):
         return self._pairs.block(i, j, self.scaling.of(i, j))
 
     def _squares(self, weights: Array) -> Array:
-        """Return sum_i c_i phi_ij^2 for every column where they can be listed: one pass."""
+        """Return sum_i c_i phi_ij^2 for every column, by one pass if the columns can be listed."""
         if not self.listable:
             return super()._squares(weights)
         d = self.index.n_inputs
@@ -238,7 +247,7 @@ class Polynomial(MappedDesign):
         return other
 
     def scaled(self, factors: Array) -> Polynomial:
-        """Return the map of X diag(factors), one factor an input; sparse X is copied."""
+        """Return the map of X diag(factors), with one factor for each input; sparse X is copied."""
         return self._with_base(scaled_design(self.base, np.asarray(factors)))
 
     # --- columns and their names ----------------------------------------------------------------
@@ -293,3 +302,17 @@ def _whole(name: str, values: ArrayLike) -> Columns:
     if given.size and given.dtype.kind not in "iu":
         raise TypeError(f"{name} must be whole numbers, got dtype {given.dtype}")
     return given.astype(np.int64)
+
+
+#: The entries of ``features=``: products without squares, with squares, and scaled as in [T].
+INTERACTIONS = FeatureEntry(
+    PolynomialMap, lambda X, weight: Polynomial.interactions(explicit(X), squares=False)
+)
+QUADRATIC = FeatureEntry(
+    PolynomialMap, lambda X, weight: Polynomial.interactions(explicit(X), squares=True)
+)
+POLYNOMIAL = FeatureEntry(
+    PolynomialMap,
+    lambda X, weight: Polynomial(explicit(X)),
+    lambda X, gamma, r: Polynomial(explicit(X), gamma=gamma, r=r),
+)

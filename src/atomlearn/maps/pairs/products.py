@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from atomlearn import _kernels
-from atomlearn.core.data.blocks import DenseBlock
-from atomlearn.core.interfaces import Array, Block, Columns, Design
+from atomlearn.core import Array, Block, Columns, DenseBlock, Design
 from atomlearn.maps.pairs.index import PairIndex, put_tile
 from atomlearn.maps.pairs.search import ErrorBound, Finalists
 from atomlearn.maps.settings import SETTINGS
@@ -26,12 +25,12 @@ from atomlearn.storage.device.tensors import (
     to_host,
 )
 
-#: Columns lo..hi as a tensor: an array of the processor, or where the columns are.
+#: Returns columns lo..hi as an array on the processor, or as a tensor on the device of X.
 Reader = Callable[[int, int], Any]
 
 
 class PairProducts(ABC):
-    """What Polynomial asks of its data: products of two columns, never all of them at once."""
+    """Operations of Polynomial on its data: products of two columns, never all of them at once."""
 
     base: Design
 
@@ -46,20 +45,20 @@ class PairProducts(ABC):
 
     @abstractmethod
     def sums(self, v: Array, i: Columns, j: Columns) -> Array:
-        """Return sum_k v_k x_ki x_kj of each pair: the definition of a score, O(n) a pair.
+        """Return sum_k v_k x_ki x_kj of each pair: the definition of a score, O(n) for each pair.
 
-        The value of a pair does not depend on which others are asked for.
+        The value of a pair does not depend on the other pairs.
         """
 
     @abstractmethod
     def block(self, i: Columns, j: Columns, scales: Array) -> Block:
-        """Return the columns scale * x_i * x_j, or scale * x_i where j = -1."""
+        """Return the columns scale * x_i * x_j, or scale * x_i if j = -1."""
 
     @abstractmethod
     def all_sums(self, V: Array, index: PairIndex, squared: bool = False) -> Array:
         """Return sum_k v_k x_ki x_kj of every pair, in order (of x_ki^2 x_kj^2 if squared).
 
-        For each column v of V, (m, n_pairs): X is read once.
+        The result has a row for each column v of V, (m, n_pairs); X is read once.
         """
 
     @property
@@ -81,19 +80,29 @@ class PairProducts(ABC):
     ) -> None:
         """Offer every pair that may be among the best, for v with max \\|v\\| <= 1.
 
-        change : v less that of the listing which ``finalists`` has; v where it has none.
-        square : the weight of a square relative to that of a product, at most 1.
+        Parameters
+        ----------
+        v : array
+            The vector.
+        change : array
+            v minus the vector of the listing in ``finalists``, or v if there is no listing.
+        index : PairIndex
+            Numbering of the pairs.
+        finalists : Finalists
+            Receives the pairs.
+        square : float
+            Weight of a square relative to a product, at most 1.
         """
 
 
 class DensePairs(PairProducts):
     """Pairs of the columns of any design, by tiles of matrix products.
 
-    Columns come through ``gather``, some at a time, or from the array itself where the design is
-    a plain array; nothing of the size of X is kept between calls.
+    Groups of columns come from ``gather``, or are views of the array if the design is a plain
+    array; no copy of X is kept between calls.
     """
 
-    #: Threads that share the tiles, at most; None: as many as there are.
+    #: Largest number of threads for the tiles; None: no limit.
     most_threads: int | None = None
 
     def __init__(self, base: Design) -> None:
@@ -101,7 +110,7 @@ class DensePairs(PairProducts):
 
     def sums(self, v: Array, i: Columns, j: Columns) -> Array:
         result = np.empty(i.size)
-        # By input, so that few inputs are in memory at a time.
+        # Sorted by input, so that few inputs are in memory at a time.
         order = np.argsort(i, kind="stable")
         width = max(1, BUDGET.held_entries // (2 * self.base.shape[0]))
         for start in range(0, i.size, width):
@@ -118,7 +127,7 @@ class DensePairs(PairProducts):
 
     def block(self, i: Columns, j: Columns, scales: Array) -> Block:
         result = np.empty((self.base.shape[0], i.size), order="F")
-        # Linear columns: x_i with itself, then without.
+        # For linear columns, i takes the place of j, and the product is left out.
         columns, first, second = self._inputs(i, np.where(j < 0, i, j))
         for place, (one, other, scale) in enumerate(zip(first, second, scales, strict=True)):
             column = result[:, place]
@@ -139,9 +148,9 @@ class DensePairs(PairProducts):
     # --- tiles, of tensors where the columns are ------------------------------------------------
 
     def _reader(self, dtype: Any, power: int = 1) -> Reader:
-        """Return a function that gives columns lo..hi to a power: (n_samples, hi - lo).
+        """Return a function that returns columns lo..hi to a power, (n_samples, hi - lo).
 
-        Copies are made once, as pieces of the work would each make theirs.
+        Columns are copied once and not for each piece of work.
         """
         base = self.base
         stored = self.base.stored()
@@ -160,11 +169,11 @@ class DensePairs(PairProducts):
         return lambda lo, hi: held[:, lo:hi]
 
     def _width(self, wanted: int, dtype: Any) -> int:
-        """Return how many inputs are read at a time."""
+        """Return the number of inputs to read at a time."""
         return max(1, min(wanted, max(16, BUDGET.tile_entries // self.base.shape[0])))
 
     def _product(self, left: Any, right: Any) -> Any:
-        """Return left @ right; single precision sums run over a bounded number of rows."""
+        """Return left @ right; single precision sums have a bounded number of terms."""
         xp = namespace(right)
         n_samples = right.shape[0]
         step = n_samples if right.dtype == xp.float64 else min(BUDGET.single_terms, n_samples)
@@ -178,7 +187,7 @@ class DensePairs(PairProducts):
         return total
 
     def _pairs_only(self, tile: Any, lo: int, start: int, index: PairIndex, square: float) -> Any:
-        """Return a tile with zeros where there is no pair, and squares weighed."""
+        """Return a tile with zeros outside of pairs, and with weighted squares."""
         xp = namespace(tile)
         diagonal = lo - start
         above = xp.triu(tile, k=diagonal + 1)
@@ -186,7 +195,7 @@ class DensePairs(PairProducts):
             return above
         return above + (xp.triu(tile, k=diagonal) - above) * square
 
-    # --- what is made of tiles ----------------------------------------------------------------
+    # --- sums and searches by tiles -----------------------------------------------------------
 
     def _cuts(self, start: int, dtype: Any) -> list[tuple[int, int]]:
         stop = self.shape[1]
@@ -196,7 +205,7 @@ class DensePairs(PairProducts):
     def _share_out(
         self, work: Callable[[int, int], None], index: PairIndex, dtype: Any, products: int = 1
     ) -> None:
-        """Call work(lo, hi) for pieces of the inputs that begin pairs."""
+        """Call work(lo, hi) for groups of the inputs that begin pairs."""
         wanted = min(SETTINGS.tile, max(64, -(-index.n_rows // SETTINGS.shares)))
         width = self._width(wanted, dtype)
         starts = range(0, index.n_rows, width)
@@ -233,7 +242,7 @@ class DensePairs(PairProducts):
         radii = self._radii(np.abs(v))
         n_samples = float(self.shape[0])
         moved = radii if change is v else self._radii(np.abs(change))
-        # Twice what the definition may be off, as an error of single precision is no part of it.
+        # Twice the error of the definition, which has no rounding in single precision.
         slack = 4.0 * (n_samples + 10.0) * 2.0**-53 * float(radii.max(initial=0.0)) ** 2
 
         def work(lo: int, hi: int) -> None:
@@ -268,7 +277,7 @@ class DensePairs(PairProducts):
         radii: Array,
         finalists: Finalists,
     ) -> None:
-        """Offer the sums in a tile that may matter; ``bound`` >= r_i r_j in all of it."""
+        """Offer the sums in a tile that may be among the best; ``bound`` >= r_i r_j in the tile."""
         height, width = tile.shape
         peak = peak_of(tile)
         if not np.isfinite(peak):
@@ -279,7 +288,7 @@ class DensePairs(PairProducts):
         margin = finalists.error.relative * bound + finalists.error.absolute
         if peak < finalists.least_magnitude(margin):
             return
-        # As many sums as are wanted have the wanted-th magnitude of this tile, or more.
+        # The number of sums wanted have at least the magnitude of this rank in the tile.
         most = 4 * finalists.wanted + 4096
         chosen = _reached(tile, finalists.least_magnitude(margin))
         if chosen.size > most or finalists.threshold == 0.0:
@@ -298,16 +307,16 @@ class DensePairs(PairProducts):
         finalists.offer(i, j, magnitudes[pairs], radii[i] * radii[j])
 
     def _radii(self, weights: Array) -> Array:
-        """Return r_i >= sqrt(sum_k |v_k| x_ki^2), and not much more where that is above 1e-100."""
+        """Return r_i >= sqrt(sum_k |v_k| x_ki^2), tight if that is above 1e-100."""
         with np.errstate(over="ignore"):
             norms = self.base.squared_norms(weights)
-        # Smaller ones may have lost squares below the least number there is.
+        # Smaller norms may have lost squares to underflow.
         radii: Array = np.sqrt(np.maximum(norms, 1e-200)) * SETTINGS.inflation
         return radii
 
 
 def peak_of(values: Any) -> float:
-    """Return the largest magnitude of a tensor, 0 of none; NaN where there is one."""
+    """Return the largest magnitude of a tensor, 0 if it is empty; NaN if it contains NaN."""
     xp = namespace(values)
     if 0 in values.shape:
         return 0.0

@@ -1,4 +1,4 @@
-"""Scores of all products of two inputs: formed where they are few, else only searched."""
+"""Scores of all products of two inputs: computed if they are few, else only searched."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from atomlearn.core.interfaces import Array, Columns, Scores
-from atomlearn.core.interfaces.scores import ArrayScores
+from atomlearn.core import Array, ArrayScores, Columns, Scores
 from atomlearn.maps.pairs.index import PairIndex
 from atomlearn.maps.pairs.products import PairProducts
 from atomlearn.maps.pairs.search import Finalists, Listing, PairWork
@@ -24,26 +23,26 @@ class Scaling:
     pair: float
 
     def of(self, i: Columns, j: Columns) -> Array:
-        """Return the factors of these columns, j = -1 for x_i."""
+        """Return the factors of these columns; j = -1 means x_i."""
         return np.where(j < 0, self.linear, np.where(i == j, self.square, self.pair))
 
 
 def can_be_listed(index: PairIndex) -> bool:
-    """Return whether numbers of all columns fit into an array."""
+    """Return whether an array can hold an entry for each column."""
     return index.n_columns <= SETTINGS.most_listed
 
 
 class PolynomialScores(Scores):
-    """z = Phi'v for the degree-2 map Phi of a design: formed by ``full``, or only searched.
+    """z = Phi'v for the degree-2 map Phi of a design: computed by ``full``, or only searched.
 
     A score is defined as sum_k v_k (x_ki x_kj), summed in float64 for this one column: ``at``
-    gives it in O(n_samples) a column, and ``top`` ranks by it, exactly. Once ``full`` has been
-    computed all answers come from it, and may differ from earlier ones by rounding.
+    computes it in O(n_samples) for each column, and ``top`` ranks by it, exactly. After ``full``
+    was computed, all answers come from it, and may differ from earlier ones by rounding.
 
     Attributes
     ----------
     work : PairWork or None
-        What the last search of ``top`` computed and what it skipped; None where none was needed.
+        Work that the last search of ``top`` did and skipped; None if there was no search.
     """
 
     def __init__(
@@ -84,7 +83,7 @@ class PolynomialScores(Scores):
         return self._by_definition(columns)
 
     def _list_if_cheaper(self, count: int) -> None:
-        """Compute all scores where so many are wanted that one by one would cost more."""
+        """Compute all scores if that is cheaper than ``count`` single ones."""
         if self._full is None and can_be_listed(self._index):
             work = 0.5 * self._v.size * float(self._index.n_inputs) ** 2
             if 16 * count > self.n_columns or (work < SETTINGS.small_work and count > 0):
@@ -103,8 +102,8 @@ class PolynomialScores(Scores):
     def top(self, count: int) -> tuple[Columns, Array]:
         """Return the columns of largest \\|z_j\\|, exactly, with their z_j.
 
-        Sums of tiles, or of the sparse pairs that meet, are compared with a running threshold;
-        memory O(count + d) and a tile. See ``pairs.search``.
+        Sums of tiles, or of pairs of sparse columns with common rows, are compared with a running
+        threshold; memory is O(count + d) and a tile. See ``pairs.search``.
         """
         count = min(int(count), self.n_columns)
         if count <= 0:
@@ -124,12 +123,13 @@ class PolynomialScores(Scores):
         index = self._index
         memory = self._memory
         v = self._v
-        # A power of two: it scales without rounding.
+        # A power of two scales without rounding.
         unit = 2.0 ** math.frexp(size)[1] if size > 0 else 1.0
         listed = self._by_definition(memory.listing.columns)
         sizes = np.abs(listed) * (1.0 - 1e-12)
         change, before = memory.change(v, _largest(sizes, count))
-        # All are searched for more than is asked for: others are then far below the best.
+        # A search of all pairs returns more than requested, so that the others are far below the
+        # best.
         wanted = count if before else count + min(SETTINGS.listing * count, SETTINGS.spare)
         finalists = Finalists(
             wanted,
@@ -154,20 +154,21 @@ class PolynomialScores(Scores):
 
 @dataclass(slots=True)
 class Memory:
-    """What searches of one design know of one another: their work, and the best of one of them.
+    """Results that searches of one design share: their work, and the best pairs of one of them.
 
-    It spares work only: what a search returns does not depend on it.
+    It only saves work: the result of a search does not depend on it.
     """
 
     work: PairWork = field(default_factory=lambda: PairWork(0.0, 0.0))
     listing: Listing = field(default_factory=Listing.nothing)
 
     def change(self, v: Array, least: float) -> tuple[Array, Listing | None]:
-        """Return how v has changed, and since which listing; v itself where all is to be searched.
+        """Return the change of v and the listing since then, or v itself to search all pairs.
 
-        What a search sums is what some weights of the samples over some number bound: |v| over what
-        had to be reached before, or |change| over what is missing to ``least``, the best known now.
-        A new listing costs as much as the first, and is worth it where it halves that.
+        A search sums products with weights, |v| or |change|, and compares them with a number: in
+        the first case the score that a pair has to reach, in the second its distance to ``least``,
+        the best known now. A new listing costs as much as the first one; it is made if it halves
+        that cost.
         """
         listing = self.listing
         if not (listing.columns.size and least > listing.least):
@@ -181,7 +182,7 @@ class Memory:
 
 
 def _largest(sizes: Array, count: int) -> float:
-    """Return the count-th largest of these; 0 where there are fewer."""
+    """Return the count-th largest of these, or 0 if they are fewer."""
     if sizes.size < count:
         return 0.0
     return float(np.partition(sizes, sizes.size - count)[sizes.size - count])
@@ -200,7 +201,7 @@ def all_scores(
 
 
 def scale_pairs(values: Array, index: PairIndex, scaling: Scaling, power: int = 1) -> None:
-    """Multiply pairs and squares with their factors, in place; the inputs have theirs."""
+    """Multiply pairs and squares by their factors, in place; the inputs are scaled already."""
     pairs = values[index.n_inputs :]
     if scaling.pair != 1.0:
         pairs *= scaling.pair**power

@@ -1,9 +1,9 @@
-"""The exact best of very many pairs, from approximate sums whose error is bounded.
+"""The exact best among very many pairs, from approximate sums with bounded errors.
 
-A tile of sums is computed fast, in single precision or in another order than the definition's.
-Each comes with a bound on its error, so a pair whose upper bound lies below the count-th largest
-lower bound seen so far cannot be among the best. What is left, the finalists, are computed afresh
-by the one definition of a score that everything else uses.
+A tile of sums is computed fast, in single precision or in another order than in the definition.
+Each sum has a bound on its error, so that a pair whose upper bound is below the count-th largest
+lower bound so far cannot be among the best. The remaining pairs, the finalists, are computed again
+by the definition of a score.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.core.interfaces import Array, Columns
+from atomlearn.core import Array, Columns
 from atomlearn.maps.pairs.index import PairIndex
 from atomlearn.maps.settings import SETTINGS
 from atomlearn.storage.device.tensors import BUDGET
@@ -23,7 +23,7 @@ from atomlearn.storage.device.tensors import BUDGET
 
 @dataclass(slots=True)
 class PairWork:
-    """How many products searches formed, and how many they would have formed without bounds."""
+    """Number of products that searches formed, and of those they would form without bounds."""
 
     products: float
     possible: float
@@ -36,11 +36,16 @@ class PairWork:
 
 @dataclass(frozen=True, slots=True)
 class ErrorBound:
-    """\\|computed - exact\\| <= relative * r_i * r_j + absolute, where max_k \\|v_k\\| <= 1.
+    """\\|computed - exact\\| <= relative * r_i * r_j + absolute, if max_k \\|v_k\\| <= 1.
 
-    relative : gamma_m = m u / (1 - m u) for m roundings on the way of each term (Higham 2002,
-    Accuracy and Stability of Numerical Algorithms, section 3.1, whatever the order of summation),
-    applied to sum_k |v_k x_ki x_kj| <= r_i r_j; absolute : what underflow may add.
+    Attributes
+    ----------
+    relative : float
+        gamma_m = m u / (1 - m u) for m roundings of each term (Higham 2002, Accuracy and Stability
+        of Numerical Algorithms, section 3.1, for any order of summation), applied to sum_k |v_k
+        x_ki x_kj| <= r_i r_j.
+    absolute : float
+        Bound on underflow.
     """
 
     relative: float
@@ -48,8 +53,8 @@ class ErrorBound:
 
     @classmethod
     def of(cls, n_samples: int, largest: float, single: bool) -> ErrorBound:
-        """Return the bound for tiles of the processor, plus that of the definition itself."""
-        # Ten more: casts of x_i, x_j and v, the product, scales, and comparisons.
+        """Return the bound for tiles on the processor, plus that of the definition itself."""
+        # Ten more roundings: casts of x_i, x_j and v, the product, scales, and comparisons.
         double = 2.0 * (n_samples + 10) * 2.0**-53
         least = n_samples * 2.0**-1022 * (1.0 + largest + largest * largest)
         if not single:
@@ -61,11 +66,19 @@ class ErrorBound:
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """The best pairs of one vector v, and a bound on all others, for searches with vectors near it.
+    """The best pairs of one vector v, and a bound on all others, for searches with nearby vectors.
 
-    For |sum_k v'_k p_k| <= |sum_k v_k p_k| + |sum_k (v'_k - v_k) p_k|, p a product of two columns.
+    It uses |sum_k v'_k p_k| <= |sum_k v_k p_k| + |sum_k (v'_k - v_k) p_k|, p a product of two
+    columns.
 
-    columns : increasing; least : no other pair has a larger score.
+    Attributes
+    ----------
+    v : array
+        The vector.
+    columns : array of int64
+        The pairs, in increasing order.
+    least : float
+        No other pair has a larger score.
     """
 
     v: Array
@@ -79,31 +92,32 @@ class Listing:
 
 
 class Finalists:
-    """The columns that may still be among the ``count`` largest; safe to share between threads.
+    """The columns that may still be among the ``count`` largest; threads may share it.
 
     Parameters
     ----------
     count : int
-        How many columns are wanted.
+        Number of columns wanted.
     index : PairIndex
+        Numbering of the columns.
     rescore : callable
-        Scores of columns, by definition.
+        Returns the scores of columns, by definition.
     values : array
         Scores of the inputs, which are known.
     scale : float
-        The factor from sums over pairs to scores.
+        Factor from sums over pairs to scores.
     error : ErrorBound
-        Of the sums that will be offered.
+        Bound on the errors of sums that will be offered.
     least : float
-        That many columns are known to have this magnitude or more.
+        Magnitude that at least ``count`` columns are known to have.
     before, listed : Listing and array, optional
-        The best pairs of an earlier vector, with their scores now: only what has changed since then
-        can bring others among the best.
+        The best pairs of an earlier vector, with their present scores: other pairs can be among the
+        best only because of the change since then.
 
     Attributes
     ----------
     threshold : float
-        A lower bound on the count-th largest magnitude; it only rises.
+        A lower bound on the count-th largest magnitude, which only rises.
     """
 
     def __init__(
@@ -139,38 +153,38 @@ class Finalists:
             self._add(before.columns, listed, np.abs(listed), np.abs(listed))
 
     def enough(self, slack: float = 0.0) -> float:
-        """Return what sums over the change of v must reach for pairs that are not listed to matter.
+        """Return the smallest sum over the change of v that matters for pairs outside the listing.
 
-        Without a listing, what the sums themselves must reach. slack : a bound on the rounding of
-        sums by definition, here and where pairs were listed.
+        Without a listing it is the smallest sum over v that matters. slack : a bound on the
+        rounding of sums by the definition, now and when pairs were listed.
         """
         missing = self.threshold * (1.0 - 1e-12) - self._before.least
         return max(0.0, missing / self.scale - slack)
 
     def listing(self, v: Array) -> Listing:
-        """Return the pairs that are left, and what all others are below."""
+        """Return the remaining pairs as a listing, with the bound on all others."""
         self._shrink()
         pairs = self._columns[self._columns >= self.index.n_inputs]
         return Listing(v, np.sort(pairs), self.threshold)
 
     def least_magnitude(self, margin: float) -> float:
-        """Return what sums with errors up to ``margin`` must reach in order to matter."""
-        # A little less, because it is compared in single precision.
+        """Return the smallest sum that matters, for sums with errors up to ``margin``."""
+        # Slightly smaller, because it is compared in single precision.
         return max(0.0, (self.threshold / self.scale - margin) * (1.0 - 4e-7))
 
     def count(self, *, products: float = 0.0, possible: float = 0.0) -> None:
-        """Add to the account of the work."""
+        """Add to the counts of work."""
         with self._lock:
             self.work.products += products
             self.work.possible += possible
 
     def raise_to(self, magnitude: float) -> None:
-        """Say that at least ``count`` sums have exactly this magnitude or more."""
+        """Raise the threshold: at least ``count`` exact sums have this magnitude or more."""
         with self._lock:
             self.threshold = max(self.threshold, self.scale * magnitude)
 
     def offer(self, i: Columns, j: Columns, magnitudes: NDArray[np.floating], sizes: Array) -> None:
-        """Take the pairs whose upper bounds reach the threshold; sizes bound their magnitudes."""
+        """Add the pairs whose upper bounds reach the threshold; sizes bound their magnitudes."""
         sums = magnitudes.astype(np.float64) * self.scale
         errors = self.error.relative * sizes + self.error.absolute
         errors *= self.scale * (sizes > 0)
@@ -203,14 +217,14 @@ class Finalists:
         self._lower = self._lower[keep]
 
     def _shrink(self) -> None:
-        """Raise the threshold to the count-th largest lower bound; drop what lies below."""
+        """Raise the threshold to the count-th largest lower bound; drop pairs below it."""
         place = self._lower.size - self.wanted
         if place >= 0:
             self.threshold = max(self.threshold, float(np.partition(self._lower, place)[place]))
             self._keep(self._upper >= self.threshold)
 
     def _settle(self) -> None:
-        """Compute all that are left exactly and keep the best: bounded memory, ties included."""
+        """Compute all remaining pairs exactly and keep the best; bounds memory in case of ties."""
         unknown = np.flatnonzero(np.isnan(self._values))
         self._values[unknown] = self._rescore(self._columns[unknown])
         if np.isnan(self._values).any():
@@ -224,10 +238,10 @@ class Finalists:
             self.threshold = max(self.threshold, float(self._lower[-1]))
 
     def best(self, count: int) -> tuple[Columns, Array]:
-        """Return so many of the best columns and their scores, largest first.
+        """Return the best ``count`` columns and their scores, largest first.
 
-        Ties by the smaller column. Columns of score zero fill up what is missing, the smallest ones
-        first.
+        In ties the smaller column comes first. If there are too few, the smallest columns of score
+        zero are added.
         """
         self.wanted = count
         self._shrink()

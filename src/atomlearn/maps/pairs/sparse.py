@@ -12,9 +12,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from atomlearn import _kernels
-from atomlearn.core.data.limits import LIMITS
-from atomlearn.core.data.sparse import block_of_entries
-from atomlearn.core.interfaces import TINY, Array, Block, Columns, Design
+from atomlearn.core import LIMITS, TINY, Array, Block, Columns, Design, block_of_entries
 from atomlearn.maps.pairs.index import PairIndex
 from atomlearn.maps.pairs.products import PairProducts, peak_of
 from atomlearn.maps.pairs.search import Finalists
@@ -22,9 +20,10 @@ from atomlearn.maps.settings import SETTINGS
 
 
 class SparsePairs(PairProducts):
-    """Pairs of the columns of a sparse array: only pairs that meet in a row are ever formed.
+    """Pairs of the columns of a sparse array: only pairs with a common row are formed.
 
-    Keeps X by columns with sorted rows, and in rows for searches, beside what was given.
+    It stores X by columns with sorted rows, and by rows for searches, in addition to the given
+    array.
     """
 
     def __init__(self, base: Design) -> None:
@@ -35,7 +34,7 @@ class SparsePairs(PairProducts):
 
     @cached_property
     def matrix(self) -> sp.csc_array:
-        """X by columns, rows sorted."""
+        """X by columns, with sorted rows."""
         given = self.base.stored()
         matrix: sp.csc_array = given.tocsc() if given.format == "csr" else given
         if not matrix.has_sorted_indices:
@@ -72,7 +71,7 @@ class SparsePairs(PairProducts):
             peaks = np.maximum(-low, high)
             sizes = _kernels.sparse_dots(magnitudes, indices, indptr, peaks) * SETTINGS.inflation
         sizes = np.minimum(sizes, np.finfo(np.float64).max)
-        # Of very many columns most may be empty.
+        # Most of very many columns may be empty.
         order = np.flatnonzero(sizes)
         order = order[np.argsort(-sizes[order], kind="stable")]
         place = np.full(sizes.size, -1, dtype=np.int32)
@@ -84,7 +83,7 @@ class SparsePairs(PairProducts):
         return _Ordered(order, place, sizes[order], table, costs)
 
     def linear(self, v: Array) -> Array:
-        # By columns, which takes half the time where there are many.
+        # Products by columns take half the time if there are many columns.
         return _kernels.sparse_dots(*self._parts, v)
 
     def sums(self, v: Array, i: Columns, j: Columns) -> Array:
@@ -97,7 +96,7 @@ class SparsePairs(PairProducts):
         first, second = places.reshape(2, -1)
         X = self.matrix[:, inputs].astype(np.float64)
         right = X[:, second]
-        # One where there is nothing to multiply with: the pattern of x_i itself.
+        # Linear columns are x_i times one, in the pattern of x_i.
         right.data[np.repeat(~paired, np.diff(right.indptr))] = 1.0
         product = X[:, first].multiply(right).tocsc()
         data = product.data * np.repeat(scales, np.diff(product.indptr))
@@ -130,14 +129,14 @@ class SparsePairs(PairProducts):
     def search(
         self, v: Array, change: Array, index: PairIndex, finalists: Finalists, square: float
     ) -> None:
-        """Offer the pairs that bounds do not exclude, the fullest inputs first.
+        """Offer the pairs that bounds do not exclude, beginning with the inputs with most entries.
 
         With u the change of v, |sum_k u_k x_ki x_kj| is at most B_i = sum_k max_x (u_k x_ki x)_+
-        (or _-, the larger sum) over x between the extremes of row k, and at most r_i r_j with
-        r_i^2 = sum_k |u_k| x_ki^2; where X has one sign only terms of one sign of u add up, and
-        r_i^2 is the larger half. Inputs with B_i below the threshold are left out. The order of
-        inputs is that of B_i for |u| = 1, whatever u is: partners j of input i with r_i r_j above
-        the threshold lie in a leading block, and what lies behind it in a row is never read.
+        (or _-, the larger sum) over x between the extremes of row k, and at most r_i r_j with r_i^2
+        = sum_k |u_k| x_ki^2; if all entries of X have one sign, only terms of one sign of u add up,
+        and r_i^2 is the larger half. Inputs with B_i below the threshold are left out. Inputs are
+        ordered by B_i for |u| = 1, for any u: partners j of input i with r_i r_j above the
+        threshold are in a leading block, and entries of a row beyond it are not read.
         """
         ordered = self._ordered
         slack = 4.0 * finalists.error.relative * float(ordered.sizes.max(initial=0.0))
@@ -184,7 +183,7 @@ class SparsePairs(PairProducts):
             radii *= SETTINGS.inflation
             reach *= SETTINGS.inflation
             reach = np.minimum(reach, radii * radii.max(initial=0.0))
-        # Underflow: what is not zero must not look so.
+        # In case of underflow a nonzero bound must not become zero.
         reach[(reach == 0.0) & (radii > 0)] = TINY
         return radii, reach
 

@@ -13,9 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from atomlearn.core.data.blocks import DenseBlock
-from atomlearn.core.interfaces import Array, Block, Columns, Deadline, Design, Scores
-from atomlearn.core.interfaces.forwarding import unwrapped
+from atomlearn.core import Array, Block, Columns, Deadline, DenseBlock, Design, Scores, unwrapped
 from atomlearn.matrices.scores import MatrixScores, Shape, score_matrix
 
 

@@ -12,10 +12,16 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from atomlearn import _kernels
-from atomlearn.core.data.blocks import SparseBlock
-from atomlearn.core.data.limits import LIMITS
-from atomlearn.core.interfaces import Array, Block, Columns, Design, Scores
-from atomlearn.core.interfaces.scores import norms_by_label
+from atomlearn.core import (
+    LIMITS,
+    Array,
+    Block,
+    Columns,
+    Design,
+    Scores,
+    SparseBlock,
+    norms_by_label,
+)
 from atomlearn.matrices.designs.base import MatrixDesign
 from atomlearn.matrices.scores import ScoreMatrix, Shape, check_tensor_shape
 

@@ -6,8 +6,7 @@ import math
 
 import numpy as np
 
-from atomlearn.core.data.blocks import SparseBlock
-from atomlearn.core.interfaces import Array, Block, Columns, Scores
+from atomlearn.core import Array, Block, Columns, Scores, SparseBlock
 from atomlearn.matrices.designs.base import MatrixDesign
 from atomlearn.matrices.scores import MatrixScores, Shape, check_tensor_shape
 

@@ -9,10 +9,7 @@ import numpy as np
 from scipy import sparse
 
 from atomlearn import _kernels
-from atomlearn.core.data.blocks import SparseBlock
-from atomlearn.core.data.convert import as_design
-from atomlearn.core.interfaces import Array, Block, Columns, Scores, is_whole
-from atomlearn.core.masters.tuning import TUNING
+from atomlearn.core import TUNING, Array, Block, Columns, Scores, SparseBlock, as_design, is_whole
 from atomlearn.matrices.designs.base import MatrixDesign, SpanBlock
 from atomlearn.matrices.scores import MatrixScores
 

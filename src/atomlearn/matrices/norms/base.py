@@ -9,10 +9,18 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.core.interfaces import Array, Atom, Columns, Design, Norm, Scores, Term
-from atomlearn.core.norms.parameters import Parameters
-from atomlearn.core.norms.vectors import to_float64
-from atomlearn.core.solvers.solver import Solver
+from atomlearn.core import (
+    Array,
+    Atom,
+    Columns,
+    Design,
+    Norm,
+    Parameters,
+    Scores,
+    Solver,
+    Term,
+    to_float64,
+)
 from atomlearn.matrices.designs.base import as_matrix_design
 from atomlearn.matrices.scores import (
     Found,

@@ -7,12 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.core.interfaces import Columns, Norm, Scores
-from atomlearn.core.norms.groups import Groups
-from atomlearn.core.norms.ksupport import KSupport
-from atomlearn.core.norms.l1 import L1
-from atomlearn.core.norms.parameters import Parameters
-from atomlearn.core.norms.partition import Partition
+from atomlearn.core import L1, Columns, Groups, KSupport, Norm, Parameters, Partition, Scores
 from atomlearn.matrices.scores import Shape, agreed_shape, check_tensor_shape
 
 

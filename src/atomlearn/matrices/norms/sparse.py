@@ -9,9 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.core.interfaces import Array, whole_number
-from atomlearn.core.norms.vectors import to_float64
-from atomlearn.core.solvers.gauge import gauge_by_generation
+from atomlearn.core import Array, gauge_by_generation, to_float64, whole_number
 from atomlearn.matrices.norms.base import MatrixNorm
 from atomlearn.matrices.norms.sparse_search import SparseSearch
 from atomlearn.matrices.norms.spectral import PSD, square, top_singular

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.core.interfaces import Array, Deadline, Mask
+from atomlearn.core import Array, Deadline, Mask
 from atomlearn.matrices.settings import SETTINGS
 
 Indices = NDArray[np.int64]

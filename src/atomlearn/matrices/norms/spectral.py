@@ -18,10 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import brentq
 
-from atomlearn.core.interfaces import Array, Form, Norm, ProxJacobian, ProxPoint
-from atomlearn.core.norms.base import VectorNorm
-from atomlearn.core.norms.combine import Nonnegative
-from atomlearn.core.norms.l1 import L1
+from atomlearn.core import L1, Array, Form, Nonnegative, Norm, ProxJacobian, ProxPoint, VectorNorm
 from atomlearn.matrices.norms.base import MatrixNorm
 from atomlearn.matrices.scores import Found, ScoreMatrix, Shape, symmetric_part
 from atomlearn.matrices.settings import SETTINGS

@@ -8,11 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.core.interfaces import Lift, Term, positive
-from atomlearn.core.interfaces.lift import Expansion
-from atomlearn.core.norms.blocks import Blocks
-from atomlearn.core.norms.combine import Scaled
-from atomlearn.core.solvers.solver import Solver
+from atomlearn.core import Blocks, Expansion, Lift, Scaled, Solver, Term, positive
 from atomlearn.lifting.latent import LiftedNorm
 from atomlearn.matrices.norms.spectral import TraceNorm
 from atomlearn.matrices.scores import Shape, check_tensor_shape

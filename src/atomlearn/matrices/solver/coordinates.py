@@ -13,11 +13,20 @@ from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 
-from atomlearn.core.interfaces import Array, Block, Columns, Design, Norm, Scores, Term
-from atomlearn.core.interfaces.factored import Factored, MatrixPart
-from atomlearn.core.norms.combine import scaled
-from atomlearn.core.problem.problem import Problem
-from atomlearn.core.solvers.solver import State
+from atomlearn.core import (
+    Array,
+    Block,
+    Columns,
+    Design,
+    Factored,
+    MatrixPart,
+    Norm,
+    Problem,
+    Scores,
+    State,
+    Term,
+    scaled,
+)
 
 
 @dataclass(frozen=True, slots=True)

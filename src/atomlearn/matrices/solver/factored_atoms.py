@@ -11,10 +11,20 @@ from typing import Any, cast
 
 import numpy as np
 
-from atomlearn.core.interfaces import Array, Atom, Block, Columns, Design, Scores, Term, WarmStart
-from atomlearn.core.interfaces.factored import Factored, MatrixPart
-from atomlearn.core.interfaces.forwarding import unwrapped
-from atomlearn.core.problem.problem import Problem
+from atomlearn.core import (
+    Array,
+    Atom,
+    Block,
+    Columns,
+    Design,
+    Factored,
+    MatrixPart,
+    Problem,
+    Scores,
+    Term,
+    WarmStart,
+    unwrapped,
+)
 from atomlearn.matrices.scores import Shape, score_matrix
 from atomlearn.matrices.settings import SETTINGS
 

@@ -14,18 +14,34 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.core.interfaces import Array, Design, Norm, Term, WarmStart
-from atomlearn.core.interfaces.certificate import Certificate, Status
-from atomlearn.core.interfaces.factored import Factored, MatrixPart
-from atomlearn.core.masters.master import Master, Refit
-from atomlearn.core.masters.model_newton import ModelNewton
-from atomlearn.core.masters.newton import AcceleratedGradient, SemismoothNewton
-from atomlearn.core.masters.sequential_qp import SequentialQP
-from atomlearn.core.masters.tuning import TUNING
-from atomlearn.core.norms.blocks import Blocks
-from atomlearn.core.problem.problem import Problem, loss_value, negative_gradient, optimal_intercept
-from atomlearn.core.problem.proof import certify, with_rounding
-from atomlearn.core.solvers.solver import INNER_RATIO, TOLERANCE, Solver
+from atomlearn.core import (
+    INNER_RATIO,
+    TOLERANCE,
+    TUNING,
+    AcceleratedGradient,
+    Array,
+    Blocks,
+    Certificate,
+    Design,
+    Factored,
+    Master,
+    MatrixPart,
+    ModelNewton,
+    Norm,
+    Problem,
+    Refit,
+    SemismoothNewton,
+    SequentialQP,
+    Solver,
+    Status,
+    Term,
+    WarmStart,
+    certify,
+    loss_value,
+    negative_gradient,
+    optimal_intercept,
+    with_rounding,
+)
 from atomlearn.matrices.designs.base import SideBySide
 from atomlearn.matrices.settings import SETTINGS
 from atomlearn.matrices.solver.coordinates import (

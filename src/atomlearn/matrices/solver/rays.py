@@ -7,11 +7,7 @@ from typing import Any, Self, cast
 
 import numpy as np
 
-from atomlearn.core.interfaces import Array, Block, Norm
-from atomlearn.core.interfaces.factored import Factored, MatrixPart
-from atomlearn.core.interfaces.forwarding import unwrapped
-from atomlearn.core.norms.combine import Nonnegative
-from atomlearn.core.norms.l1 import L1
+from atomlearn.core import L1, Array, Block, Factored, MatrixPart, Nonnegative, Norm, unwrapped
 from atomlearn.matrices.scores import Found, Shape, both_found, dense_matrix, merged, score_matrix
 from atomlearn.matrices.solver.coordinates import Coordinates, Searched, TermPricing
 

@@ -17,11 +17,18 @@ from typing import Any, Self, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.core.interfaces import Array, Block, Norm
-from atomlearn.core.interfaces.factored import Factored, MatrixPart
-from atomlearn.core.interfaces.forwarding import unwrapped
-from atomlearn.core.losses import pieces
-from atomlearn.core.problem.problem import Problem, loss_gradient, loss_value
+from atomlearn.core import (
+    Array,
+    Block,
+    Factored,
+    MatrixPart,
+    Norm,
+    Problem,
+    loss_gradient,
+    loss_value,
+    pieces,
+    unwrapped,
+)
 from atomlearn.matrices.scores import ScoreMatrix, Shape, less_factored, score_matrix
 from atomlearn.matrices.settings import SETTINGS
 from atomlearn.matrices.solver.coordinates import Coordinates, Searched, TermPricing

@@ -19,8 +19,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from atomlearn.core.data.compressed import is_sparse
-from atomlearn.core.data.whole_files import sync_folder
+from atomlearn.core import is_sparse, sync_folder
 from atomlearn.storage.conversion.journal import PIECES, Workplace
 from atomlearn.storage.conversion.writer import StoreWriter
 from atomlearn.storage.formats.format import RowPiece, RowSource, stacked

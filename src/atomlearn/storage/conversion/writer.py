@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from atomlearn import _kernels
-from atomlearn.core.data.whole_files import write_whole
+from atomlearn.core import write_whole
 from atomlearn.storage.conversion.journal import Workplace
 from atomlearn.storage.formats.table import tidy_target
 from atomlearn.storage.store import store_file as store

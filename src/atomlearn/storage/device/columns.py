@@ -9,10 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.core.data.parts import SpreadRows
-from atomlearn.core.data.standardized import Affine
-from atomlearn.core.interfaces import Array, Design
-from atomlearn.core.interfaces.forwarding import unwrapped
+from atomlearn.core import Affine, Array, Design, SpreadRows, unwrapped
 from atomlearn.storage.device.on_device import OnDevice
 from atomlearn.storage.device.tensors import BUDGET, HeldTensor, namespace, to_device_of
 

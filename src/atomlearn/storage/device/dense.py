@@ -7,9 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.core.data.blocks import DenseBlock
-from atomlearn.core.data.limits import LIMITS
-from atomlearn.core.interfaces import Array, Block, Columns
+from atomlearn.core import LIMITS, Array, Block, Columns, DenseBlock
 from atomlearn.storage.device.tensors import (
     BUDGET,
     HeldTensor,

@@ -9,15 +9,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.core.data.convert import (
+from atomlearn.core import (
+    Array,
+    ArrayScores,
+    Block,
+    Columns,
+    Design,
+    Scores,
     check_shape,
     existing_columns,
+    largest,
     one_weight_each,
     refuse_not_finite,
 )
-from atomlearn.core.data.scores import largest
-from atomlearn.core.interfaces import Array, Block, Columns, Design, Scores
-from atomlearn.core.interfaces.scores import ArrayScores
 from atomlearn.storage.device.dense import DenseTensor
 from atomlearn.storage.device.layouts import check_layout, host_sparse
 from atomlearn.storage.device.sparse import SparseTensor

@@ -14,9 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from atomlearn.core.data.limits import LIMITS
-from atomlearn.core.data.sparse import block_of_entries
-from atomlearn.core.interfaces import Array, Block, Columns
+from atomlearn.core import LIMITS, Array, Block, Columns, block_of_entries
 from atomlearn.storage.device.layouts import by_columns, torch_module
 from atomlearn.storage.device.tensors import BUDGET, HeldTensor, as_written, dtype_of, to_host
 

@@ -15,8 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.core.data.frames import library_of
-from atomlearn.core.interfaces import Array, Block, Columns
+from atomlearn.core import Array, Block, Columns
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,25 +184,9 @@ def kth_largest(values: Any, k: int) -> float:
     return float(to_host(xp.sort(values))[place])
 
 
-def is_tensor(X: object) -> bool:
-    """Return whether X is a tensor of an array library other than NumPy; nothing is imported."""
-    return (
-        hasattr(type(X), "__dlpack__")
-        and hasattr(type(X), "__dlpack_device__")
-        and not isinstance(X, np.ndarray)
-        and not library_of(X)
-    )
-
-
 def is_sparse_tensor(X: Any) -> bool:
     """Return whether a tensor is a sparse one of PyTorch, in any layout."""
     return "sparse" in str(getattr(X, "layout", ""))
-
-
-def is_foreign_sparse(X: object) -> bool:
-    """Return whether X is a sparse array of CuPy or JAX, which this package cannot read."""
-    module = type(X).__module__
-    return module.startswith(("cupyx.scipy.sparse", "jax.experimental.sparse"))
 
 
 def host_view(tensor: Any) -> NDArray[Any] | None:

@@ -13,8 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from atomlearn.core.data.compressed import is_sparse
-from atomlearn.core.interfaces import Design
+from atomlearn.core import Design, is_sparse
 from atomlearn.storage.formats.table import (
     DataTable,
     Observations,

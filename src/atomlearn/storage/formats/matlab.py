@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.core.data.compressed import is_sparse
-from atomlearn.core.interfaces.numbers import all_text
+from atomlearn.core import all_text, is_sparse
 from atomlearn.storage.formats.hdf import content, is_group, member_of, opened
 from atomlearn.storage.formats.held import understood
 from atomlearn.storage.formats.messages import require_name

@@ -13,7 +13,7 @@ from typing import Any, get_args, get_origin, get_type_hints
 
 import numpy as np
 
-from atomlearn.core.interfaces import Array
+from atomlearn.core import Array
 
 _WORDS: dict[Any, str] = {
     str: "a text",

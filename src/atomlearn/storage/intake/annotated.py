@@ -10,9 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.core.data.compressed import is_sparse
-from atomlearn.core.data.convert import as_design
-from atomlearn.core.interfaces import Design, Rows
+from atomlearn.core import Design, Rows, as_design, is_sparse
 from atomlearn.storage.formats.held import LIMITS
 from atomlearn.storage.formats.messages import listing, require_name, spread
 from atomlearn.storage.formats.table import (

@@ -11,8 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from atomlearn.core.data.convert import as_design
-from atomlearn.core.interfaces import Array
+from atomlearn.core import Array, as_design
 from atomlearn.storage.formats.held import room
 from atomlearn.storage.formats.messages import listing, near_names, refuse_all
 from atomlearn.storage.intake.columns import ColumnPlan

@@ -6,20 +6,9 @@ import os
 from pathlib import Path
 from typing import Any
 
-from atomlearn.core.data.frames import library_of
 from atomlearn.storage.formats.format import Format
 from atomlearn.storage.formats.hdf import read_h5ad_matrix
 from atomlearn.storage.intake.registry import format_of
-
-
-def is_path(X: object) -> bool:
-    """Return whether X is the path of a file or folder."""
-    return isinstance(X, (str, os.PathLike))
-
-
-def is_anndata(X: object) -> bool:
-    """Return whether X is an AnnData object."""
-    return library_of(X) == "anndata" and hasattr(X, "var_names")
 
 
 def open_path(path: str | os.PathLike[str]) -> Any:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.core.interfaces import Array
+from atomlearn.core import Array
 from atomlearn.storage.formats.held import is_large, room
 from atomlearn.storage.formats.messages import listing, near_names
 from atomlearn.storage.intake.cells import Columns, TextForm

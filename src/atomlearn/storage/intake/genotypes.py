@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse.linalg import LinearOperator, svds
 
-from atomlearn.core.data.standardized import Standardized
-from atomlearn.core.interfaces import Array, Design
+from atomlearn.core import Array, Design, Standardized
 from atomlearn.storage.intake.frame import distinct_names
 from atomlearn.storage.intake.reading import Reading
 from atomlearn.storage.store.plink import Variants

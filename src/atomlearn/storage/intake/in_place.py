@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.core.data.whole_files import whole_file, write_text
+from atomlearn.core import whole_file, write_text
 from atomlearn.storage.formats.compressed import imported
 from atomlearn.storage.formats.format import About, ColumnSource
 from atomlearn.storage.formats.held import LIMITS

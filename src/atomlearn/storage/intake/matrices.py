@@ -11,11 +11,15 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from atomlearn.core.data.compressed import is_sparse
-from atomlearn.core.data.convert import as_design
-from atomlearn.core.data.parts import ColumnSubset, RowSubset, part_of
-from atomlearn.core.data.wrappers import Concatenated
-from atomlearn.core.interfaces import Design
+from atomlearn.core import (
+    ColumnSubset,
+    Concatenated,
+    Design,
+    RowSubset,
+    as_design,
+    is_sparse,
+    part_of,
+)
 from atomlearn.storage.formats.compressed import open_text
 from atomlearn.storage.formats.format import Format
 from atomlearn.storage.formats.messages import require_name, spread

@@ -10,14 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from atomlearn.core.interfaces import refuse_unknown
+from atomlearn.core import is_anndata, refuse_unknown
 from atomlearn.storage.formats.format import Format, MatrixColumns
 from atomlearn.storage.formats.held import enough, refuse_changed, within
 from atomlearn.storage.formats.table import DataTable
 from atomlearn.storage.intake.annotated import of_anndata
 from atomlearn.storage.intake.cells import TextForm
 from atomlearn.storage.intake.columns import ROLES
-from atomlearn.storage.intake.files import is_anndata
 from atomlearn.storage.intake.frame import TableFile, transposed
 from atomlearn.storage.intake.matrices import matrix_table, read_matrix
 from atomlearn.storage.intake.reading import Reading

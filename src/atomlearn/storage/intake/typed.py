@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.core.data.frames import as_table, library_of
+from atomlearn.core import as_table, library_of
 from atomlearn.storage.formats.compressed import imported
 from atomlearn.storage.formats.held import LIMITS, understood
 from atomlearn.storage.formats.messages import listing

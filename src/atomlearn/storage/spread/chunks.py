@@ -13,22 +13,23 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from atomlearn.core.data.compressed import is_sparse
-from atomlearn.core.data.convert import check_shape, held_design, refuse_not_finite
-from atomlearn.core.data.dense import DenseDesign
-from atomlearn.core.data.frames import frame_to_array, narrowest
-from atomlearn.core.data.sparse import SparseDesign
-from atomlearn.core.interfaces import Array, Columns
+from atomlearn.core import (
+    Array,
+    Columns,
+    DenseDesign,
+    SparseDesign,
+    check_shape,
+    frame_to_array,
+    held_design,
+    is_sparse,
+    narrowest,
+    refuse_not_finite,
+)
 from atomlearn.storage.spread.rows import HeldRows, Sums, summed
 
 #: A collection cut into chunks: an array (n_row_chunks, n_column_chunks) of Dask Delayed objects;
 #: the rows and the columns of the chunks; float32 or float64; the names of columns, or None.
 Grid = tuple[NDArray[Any], list[slice], list[slice], np.dtype[Any], list[str] | None]
-
-
-def is_dask(X: object) -> bool:
-    """Return whether X is a Dask collection; Dask is not imported."""
-    return hasattr(X, "__dask_graph__") and hasattr(X, "__dask_keys__")
 
 
 def names_of_dask(X: Any) -> list[str] | None:

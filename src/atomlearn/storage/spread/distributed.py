@@ -12,16 +12,24 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from atomlearn.core.data.blocks import DenseBlock
-from atomlearn.core.data.compressed import is_sparse
-from atomlearn.core.data.convert import existing_columns
-from atomlearn.core.data.limits import LIMITS
-from atomlearn.core.data.sparse import SparseDesign
-from atomlearn.core.interfaces import Array, Block, Columns, Design, Rows, Scores
-from atomlearn.core.interfaces.design import RowAccess
-from atomlearn.core.interfaces.forwarding import unwrapped
-from atomlearn.core.interfaces.scores import ArrayScores
-from atomlearn.core.problem.problem import Problem
+from atomlearn.core import (
+    LIMITS,
+    Array,
+    ArrayScores,
+    Block,
+    Columns,
+    DenseBlock,
+    Design,
+    Problem,
+    RowAccess,
+    Rows,
+    Scores,
+    SparseDesign,
+    existing_columns,
+    is_dask,
+    is_sparse,
+    unwrapped,
+)
 from atomlearn.storage.spread import chunks as pieces
 from atomlearn.storage.spread.rows import Sums, summed
 from atomlearn.storage.spread.summed import problem_of_sums, splits
@@ -89,7 +97,7 @@ class Dask(Design, RowAccess):
         client: Any = None,
         persist: bool = True,
     ) -> None:
-        if not pieces.is_dask(X):
+        if not is_dask(X):
             raise TypeError(
                 f"Dask needs a dask.array or dask.dataframe, got {type(X).__name__}; "
                 "dask.array.from_array(X, chunks=...) makes one"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from atomlearn.core.interfaces import Array, Columns
+from atomlearn.core import Array, Columns
 from atomlearn.storage.spread.rows import Sums
 
 

@@ -13,9 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from atomlearn.core.data.convert import existing_columns
-from atomlearn.core.interfaces import Array, Design, Loss
-from atomlearn.core.losses import pieces
+from atomlearn.core import Array, Design, Loss, existing_columns, pieces
 
 #: Sums over rows, by name.
 Sums = dict[str, Any]

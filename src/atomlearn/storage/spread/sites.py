@@ -9,15 +9,24 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from atomlearn.core.data.convert import as_design
-from atomlearn.core.interfaces import Array, Block, Columns, Design, Scores, whole_number
-from atomlearn.core.interfaces.design import RowAccess
-from atomlearn.core.interfaces.forwarding import unwrapped
-from atomlearn.core.interfaces.loss import known_offset
-from atomlearn.core.interfaces.numbers import check_offset, check_weight
-from atomlearn.core.losses import Offset
-from atomlearn.core.losses.registry import BY_NAME
-from atomlearn.core.problem.problem import Problem
+from atomlearn.core import (
+    LOSSES,
+    Array,
+    Block,
+    Columns,
+    Design,
+    Offset,
+    Problem,
+    RowAccess,
+    Scores,
+    as_design,
+    check_offset,
+    check_weight,
+    known_offset,
+    loss_named,
+    unwrapped,
+    whole_number,
+)
 from atomlearn.storage.spread.rows import HeldRows, Sums, summed
 from atomlearn.storage.spread.summed import problem_of_sums, splits
 
@@ -94,9 +103,9 @@ class Site:
                 f"for {self.n_rows - self._least} at most: those of as many columns as rows tell "
                 "the rows; solve with ColumnGeneration(batch=...) of fewer columns"
             )
-        if question["loss"] not in BY_NAME:
-            raise ValueError(f"this site knows the losses {sorted(BY_NAME)}")
-        loss = BY_NAME[question["loss"]](**question["parameters"])
+        if question["loss"] not in LOSSES:
+            raise ValueError(f"this site knows the losses {sorted(LOSSES)}")
+        loss = loss_named(question["loss"])(**question["parameters"])
         y = loss.check_target(self._y)
         if y.size != n_rows:
             raise ValueError(f"X has {n_rows} rows and y {y.size} targets")
@@ -199,8 +208,8 @@ class Sites(Design, RowAccess):
                 f"{type(problem.regularizer.norm).__name__}: Sites take smooth losses of one "
                 "prediction a row, and norms over columns such as l1, groups and k-support"
             )
-        if BY_NAME.get(loss.name) is not type(loss):
-            raise TypeError(f"sites know the losses {sorted(BY_NAME)}, not {type(loss).__name__}")
+        if loss.name not in LOSSES or loss_named(loss.name) is not type(loss):
+            raise TypeError(f"sites know the losses {sorted(LOSSES)}, not {type(loss).__name__}")
         known = {"loss": loss.name, "parameters": asdict(loss)}  # type: ignore[call-overload]
 
         def asked(question: Sums) -> Sums:

@@ -17,14 +17,19 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.linalg import cholesky
 
-from atomlearn.core.data.blocks import DenseBlock
-from atomlearn.core.data.cached_block import CachedBlock
-from atomlearn.core.data.sparse import SparseDesign
-from atomlearn.core.interfaces import Array, Columns, Design, Loss
-from atomlearn.core.interfaces.design import RowAccess
-from atomlearn.core.losses.shift import least_shift
-from atomlearn.core.problem.problem import Problem
-from atomlearn.core.problem.rounding import growth
+from atomlearn.core import (
+    Array,
+    CachedBlock,
+    Columns,
+    DenseBlock,
+    Design,
+    Loss,
+    Problem,
+    RowAccess,
+    SparseDesign,
+    growth,
+    least_shift,
+)
 from atomlearn.storage.spread.points import Bent
 from atomlearn.storage.spread.rows import NEAR, Sums, size_of
 

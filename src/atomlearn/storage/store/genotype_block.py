@@ -8,10 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from atomlearn import _kernels
-from atomlearn.core.data.blocks import DenseBlock, check_same_rows
-from atomlearn.core.data.limits import LIMITS
-from atomlearn.core.data.standardized import affine_block
-from atomlearn.core.interfaces import Array, Block, Columns
+from atomlearn.core import LIMITS, Array, Block, Columns, DenseBlock, affine_block, check_same_rows
 
 
 class GenotypeBlock(Block):

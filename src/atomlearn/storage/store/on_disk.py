@@ -11,11 +11,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from atomlearn import _kernels
-from atomlearn.core.data.convert import existing_columns, one_weight_each
-from atomlearn.core.data.limits import LIMITS
-from atomlearn.core.data.scores import FoundScores
-from atomlearn.core.interfaces import Array, Block, Columns, Design, Scores
-from atomlearn.core.interfaces.scores import ArrayScores
+from atomlearn.core import (
+    LIMITS,
+    Array,
+    ArrayScores,
+    Block,
+    Columns,
+    Design,
+    FoundScores,
+    Scores,
+    existing_columns,
+    one_weight_each,
+)
 from atomlearn.storage.store import store_file as store
 from atomlearn.storage.store.store_file import READING
 from atomlearn.storage.store.stored_columns import (

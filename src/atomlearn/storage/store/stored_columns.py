@@ -13,10 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from atomlearn import _kernels
-from atomlearn.core.data.blocks import DenseBlock
-from atomlearn.core.data.limits import LIMITS
-from atomlearn.core.data.sparse import block_of_entries
-from atomlearn.core.interfaces import Array, Block, Columns
+from atomlearn.core import LIMITS, Array, Block, Columns, DenseBlock, block_of_entries
 from atomlearn.storage.store.genotype_block import GenotypeBlock
 from atomlearn.storage.store.store_file import READING, ByteFile, StoreError, as_bytes
 

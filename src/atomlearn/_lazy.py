@@ -1,0 +1,34 @@
+"""Names of a package that are imported on first use (PEP 562)."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Callable, Mapping
+from typing import Any
+
+
+def lazy(package: str, modules: Mapping[str, str]) -> Callable[[str], Any]:
+    """Return the ``__getattr__`` of a package.
+
+    Parameters
+    ----------
+    package : str
+        ``__name__`` of the package.
+    modules : mapping of str to str
+        The modules, as seen from the package, and the names that the package offers of each,
+        separated by spaces. A name that the module does not define is the module itself.
+    """
+    homes = {name: module for module, names in modules.items() for name in names.split()}
+
+    def get(name: str) -> Any:
+        if name not in homes:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        module = importlib.import_module(f"{package}.{homes[name]}")
+        # All names at once: the import has set the name of the module itself, and a function may
+        # have the same one.
+        for each in modules[homes[name]].split():
+            setattr(sys.modules[package], each, vars(module).get(each, module))
+        return vars(sys.modules[package])[name]
+
+    return get

@@ -1,0 +1,54 @@
+"""The library that an object comes from, found without importing any library."""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+
+
+def library_of(X: object) -> str:
+    """Return "pandas", "polars", "pyarrow" or "anndata" for their objects, else ""."""
+    root = type(X).__module__.partition(".")[0]
+    return root if root in ("pandas", "polars", "pyarrow", "anndata") else ""
+
+
+def is_table(X: object) -> bool:
+    """Return whether X is an object of pandas, polars or pyarrow."""
+    return library_of(X) in ("pandas", "polars", "pyarrow")
+
+
+def is_arrow(X: object) -> bool:
+    """Return whether X is a table of another library, which offers its columns as Arrow does."""
+    return hasattr(X, "__arrow_c_stream__") and not is_table(X)
+
+
+def is_path(X: object) -> bool:
+    """Return whether X names a file or a folder."""
+    return isinstance(X, (str, os.PathLike))
+
+
+def is_dask(X: object) -> bool:
+    """Return whether X is a Dask collection."""
+    return hasattr(X, "__dask_graph__") and hasattr(X, "__dask_keys__")
+
+
+def is_tensor(X: object) -> bool:
+    """Return whether X is a tensor of an array library other than NumPy."""
+    return (
+        hasattr(type(X), "__dlpack__")
+        and hasattr(type(X), "__dlpack_device__")
+        and not isinstance(X, np.ndarray)
+        and not library_of(X)
+    )
+
+
+def is_foreign_sparse(X: object) -> bool:
+    """Return whether X is a sparse array of CuPy or JAX, which atomlearn cannot read."""
+    module = type(X).__module__
+    return module.startswith(("cupyx.scipy.sparse", "jax.experimental.sparse"))
+
+
+def is_anndata(X: object) -> bool:
+    """Return whether X is an AnnData object."""
+    return library_of(X) == "anndata" and hasattr(X, "var_names")
