@@ -39,13 +39,14 @@ say-test:
 test: say-test $(DEVELOP)
 	PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(BIN)/python -m pytest -x -q -n auto --dist worksteal $(PYTEST_ARGS)
 
-# The tests of the core over a copy of the package without the packages above it.
+# The tests of the core over a copy of the package without the packages above it: a minute.
 test-core: $(DEVELOP)
 	PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(BIN)/python -m tests.core_alone $(PYTEST_ARGS)
 
-# The whole suite on each of the processors that tests/processors.py describes: 3 to 6 minutes each
-# on 2 cores. PROCESSORS=zen runs one; --turn the two whose turn it is on the day of the commit.
-test-processors: $(DEVELOP)
+# The core by itself; then the whole suite on each of the processors that tests/processors.py
+# describes: 3 to 6 minutes each on 2 cores. PROCESSORS=zen runs one; --turn the two whose turn it
+# is on the day of the commit.
+test-processors: $(DEVELOP) test-core
 	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m tests.processors $(PROCESSORS)
 
 # Passes, calls of oracles and time in passes, against those that are kept: half a minute.

@@ -19,13 +19,14 @@ import numpy as np
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
-from atomlearn import FeatureGenerator, norms, solve
+from atomlearn import FeatureGenerator, norms
 from atomlearn.designs import Additive, KernelOn, Kernels, as_design, kernel_grid
 from atomlearn.result import Status
 from benchmarks.harness import Options, Table, Worker
 from benchmarks.harness.real_data import data_file
 from benchmarks.micro.timing import side_by_side
 from benchmarks.simple_mkl import SimpleMKL
+from tests.oracles.sums import solve_sum
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -136,9 +137,9 @@ class ManyKernels:
         began = time.perf_counter()
         design = Kernels(self.kernels, self.X, rank=rank)
         factored = time.perf_counter() - began
-        result = solve(
+        result = solve_sum(
             design, self.y, loss="squared_hinge", norm=norms.Groups(design.groups), form="squared",
-            level=1.0 / C, intercept=True,
+            level=1.0 / C, fit_intercept=True,
         )  # fmt: skip
         seconds = time.perf_counter() - began
         test = Kernels.from_map(self.X_test, design.maps)

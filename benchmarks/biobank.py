@@ -40,7 +40,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from atomlearn import AtomicRegressorCV, _kernels, paths
-from atomlearn.designs import Concatenated, Forwarding, PlinkBed, Standardized, as_design
+from atomlearn.core.interfaces.forwarding import Forwarding
+from atomlearn.designs import Concatenated, PlinkBed, Standardized, as_design
 from atomlearn.interfaces import Block, Design, Scores
 from atomlearn.solvers import Checkpoint
 from benchmarks.genotypes import APART, columns, copies

@@ -38,19 +38,19 @@ def _target(y: Any, noise: bool) -> Any:
 
 def _solving(X: Any, y: Any, fraction: float, **settings: Any) -> Timed:
     """Return the solve at this fraction of the largest useful level."""
-    from atomlearn import solve
     from atomlearn.designs import as_design
     from atomlearn.losses import as_loss
     from atomlearn.norms import as_norm
-    from atomlearn.paths import largest_useful_level
+    from atomlearn.paths import largest_useful_alpha
     from atomlearn.problem import Problem, Regularizer
+    from tests.oracles.sums import solve_sum
 
     form = settings.get("form", "penalized")
     norm = as_norm(settings.get("norm", "l1"))
     loss = as_loss(settings.get("loss", "squared"))
     built = Problem.build(as_design(X), y, loss, Regularizer(norm, form, 1.0))
-    level = fraction * largest_useful_level(built)
-    return lambda: solve(X, y, level=level, **settings).passes
+    level = fraction * largest_useful_alpha(built)
+    return lambda: solve_sum(X, y, level=level, **settings).passes
 
 
 @problem
@@ -73,7 +73,8 @@ def prox(size: float) -> Timed:
 @problem
 def certificate(size: float) -> Timed:
     """Many small problems of all kinds: what every solve costs beside its products."""
-    from atomlearn import norms, solve
+    from atomlearn import norms
+    from tests.oracles.sums import solve_sum
 
     rng = np.random.default_rng(0)
     groups = [range(i, i + 3) for i in range(0, 30, 3)]
@@ -87,7 +88,7 @@ def certificate(size: float) -> Timed:
             for norm in kinds:
                 for loss, target in (("squared", y), ("logistic", np.sign(y))):
                     for form in ("penalized", "squared"):
-                        passes += solve(
+                        passes += solve_sum(
                             X, target, loss=loss, norm=norm, level=2.0, form=form
                         ).passes
         return passes
@@ -101,13 +102,13 @@ def paper_l(size: float, noise: bool = False) -> Timed:
     from atomlearn.datasets import make_k_support_logistic
     from atomlearn.norms import KSupport
 
-    data = make_k_support_logistic(500, int(200_000 * size), int(2000 * size), seed=0)
+    data = make_k_support_logistic(500, int(200_000 * size), int(2000 * size), rng=0)
     norm, y = KSupport(int(1000 * size)), _target(data.y, noise)
     both = [
         _solving(data.X, y, fraction, loss="logistic", norm=norm, form="squared")
         for fraction in (0.3, 0.003)
     ]
-    return lambda: sum(solve() for solve in both)
+    return lambda: sum(solve_sum() for solve_sum in both)
 
 
 @problem
@@ -117,7 +118,7 @@ def selection(size: float, noise: bool = False) -> Timed:
     from atomlearn.datasets import make_feature_generation
 
     n = int(4096 * size)
-    data = make_feature_generation(n, n, max(5, int(300 * size)), seed=0)
+    data = make_feature_generation(n, n, max(5, int(300 * size)), rng=0)
     model = FeatureGenerator(
         max(5, int(300 * size)), C=10.0, fit_intercept=False, selected_tol=None, standardize=True
     )
@@ -130,7 +131,7 @@ def lasso_dense(size: float, noise: bool = False) -> Timed:
     """Lasso, 1000 x 100,000, AR(0.5)."""
     from atomlearn.datasets import make_correlated
 
-    made = make_correlated(1000, int(100_000 * size), rho=0.5, n_true=100, seed=0)
+    made = make_correlated(1000, int(100_000 * size), rho=0.5, n_true=100, rng=0)
     return _solving(made.X, _target(made.y, noise), 0.1)
 
 
@@ -139,7 +140,7 @@ def lasso_sparse(size: float, noise: bool = False) -> Timed:
     """Lasso and l1-logistic, 20,000 x 500,000, like text."""
     from atomlearn.datasets import make_text_like_sparse
 
-    made = make_text_like_sparse(20_000, int(500_000 * size), seed=0)
+    made = make_text_like_sparse(20_000, int(500_000 * size), rng=0)
     y = _target(made.y, noise)
     labels = np.where(y > np.median(y), 1.0, -1.0)
     near = 20.0 if noise else 1.0  # nearer to zero noise is interpolated, which takes minutes
@@ -147,7 +148,7 @@ def lasso_sparse(size: float, noise: bool = False) -> Timed:
         _solving(made.X, y, 0.01 * near),
         _solving(made.X, labels, 0.02 * near, loss="logistic"),
     ]
-    return lambda: sum(solve() for solve in both)
+    return lambda: sum(solve_sum() for solve_sum in both)
 
 
 @problem
@@ -156,9 +157,11 @@ def lasso_path(size: float, noise: bool = False) -> Timed:
     from atomlearn.datasets import make_correlated
     from atomlearn.paths import path
 
-    made = make_correlated(500, int(20_000 * size), rho=0.5, n_true=50, seed=0)
+    made = make_correlated(500, int(20_000 * size), rho=0.5, n_true=50, rng=0)
     y = _target(made.y, noise)
-    return lambda: path(made.X, y, norm="l1", n_levels=20, ratio=0.02).passes
+    return lambda: (
+        path(made.X, y, norm="l1", n_alphas=20, alpha_ratio=0.02, fit_intercept=False).passes
+    )
 
 
 @problem
@@ -188,9 +191,7 @@ def _search(
     from atomlearn import AtomicRegressorCV
     from atomlearn.datasets import make_correlated
 
-    made = make_correlated(
-        int(1000 * size), int(p * min(1.0, 4 * size)), rho=0.5, n_true=30, seed=0
-    )
+    made = make_correlated(int(1000 * size), int(p * min(1.0, 4 * size)), rho=0.5, n_true=30, rng=0)
     model = AtomicRegressorCV(norm, cv=5, n_alphas=n_alphas, **settings)
     y = _target(made.y, noise)
     return lambda: float(model.fit(made.X, y).n_passes_)
@@ -254,7 +255,17 @@ def structured(size: float, noise: bool = False) -> Timed:
     X = np.asfortranarray(rng.standard_normal((500, int(600 * size))))
     y = X[:, 0] + X[:, 1] + X[:, 0] * X[:, 1] + rng.standard_normal(500)
     design, y = Polynomial.interactions(X), _target(y, noise)
-    return lambda: path(design, y, norm=Hierarchy("weak"), n_levels=5, ratio=0.3, gap=1e-4).passes
+    return lambda: (
+        path(
+            design,
+            y,
+            norm=Hierarchy("weak"),
+            n_alphas=5,
+            alpha_ratio=0.3,
+            tol=1e-4,
+            fit_intercept=False,
+        ).passes
+    )
 
 
 @problem
@@ -299,10 +310,10 @@ def on_disk(size: float) -> Timed:
     np.save(source, X)
     convert(source, Path(folder.name) / "store")
     y = X[:, :10].sum(axis=1) + rng.standard_normal(500)
-    solve = _solving(OnDisk(Path(folder.name) / "store"), y, 0.2)
+    solve_sum = _solving(OnDisk(Path(folder.name) / "store"), y, 0.2)
 
     def run(kept: Any = folder) -> float:
-        return solve()
+        return solve_sum()
 
     return run
 
@@ -313,7 +324,7 @@ def correlated(size: float, noise: bool = False) -> Timed:
     from atomlearn.datasets import make_correlated
     from atomlearn.norms import KSupport
 
-    made = make_correlated(500, int(20_000 * size), rho=0.9, n_true=100, seed=0)
+    made = make_correlated(500, int(20_000 * size), rho=0.9, n_true=100, rng=0)
     norm, y = KSupport(int(500 * size)), _target(made.y, noise)
     return _solving(made.X, y, 0.3, norm=norm, form="squared")
 
@@ -321,13 +332,13 @@ def correlated(size: float, noise: bool = False) -> Timed:
 @problem
 def paper_v(size: float, noise: bool = False) -> Timed:
     """[V], figure 3: latent chains under a bound on their norm."""
-    from atomlearn import solve
     from atomlearn.norms import Chains
+    from tests.oracles.sums import solve_sum
 
     rng = np.random.default_rng(0)
     X = rng.standard_normal((300, int(1000 * size)))
     y = _target(X[:, :10].sum(axis=1) + 0.1 * rng.standard_normal(300), noise)
-    return lambda: solve(X, y, norm=Chains(8), form="constrained", radius=3.0, gap=1e-8).passes
+    return lambda: solve_sum(X, y, norm=Chains(8), form="constrained", radius=3.0, tol=1e-8).passes
 
 
 @problem
@@ -343,9 +354,9 @@ def matrix_pursuit(size: float, noise: bool = False) -> Timed:
 @problem
 def sparse_pca(size: float, noise: bool = False) -> Timed:
     """[V], figure 7: sparse components of a 150 x 150 covariance, five blocks of ten."""
-    from atomlearn import solve
     from atomlearn.designs import Identity
     from atomlearn.norms import SparsePSD
+    from tests.oracles.sums import solve_sum
 
     rng, p, k = np.random.default_rng(0), int(150 * size), max(2, int(10 * size))
     C = np.triu(0.3 * rng.standard_normal((p, p)))
@@ -353,7 +364,7 @@ def sparse_pca(size: float, noise: bool = False) -> Timed:
     for first in () if noise else range(0, 5 * (k - k // 3), k - k // 3):
         C[first : first + k, first : first + k] += 1.0
     norm = SparsePSD(k, (p, p))
-    return lambda: solve(Identity((p, p)), C.ravel(), norm=norm, level=0.4 * k, gap=1e-4).passes
+    return lambda: solve_sum(Identity((p, p)), C.ravel(), norm=norm, level=0.4 * k, tol=1e-4).passes
 
 
 @problem

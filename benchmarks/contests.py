@@ -75,7 +75,7 @@ class Counts:
 
     def watch(self) -> None:
         """Have every loss, norm, block and counted design that there is count its questions."""
-        from atomlearn.designs import Counted
+        from atomlearn.core.data.wrappers import Counted
         from atomlearn.interfaces import Block, Loss, Norm
 
         asked = {

@@ -25,7 +25,7 @@ def main() -> None:
     """Race on nine problems."""
     options = Options.parse(__doc__)
     n, p, sizes = (100, 2000, (10, 50)) if options.smoke else (1000, 100_000, (10, 100, 500))
-    data = make_correlated(n, p, rho=0.9, n_true=min(100, p // 20), seed=0)
+    data = make_correlated(n, p, rho=0.9, n_true=min(100, p // 20), rng=0)
     design = as_design(data.X)
     with Table("correlated", options) as table:
         for k in sizes:

@@ -22,12 +22,13 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from atomlearn import AtomicRegressorCV, FeatureGenerator, solve
+from atomlearn import AtomicRegressorCV, FeatureGenerator
 from atomlearn.designs import OnDevice, Polynomial, as_design
 from atomlearn.paths import path
 from benchmarks.harness import Options, Table
 from benchmarks.harness.machine import machine
 from benchmarks.micro.timing import seconds
+from tests.oracles.sums import solve_sum
 
 #: Rows, columns and stored entries of a column: smoke, on the processor, on a device.
 DENSE = {"smoke": (500, 2_000), "cpu": (5_000, 20_000), "cuda": (20_000, 100_000)}
@@ -150,7 +151,7 @@ def fits(table: Table, place: Place) -> None:
     objectives: list[float] = []
     for who, X in (("device", OnDevice(tensor)), ("processor", array)):
         began = time.perf_counter()
-        result = solve(X, y, norm="l1", level=level)
+        result = solve_sum(X, y, norm="l1", level=level)
         taken = time.perf_counter() - began
         objectives.append(result.objective)
         table.add(
@@ -183,7 +184,7 @@ def levels(table: Table, place: Place) -> None:
     found: list[float] = []
     for who, X in (("device", OnDevice(tensor)), ("processor", array)):
         began = time.perf_counter()
-        result = path(X, y, norm="l1", n_levels=50, ratio=0.2)
+        result = path(X, y, norm="l1", n_alphas=50, alpha_ratio=0.2, fit_intercept=False)
         taken = time.perf_counter() - began
         found.append(float(sum(each.objective for each in result.results)))
         table.add(

@@ -26,12 +26,13 @@ import psutil
 import scipy.sparse as sp
 from distributed import Client, LocalCluster
 
-from atomlearn import _kernels, norms, solve, solvers
+from atomlearn import _kernels, norms, solvers
 from atomlearn.datasets import convert
 from atomlearn.designs import Dask, OnDisk, as_design
 from benchmarks.harness import Options, Table
 from benchmarks.on_disk import best, read_all
 from benchmarks.scaling_model import Data, Layout, Machine, fit_seconds, pass_cost
+from tests.oracles.sums import solve_sum
 
 SETTINGS = {
     "distributed.comm.timeouts.connect": "60s",
@@ -155,7 +156,7 @@ def timed(design: Dask, options: Options) -> tuple[float, float, Any]:
     def fit() -> None:
         # Two columns a pass: many passes, which are what the workers do.
         solver = solvers.ColumnGeneration(batch=2)
-        results.append(solve(design, y, level=level, solver=solver))
+        results.append(solve_sum(design, y, level=level, solver=solver))
 
     fitting = best(fit, options.times(2))
     assert results[-1].converged
@@ -206,7 +207,7 @@ def killed(table: Table, folder: Path, options: Options) -> None:
         level = 0.3 * float(np.abs(design.scores(y).full()).max())
 
         def fit(fresh: Dask) -> Any:
-            return solve(fresh, y, norm=norms.KSupport(4), level=level, gap=1e-9)
+            return solve_sum(fresh, y, norm=norms.KSupport(4), level=level, tol=1e-9)
 
         expected = fit(design)
         alone = best(lambda: fit(Dask(array, client=client)), 1)
@@ -263,7 +264,7 @@ def model(table: Table, folder: Path, options: Options) -> None:
         measured = best(lambda: design.scores(y), options.times(5))  # noqa: B023
         level = 0.3 * float(np.abs(design.scores(y).full()).max())
         began = time.perf_counter()
-        result = solve(design, y, level=level)
+        result = solve_sum(design, y, level=level)
         seconds = time.perf_counter() - began
         passes = round(result.passes)
         predicted = sum(fit_seconds(data, machine, Layout(), passes, result.columns.size))

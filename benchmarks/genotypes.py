@@ -108,9 +108,10 @@ def make(folder: Path, n_people: int, n_variants: int) -> None:
 
 def fit(folder: Path, kind: str, share: float, gap: float, pass_only: bool) -> dict[str, Any]:
     """Fit one norm with covariates, at a share of the largest level of interest."""
-    from atomlearn import norms, solve
+    from atomlearn import norms
     from atomlearn.datasets import read
     from atomlearn.designs import Standardized
+    from tests.oracles.sums import solve_sum
 
     began = time.perf_counter()
     table = read(folder / "study.bed", pheno=folder / "study.pheno", covar=folder / "study.covar")
@@ -144,7 +145,7 @@ def fit(folder: Path, kind: str, share: float, gap: float, pass_only: bool) -> d
         windows += [np.array([column]) for column in covariates]
         norm = norms.KSupport(10, groups=windows)
         how = {"norm": norm, "form": "squared", "level": share * float(n)}
-    r = solve(X, y, unpenalized=covariates, intercept=True, gap=gap, **how)
+    r = solve_sum(X, y, unpenalized=covariates, fit_intercept=True, tol=gap, **how)
     return row | {
         "passes": round(r.passes, 1),
         "seconds": round(r.seconds),

@@ -114,7 +114,7 @@ def one(seed: int) -> dict[str, Any]:
         )
         problem, program = case.problem(norm), None
     stop = solvers.stopping.RelativeGap(1e-8) | solvers.stopping.Iterations(300)
-    result = solvers.run(problem, solvers.ColumnGeneration(tolerance=1e-8), stop)
+    result = solvers.run(problem, solvers.ColumnGeneration(tol=1e-8), stop)
     again = value_at(problem, result)
     try:
         if program is None:

@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from atomlearn import solve
-from atomlearn.designs import ArrayScores
+from atomlearn.core.interfaces.scores import ArrayScores
 from benchmarks.harness import Options, Table
 from tests.oracles.lifted_cases import KINDS, LiftedCase, random_scores
+from tests.oracles.sums import solve_sum
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 LOSSES = ("squared", "logistic", "squared_hinge")
@@ -67,7 +67,7 @@ def _problems(kind: str, count: int) -> dict[str, Any]:
             y = X @ random_scores(rng, case.n_features) + rng.standard_normal(30)
             y = y if loss == "squared" else np.where(y > 0, 1.0, -1.0)
             level = 0.2 * case.polar(X.T @ _dual(loss, y, np.zeros(30)))
-            result = solve(X, y, loss=loss, norm=case.norm, level=level, gap=GAP)
+            result = solve_sum(X, y, loss=loss, norm=case.norm, level=level, tol=GAP)
             if not result.converged:
                 continue
             claimed += 1

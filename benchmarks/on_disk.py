@@ -94,7 +94,7 @@ from atomlearn.designs import OnDisk
 path, extra = sys.argv[1], int(sys.argv[2])
 design = OnDisk(path)
 y = np.random.default_rng(0).standard_normal(design.shape[0])
-solve(np.ones((10, 3)), np.ones(10), level=1.0)  # whatever is loaded late
+solve(np.ones((10, 3)), np.arange(10.0), alpha=0.1)  # whatever is loaded late
 def status(key):
     lines = open("/proc/self/status").read().splitlines()
     return int(next(l for l in lines if l.startswith(key)).split()[1]) * 1024
@@ -102,7 +102,7 @@ idle, space = status("VmRSS"), status("VmSize")
 resource.setrlimit(resource.RLIMIT_AS, (space + extra, -1))
 largest = float(np.abs(design.scores(y).full()).max())
 began = time.perf_counter()
-result = solve(design, y, norm="l1", level=0.8 * largest)
+result = solve(design, y, alpha=0.8 * largest / y.size, fit_intercept=False)
 seconds = time.perf_counter() - began
 assert result.converged, result.status
 print(seconds, result.passes, idle, status("VmHWM"), result.columns.size)
@@ -193,8 +193,8 @@ y = X[:, :60].sum(axis=1) + 0.3 * rng.standard_normal(300)
 print("ready", flush=True)
 keep = solvers.Checkpoint(sys.argv[2], every_s=0.05)
 solver = solvers.ColumnGeneration(batch=1)
-r = solve(X, y, norm=norms.KSupport(5), level=5.0, gap=1e-8, max_iter=10_000, solver=solver,
-          observers=[keep])
+r = solve(X, y, norm=norms.KSupport(5), alpha=5 / 300, fit_intercept=False, tol=1e-8,
+          max_iter=10_000, solver=solver, observers=[keep])
 assert r.converged
 np.save(sys.argv[2] + "/answer.npy", np.append(r.coef, r.objective))
 """

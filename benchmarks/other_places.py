@@ -131,21 +131,23 @@ def noisy_data(n: int, p: int) -> tuple[Any, Any]:
 @place("noisy groups 600 x 30,000 at 0.01")
 def noisy() -> Row:
     """More columns in use than samples."""
-    from atomlearn import norms, solve
+    from atomlearn import norms
+    from tests.oracles.sums import solve_sum
 
     X, y = noisy_data(600, 30_000)
     norm = norms.Groups(np.arange(30_000) // 10)
     level = 0.01 * norm.polar(X.T @ y)
-    return solved(lambda: solve(X, y, norm=norm, level=level, gap=1e-6))
+    return solved(lambda: solve_sum(X, y, norm=norm, level=level, tol=1e-6))
 
 
 @place("AR(0.9) 1000 x 100,000 at 0.003")
 def correlated() -> Row:
     """Columns not standardized, a target that is mostly noise, k = 100."""
-    from atomlearn import norms, solve
+    from atomlearn import norms
     from atomlearn.datasets import make_correlated
+    from tests.oracles.sums import solve_sum
 
-    data = make_correlated(1000, 100_000, rho=0.9, n_true=100, seed=0)
+    data = make_correlated(1000, 100_000, rho=0.9, n_true=100, rng=0)
     rng = np.random.default_rng(1)
     scale = np.exp(0.5 * rng.standard_normal(100_000))
     X = np.asfortranarray(data.X * scale)
@@ -156,7 +158,7 @@ def correlated() -> Row:
     X.T @ y
     once = time.perf_counter() - began
     return solved(
-        lambda: solve(X, y, norm=norm, form="squared", level=level),
+        lambda: solve_sum(X, y, norm=norm, form="squared", level=level),
         rival="X'v", rival_seconds=once,
     )  # fmt: skip
 
@@ -226,16 +228,17 @@ def factor() -> Row:
     """Scaled(L1()) over products that could be listed, beside plain l1."""
     from scipy import sparse
 
-    from atomlearn import norms, solve
+    from atomlearn import norms
     from atomlearn.designs import Polynomial
+    from tests.oracles.sums import solve_sum
 
     X = sparse.random(2000, 8000, density=0.002, random_state=0, format="csc")
     y, design = np.random.default_rng(0).standard_normal(2000), Polynomial(X)
     level = 0.5 * float(abs(design.scores(y).top(1)[1][0]))
-    plain, _ = least(lambda: solve(Polynomial(X), y, level=level))
+    plain, _ = least(lambda: solve_sum(Polynomial(X), y, level=level))
     norm = norms.Scaled(norms.L1(), 2.0)
     return solved(
-        lambda: solve(Polynomial(X), y, norm=norm, level=0.5 * level),
+        lambda: solve_sum(Polynomial(X), y, norm=norm, level=0.5 * level),
         rival="l1", rival_seconds=plain,
     )  # fmt: skip
 
@@ -248,7 +251,7 @@ def covariates() -> Row:
     rng = np.random.default_rng(0)
     X = np.asfortranarray(rng.standard_normal((360, 2003)))
     y = X[:, :20].sum(axis=1) + 3.0 * rng.standard_normal(360)
-    settings: dict[str, Any] = {"intercept": True, "n_levels": 50, "ratio": 0.001}
+    settings: dict[str, Any] = {"n_alphas": 50, "alpha_ratio": 0.001}
     plain, _ = least(lambda: path(X, y, **settings))
     seconds, found = least(lambda: path(X, y, unpenalized=[0, 1, 2], **settings))
     gap = max(result.relative_gap for result in found.results)
@@ -277,8 +280,8 @@ def stability() -> Row:
 @place("Frank-Wolfe with an intercept, 2000 x 300")
 def frank_wolfe() -> Row:
     """Pairwise steps for l1-logistic regression, beside the same without an intercept."""
-    from atomlearn import solve
     from atomlearn.solvers import FrankWolfe
+    from tests.oracles.sums import solve_sum
 
     rng = np.random.default_rng(0)
     X = np.asfortranarray(rng.standard_normal((2000, 300)))
@@ -286,7 +289,7 @@ def frank_wolfe() -> Row:
     solver, level = FrankWolfe(direction="pairwise"), 0.15 * float(np.abs(X.T @ y).max())
 
     def fit(intercept: bool) -> Any:
-        return solve(X, y, loss="logistic", level=level, solver=solver, intercept=intercept)
+        return solve_sum(X, y, loss="logistic", level=level, solver=solver, fit_intercept=intercept)
 
     without, _ = least(lambda: fit(False))
     return solved(lambda: fit(True), rival="without", rival_seconds=without)
@@ -295,14 +298,17 @@ def frank_wolfe() -> Row:
 @place("squared groups, logistic, 100,000 x 50")
 def tall() -> Row:
     """Groups of five columns, many samples."""
-    from atomlearn import norms, solve
+    from atomlearn import norms
+    from tests.oracles.sums import solve_sum
 
     rng = np.random.default_rng(0)
     X = np.asfortranarray(rng.standard_normal((100_000, 50)))
     y = np.sign(X[:, :5].sum(axis=1) + rng.logistic(size=100_000))
     norm = norms.Groups(np.arange(50) // 5)
     return solved(
-        lambda: solve(X, y, loss="logistic", norm=norm, form="squared", level=1.0, intercept=True)
+        lambda: solve_sum(
+            X, y, loss="logistic", norm=norm, form="squared", level=1.0, fit_intercept=True
+        )
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from atomlearn.core.paths.levels import largest_useful_level
+from atomlearn.core.paths.levels import largest_useful_alpha
 from atomlearn.core.solvers.stopping import RelativeGap, Seconds, StoppingRule
 from atomlearn.interfaces import Solver
 from atomlearn.problem import Problem
@@ -36,5 +36,5 @@ class Ours(Entrant):
 
 def at_level(problem: Problem, fraction: float) -> Problem:
     """Return the problem with its level at this fraction of the largest useful one."""
-    amount = fraction * largest_useful_level(problem)
+    amount = fraction * largest_useful_alpha(problem)
     return replace(problem, regularizer=replace(problem.regularizer, amount=amount))

@@ -52,7 +52,7 @@ def measured(made: tuple[Any, Any, Any], asked: float, repeats: int) -> dict[str
     seconds = []
     for _ in range(repeats):
         began = time.process_time()
-        found = path(X, y, norm=norm, ratio=0.02, intercept=True, gap=asked)
+        found = path(X, y, norm=norm, alpha_ratio=0.02, fit_intercept=True, tol=asked)
         seconds.append(time.process_time() - began)
     gaps = found.relative_gaps
     return {

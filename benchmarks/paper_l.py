@@ -45,7 +45,7 @@ class Bench:
     """The data with its problems; alone in a process it tells what ours needs of memory."""
 
     def __init__(self, size: Size) -> None:
-        data = make_k_support_logistic(size.n, size.p, size.n_true, seed=0)
+        data = make_k_support_logistic(size.n, size.p, size.n_true, rng=0)
         self.X, self.y = data.X, data.y
         self.design = as_design(self.X)
 

@@ -59,9 +59,9 @@ class Method:
 
 
 METHODS = (
-    Method("ours, groups", lambda: ColumnGeneration(tolerance=1e-8)),
-    Method("ours, rays (active set)", lambda: AtomGeneration(tolerance=1e-8)),
-    Method("FCFW, interior point", lambda: AtomGeneration(master=InteriorPoint(), tolerance=1e-8)),
+    Method("ours, groups", lambda: ColumnGeneration(tol=1e-8)),
+    Method("ours, rays (active set)", lambda: AtomGeneration(tol=1e-8)),
+    Method("FCFW, interior point", lambda: AtomGeneration(master=InteriorPoint(), tol=1e-8)),
     Method("CoGEnT, eta 0.5", lambda: CoGEnT(eta=0.5)),
     Method("BCD", lambda: BlockCoordinateDescent(newton=False), ("penalized",)),
     Method("BCD, Newton hybrid", lambda: BlockCoordinateDescent(newton=True), ("penalized",)),
@@ -95,7 +95,7 @@ def figure_3(smoke: bool) -> list[tuple[str, Problem]]:
     made = GroupProblem("chains", *((60, 100) if smoke else (300, 1000)), 0.05)
     X, y, level = made.data()
     penalized = problem_of(X, y, Chains(8), "penalized", level)
-    found = run(penalized, ColumnGeneration(tolerance=1e-8), RelativeGap(1e-8) | Iterations(200))
+    found = run(penalized, ColumnGeneration(tol=1e-8), RelativeGap(1e-8) | Iterations(200))
     radius = sum(float(np.linalg.norm(part.weights)) for part in found.parts or [])
     constrained = problem_of(X, y, Chains(8), "constrained", radius)
     return [("figure 3, penalized", penalized), ("figure 3, constrained", constrained)]

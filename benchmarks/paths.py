@@ -83,7 +83,7 @@ def task(name: str, X: Any, signal: Array, loss: str, ratio: float) -> Task:
 
 def dense(n: int, p: int) -> tuple[Array, Array]:
     """Return X by columns and X w for 100 columns."""
-    X = np.asfortranarray(make_correlated(n, p, rho=0.5, n_true=5, seed=0).X, dtype=np.float64)
+    X = np.asfortranarray(make_correlated(n, p, rho=0.5, n_true=5, rng=0).X, dtype=np.float64)
     rng = np.random.default_rng(0)
     used = rng.choice(p, min(100, p // 20), replace=False)
     return X, X[:, used] @ rng.standard_normal(used.size)
@@ -118,7 +118,12 @@ def words(n: int, p: int, size: int) -> tuple[Any, Array]:
 def ours(problem: Task, tolerance: float) -> tuple[Any, float]:
     """atomlearn: coefficients and readings of the data."""
     found = paths.path(
-        problem.X, problem.y, loss=problem.loss, levels=problem.levels, gap=tolerance
+        problem.X,
+        problem.y,
+        loss=problem.loss,
+        alphas=problem.levels / problem.y.size,
+        tol=tolerance,
+        fit_intercept=False,
     )
     # The gap needs every seventh level only.
     coefs = sparse.lil_array((problem.levels.size, problem.X.shape[1]))

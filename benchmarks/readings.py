@@ -55,13 +55,13 @@ def wide(table: Table, folder: Path, options: Options) -> None:
     W, spoken = words(400, 5000, 20_000) if options.smoke else words(20_000, 10**6, 4 * 10**6)
     groups = norms.Groups(np.repeat(np.arange(p // 10), 10))
     cases: list[tuple[str, Any, Any, dict[str, Any]]] = [
-        ("groups of 10", X, y, {"norm": groups, "ratio": 0.1}),
-        ("latent chains of 4", X[:, : p // 10], y, {"norm": chains, "ratio": 0.3}),
+        ("groups of 10", X, y, {"norm": groups, "alpha_ratio": 0.1}),
+        ("latent chains of 4", X[:, : p // 10], y, {"norm": chains, "alpha_ratio": 0.3}),
         ("k-support, k = 50", W, noisy(spoken), {"norm": norms.KSupport(50), "form": "squared"}),
     ]
     for name, data, target, how in cases:
         began = time.perf_counter()
-        found = paths.path(data, target, n_levels=10, **how)
+        found = paths.path(data, target, n_alphas=10, fit_intercept=False, **how)
         table.add(
             part="wide", what=name, size=f"{data.shape[0]} x {data.shape[1]}", levels=10,
             readings=found.passes, seconds=time.perf_counter() - began,
@@ -185,7 +185,7 @@ def shapes(table: Table, folder: Path, options: Options) -> None:
 
     sizes = [(100, 20)] if options.smoke else [(200, 10), (500, 50), (2000, 500), (100, 5000)]
     for n, p in sizes:
-        data = make_correlated(n, p, rho=0.5, n_true=5, seed=0)
+        data = make_correlated(n, p, rho=0.5, n_true=5, rng=0)
         models: list[tuple[str, Any]] = [
             ("atomlearn", AtomicRegressorCV(n_alphas=100, alpha_ratio=1e-3, cv=5, tol=1e-4)),
             ("scikit-learn", LassoCV(n_jobs=2)),

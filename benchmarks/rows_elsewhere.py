@@ -40,7 +40,7 @@ def target(design: Design, loss: str) -> np.ndarray:
 def solved(design: Dask, y: np.ndarray, loss: str) -> tuple[Any, float, float]:
     """Return the path, its seconds, and those of this process's own work."""
     began, own = time.perf_counter(), time.process_time()
-    found = paths.path(design, y, loss=loss, intercept=True, n_levels=LEVELS, ratio=0.1)
+    found = paths.path(design, y, loss=loss, fit_intercept=True, n_alphas=LEVELS, alpha_ratio=0.1)
     return found, time.perf_counter() - began, time.process_time() - own
 
 

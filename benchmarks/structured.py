@@ -17,10 +17,11 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from atomlearn import norms, solve
+from atomlearn import norms
 from atomlearn.designs import Polynomial, as_design
 from atomlearn.paths import path
 from benchmarks.harness import Options, Table, Worker
+from tests.oracles.sums import solve_sum
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 
@@ -44,9 +45,11 @@ class Interactions:
         began = time.perf_counter()
         design = Polynomial.interactions(self.X)
         norm = norms.Hierarchy(kind)
-        result = path(design, self.y, norm=norm, n_levels=10, ratio=0.3, gap=1e-4)
+        result = path(
+            design, self.y, norm=norm, n_alphas=10, alpha_ratio=0.3, tol=1e-4, fit_intercept=False
+        )
         seconds = time.perf_counter() - began
-        self.levels = result.levels
+        self.levels = len(self.y) * result.alphas
         last = result.results[-1]
         chosen = {design.pair(int(c)) for c in last.columns if c >= self.X.shape[1]}
         return {
@@ -129,8 +132,8 @@ class Overlapping:
         design = as_design(self.X)
         largest = norm.polar(design.scores(0.5 * self.y))
         began = time.perf_counter()
-        result = solve(
-            design, self.y, loss="logistic", norm=norm, level=share * largest, intercept=True
+        result = solve_sum(
+            design, self.y, loss="logistic", norm=norm, level=share * largest, fit_intercept=True
         )
         seconds = time.perf_counter() - began
         groups = {part.group for part in result.parts or []}

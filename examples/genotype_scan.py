@@ -29,7 +29,7 @@ from atomlearn.designs import PlinkBed, RowSubset, Standardized
 from atomlearn.result import Result
 
 Array = NDArray[np.float64]
-#: Of the largest level of interest, at which nothing is selected.
+#: Share of the largest useful alpha, at which nothing is selected.
 SHARE = 0.6
 
 
@@ -87,13 +87,13 @@ def scan(design: PlinkBed, y: Array, known: NDArray[np.bool_], loss: str) -> dic
     slope = target - target.mean() if loss == "squared" else 0.5 * (target - target.mean())
     scores = X.scores(slope)
     windows = norms.LatentGroups(design.variants.windows(2_000_000), weights="sqrt_size")
-    common: dict[str, Any] = {"loss": loss, "intercept": True}
+    common: dict[str, Any] = {"loss": loss, "tol": 1e-6}
     return {
         "k-support, k = 20": solve(
-            X, target, norm=norms.KSupport(20), form="squared", level=float(known.sum()), **common
+            X, target, norm=norms.KSupport(20), form="squared", alpha=1.0, **common
         ),
         "windows of 2 Mb": solve(
-            X, target, norm=windows, level=SHARE * windows.polar(scores), **common
+            X, target, norm=windows, alpha=SHARE * windows.polar(scores) / len(target), **common
         ),
     }
 

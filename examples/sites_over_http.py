@@ -91,11 +91,11 @@ def main() -> None:
         servers.append(server)
         addresses.append(f"http://127.0.0.1:{here.recv()}")
     sites = Sites([over_http(address) for address in addresses])
-    found = solve(sites, None, loss="logistic", level=60.0, intercept=True)
+    found = solve(sites, None, loss="logistic", alpha=0.004)
     print(found)
     parts = [rows_of(number) for number in range(2)]
     X, y = (np.concatenate(part) for part in zip(*parts, strict=True))
-    pooled = solve(X, y, loss="logistic", level=60.0, intercept=True)
+    pooled = solve(X, y, loss="logistic", alpha=0.004)
     difference = abs(found.objective - pooled.objective) / pooled.objective
     print(f"pooled rows: {pooled.objective:.10g}, relative difference {difference:.1e}")
     for server in servers:

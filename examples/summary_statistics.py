@@ -58,8 +58,9 @@ def main() -> None:
     ):
         top = norm.polar(correlation)
         amount = 0.4 * top if form == "penalized" else 0.4
-        sums = solve(R, target, norm=norm, form=form, level=amount)
-        rows = solve(X[study], y[study], norm=norm, form=form, level=amount * study.size)
+        how = {"norm": norm, "form": form, "alpha": amount, "fit_intercept": False}
+        sums = solve(R, target, **how)
+        rows = solve(X[study], y[study], **how)
         for source, fit in (("sums", sums), ("rows", rows)):
             score = np.corrcoef(X[rest] @ fit.coef, y[rest])[0, 1]
             print(

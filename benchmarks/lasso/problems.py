@@ -35,10 +35,10 @@ class Problem:
         labels = self.loss == "logistic"
         if self.storage == "dense":
             made = make_correlated(
-                self.n, self.p, rho=0.5, n_true=min(100, self.p // 10), labels=labels, seed=0
+                self.n, self.p, rho=0.5, n_true=min(100, self.p // 10), labels=labels, rng=0
             )
         else:
-            made = make_text_like_sparse(self.n, self.p, labels=labels, seed=0)
+            made = make_text_like_sparse(self.n, self.p, labels=labels, rng=0)
         slope = 0.5 * made.y if labels else made.y
         return made.X, made.y, self.fraction * float(np.abs(made.X.T @ slope).max())
 

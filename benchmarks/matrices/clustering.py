@@ -21,10 +21,10 @@ from sklearn.cluster import SpectralClustering
 from sklearn.metrics import normalized_mutual_info_score
 from sklearn.neighbors import kneighbors_graph
 
-from atomlearn import solve
 from atomlearn.norms import KSupport
 from benchmarks.harness import Options, Table
 from benchmarks.matrices.digits import Digits
+from tests.oracles.sums import solve_sum
 
 Array = NDArray[np.float64]
 Labels = NDArray[np.int64]
@@ -48,7 +48,7 @@ def clusters(affinity: str, X: Array, seed: int) -> Labels:
 
 def pursued(X: Array, k: int, level: float) -> Array:
     """Return |W| + |W|' for the columns of X."""
-    fit = solve(X, X, norm=KSupport(k), form="squared", level=level, gap=1e-4)
+    fit = solve_sum(X, X, norm=KSupport(k), form="squared", level=level, tol=1e-4)
     W = np.abs(fit.coef.reshape(X.shape[1], X.shape[1]))
     np.fill_diagonal(W, 0.0)
     return np.asarray(W + W.T)

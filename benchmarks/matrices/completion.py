@@ -21,7 +21,6 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.sparse.linalg import svds
 
-from atomlearn import solve
 from atomlearn.core.solvers.stopping import Seconds, TargetObjective
 from atomlearn.designs import Entries
 from atomlearn.norms import TraceNorm
@@ -36,6 +35,7 @@ from benchmarks.matrices.completion_rivals import (
     soft_impute,
     soft_impute_als,
 )
+from tests.oracles.sums import solve_sum
 
 Array = NDArray[np.float64]
 GAP = 1e-4
@@ -84,13 +84,13 @@ class Bench:
         before = resident_bytes()
         reset_peak()
         began = time.perf_counter()
-        fit = solve(
+        fit = solve_sum(
             Entries(self.rows, self.cols, (side, side)),
             self.y,
             loss=self.loss,
             norm=TraceNorm(),
             level=self.level,
-            gap=GAP,
+            tol=GAP,
         )
         seconds = time.perf_counter() - began
         assert fit.low_rank is not None
@@ -127,15 +127,15 @@ class Bench:
     def frank_wolfe(self, direction: Direction, objective: float, limit_s: float) -> dict[str, Any]:
         """Run a Frank-Wolfe method until it is as good within the gap."""
         side, near = self.size.side, objective * (1 + GAP)
-        fit = solve(
+        fit = solve_sum(
             Entries(self.rows, self.cols, (side, side)),
             self.y,
             loss=self.loss,
             norm=TraceNorm(),
             level=self.level,
-            gap=GAP,
+            tol=GAP,
             max_iter=10**6,
-            solver=FrankWolfe(direction=direction, tolerance=GAP),
+            solver=FrankWolfe(direction=direction, tol=GAP),
             stop=TargetObjective(near) | Seconds(limit_s),
         )
         assert fit.low_rank is not None

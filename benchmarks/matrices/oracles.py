@@ -19,10 +19,10 @@ import cvxpy as cp
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.designs import ArrayScores
+from atomlearn.core.interfaces.scores import ArrayScores
+from atomlearn.core.solvers.gauge import gauge_by_generation
 from atomlearn.interfaces import Norm
 from atomlearn.norms import L1, PSD, Scaled, SparsePSD, SparseRankOne, TensorTrace, TraceNorm, Union
-from atomlearn.solvers import gauge_by_generation
 from benchmarks.harness import Options, Table
 
 Array = NDArray[np.float64]

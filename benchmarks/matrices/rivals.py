@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 
 from atomlearn import _kernels
+from atomlearn.core.interfaces.scores import ArrayScores
 from atomlearn.core.problem.problem import negative_gradient
 from atomlearn.core.problem.proof import prove_from
-from atomlearn.designs import ArrayScores
 from atomlearn.norms import KSupport
 from atomlearn.problem import Problem
 from benchmarks.harness import Outcome

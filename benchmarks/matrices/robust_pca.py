@@ -18,13 +18,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn import solve
 from atomlearn.designs import Identity
 from atomlearn.norms import L1, Scaled, TraceNorm, Union
 from atomlearn.result import Result
 from benchmarks.harness import Options, Table
 from benchmarks.harness.real_data import data_file
 from benchmarks.matrices.rivals import robust_admm, robust_proximal
+from tests.oracles.sums import solve_sum
 
 Array = NDArray[np.float64]
 GAP = 1e-4
@@ -41,7 +41,7 @@ def made(side: int, rank: int, share: float, seed: int = 0) -> tuple[Array, Arra
 def split(Y: Array, level: float, mu: float, gap: float = GAP) -> tuple[Result, Array, Array]:
     """Return the fit with its low-rank and its sparse part."""
     norm = Union([TraceNorm(), Scaled(L1(), mu)])
-    fit = solve(Identity(Y.shape), Y.reshape(-1), norm=norm, level=level, gap=gap)
+    fit = solve_sum(Identity(Y.shape), Y.reshape(-1), norm=norm, level=level, tol=gap)
     low, sparse = (np.asarray(part.dense(Y.shape)) for part in fit.matrix_parts)
     return fit, low, sparse
 

@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 from sklearn.decomposition import SparsePCA
 
-from atomlearn import solve
 from atomlearn.core.solvers.stopping import Seconds, TargetObjective
 from atomlearn.designs import Identity
 from atomlearn.norms import SparsePSD
@@ -28,6 +27,7 @@ from atomlearn.result import Result
 from atomlearn.solvers import FrankWolfe
 from benchmarks.harness import Options, Table
 from experiments.rivals.supports import support_descent
+from tests.oracles.sums import solve_sum
 
 Array = NDArray[np.float64]
 ACCURACY, INF = 1e-3, float("inf")
@@ -85,15 +85,15 @@ def contest(p: int, k: int, limit_s: float) -> list[dict[str, Any]]:
     C, norm, truth = covariance(p, k, 0.3, 0), SparsePSD(k, (p, p)), supports(p, k)
     level = 0.4 * k
     problem = {"X": Identity((p, p)), "y": C.reshape(-1), "norm": norm, "level": level}
-    ours = solve(**problem, gap=1e-5)
+    ours = solve_sum(**problem, tol=1e-5)
     seconds, values, blocks = support_descent(C, norm, level, ours.objective * (1 - 1e-9), limit_s)
     best = min(ours.objective, *values)
     near = best * (1 + ACCURACY)
     fits = {"ours": ours}
     for direction in ("toward", "pairwise"):
         name = "Frank-Wolfe" if direction == "toward" else f"Frank-Wolfe, {direction}"
-        fits[name] = solve(
-            **problem, solver=FrankWolfe(direction=direction), gap=1e-5, max_iter=10**6,
+        fits[name] = solve_sum(
+            **problem, solver=FrankWolfe(direction=direction), tol=1e-5, max_iter=10**6,
             stop=TargetObjective(near) | Seconds(limit_s),
         )  # fmt: skip
     rows = [
@@ -134,7 +134,7 @@ def draws(count: int, p: int, k: int, n: int, noise: float, level: float) -> lis
         began = time.perf_counter()
         C = X.T @ X / n
         norm = SparsePSD(k, (p, p))
-        fit = solve(Identity((p, p)), C.reshape(-1), norm=norm, level=level * k, gap=1e-3)
+        fit = solve_sum(Identity((p, p)), C.reshape(-1), norm=norm, level=level * k, tol=1e-3)
         seconds[0] += time.perf_counter() - began
         ours.append(recovery(truth, component_supports(fit)[: len(truth)]))
         began = time.perf_counter()

@@ -15,8 +15,9 @@ from pathlib import Path
 
 import numpy as np
 
-from atomlearn import norms, solve
+from atomlearn import norms
 from atomlearn.designs import Tasks
+from tests.oracles.sums import solve_sum
 
 OUT = Path(__file__).resolve().parents[1] / "results" / "units.csv"
 
@@ -37,7 +38,7 @@ def main() -> None:
                     times = []
                     for _ in range(5):
                         began = time.process_time()
-                        fit = solve(
+                        fit = solve_sum(
                             Tasks(scaled, q), Y.ravel(), norm=norms.TraceNorm(), level=level,
                             time_limit=5,
                         )  # fmt: skip

@@ -49,11 +49,12 @@ def main() -> None:
     for n, p, q, rank, n_levels, loss in PROBLEMS:
         X, Y = problem(n, p, q, rank, loss)
         design, y = Tasks(X, q), Y.reshape(-1)
-        settings = {"loss": loss, "norm": TraceNorm(), "gap": arguments.gap}
+        settings = {"loss": loss, "norm": TraceNorm(), "tol": arguments.gap}
+        settings["fit_intercept"] = False
         began = time.process_time()
-        found = path(design, y, n_levels=n_levels, ratio=1e-2, **settings)
+        found = path(design, y, n_alphas=n_levels, alpha_ratio=1e-2, **settings)
         seconds = time.process_time() - began
-        cold = [solve(design, y, level=float(level), **settings) for level in found.levels]
+        cold = [solve(design, y, alpha=alpha, **settings) for alpha in found.alphas]
         passes = found.passes, sum(fit.passes for fit in cold)
         totals += passes
         agree = np.allclose([fit.objective for fit in cold], found.objectives, rtol=1e-5)

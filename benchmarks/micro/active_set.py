@@ -14,9 +14,9 @@ import numpy as np
 from scipy.optimize import nnls
 
 from atomlearn._kernels import ActiveFactor, active_set_qp
+from atomlearn.core.data.blocks import DenseBlock
 from atomlearn.core.data.cached_block import CachedBlock
 from atomlearn.core.problem.problem import objective_at, restrict
-from atomlearn.designs import DenseBlock
 from atomlearn.interfaces import Master
 from atomlearn.losses import Squared
 from atomlearn.masters import SemismoothNewton, SequentialQP

@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from atomlearn.designs import DenseDesign, Polynomial
+from atomlearn.core.data.dense import DenseDesign
+from atomlearn.designs import Polynomial
 from benchmarks.harness import Options, Table
 from benchmarks.micro.timing import side_by_side
 

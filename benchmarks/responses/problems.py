@@ -72,10 +72,10 @@ class Problem:
         if not signals.exists():
             n_true = min(100, self.p // 10)
             if dense:
-                made = make_correlated(self.n, self.p, rho=0.5, n_true=n_true, seed=0)
+                made = make_correlated(self.n, self.p, rho=0.5, n_true=n_true, rng=0)
                 np.save(matrix, made.X)
             else:
-                made = make_text_like_sparse(self.n, self.p, n_true=n_true, seed=0)
+                made = make_text_like_sparse(self.n, self.p, n_true=n_true, rng=0)
                 sp.save_npz(matrix, made.X, compressed=False)
             rng = np.random.default_rng(1)
             used = np.flatnonzero(made.coef)

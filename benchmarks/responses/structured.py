@@ -50,11 +50,10 @@ def main() -> None:
                 if not f"{loss} {name}".startswith(given.only):
                     continue
                 # One level alone: the first of a path that begins at the largest useful one.
-                grid: Any = {"n_levels": 2, "ratio": FRACTION, "max_iter": 1}
-                level = paths.path(X, target, loss=loss, norm=norm, form=form, **grid).levels[-1]
-                fit = solve(
-                    X, target, loss=loss, norm=norm, form=form, level=level, time_limit=given.limit
-                )
+                grid: Any = {"n_alphas": 2, "alpha_ratio": FRACTION, "max_iter": 1}
+                how: Any = {"loss": loss, "norm": norm, "form": form, "fit_intercept": False}
+                alpha = paths.path(X, target, **how, **grid).alphas[-1]
+                fit = solve(X, target, **how, alpha=alpha, time_limit=given.limit)
                 table.add(
                     loss=loss,
                     norm=name,

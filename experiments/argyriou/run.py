@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from atomlearn import norms, solve
+from atomlearn import norms
 from atomlearn._kernels import ksupport_prox
 from atomlearn.testing.synthetic import Synthetic, make_zou_hastie
 from benchmarks.harness.real_data import load
@@ -21,6 +21,7 @@ from experiments.common.run import main
 from experiments.common.runs import Runs
 from experiments.rivals import PairwiseElasticNet
 from tests.oracles.exact import exact_ksupport_prox
+from tests.oracles.sums import solve_sum
 
 Array = Any
 Config = Mapping[str, Any]
@@ -44,7 +45,7 @@ def chosen(
     """Return the best fit of each method by its error on the validation set, without a re-fit."""
     best: dict[str, Any] = {}
     for name, parameters in settings:
-        fit = solve(*train, **{"gap": 1e-4, "max_iter": 200, **fixed, **parameters})
+        fit = solve_sum(*train, **{"tol": 1e-4, "max_iter": 200, **fixed, **parameters})
         error = float(np.mean((fit.predict(validation[0]) - validation[1]) ** 2))
         if name not in best or error < best[name][0]:
             best[name] = (error, fit, parameters)

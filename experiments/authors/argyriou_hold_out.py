@@ -5,7 +5,7 @@ import numpy as np
 from atomlearn import AtomicRegressorCV, norms
 from atomlearn.datasets import make_zou_hastie
 
-data = make_zou_hastie(seed=0)
+data = make_zou_hastie(rng=0)
 X, y = np.vstack([data.X, data.X_validation]), np.append(data.y, data.y_validation)
 train, rest = np.arange(len(data.y)), np.arange(len(data.y), len(y))
 for norm in ("l1", norms.KSupport(15)):

@@ -2,8 +2,9 @@
 
 import numpy as np
 
-from atomlearn import norms, solve
+from atomlearn import norms
 from atomlearn.solvers import AtomGeneration
+from tests.oracles.sums import solve_sum
 
 rng = np.random.default_rng(0)
 X = rng.standard_normal((100, 10))
@@ -14,5 +15,5 @@ sets = [
     norms.TraceNorm(shape=(2, 5)), norms.Operators([np.eye(10), np.eye(10)[:4]]),
 ]  # fmt: skip
 for norm in sets:
-    fit = solve(X, y, norm=norm, level=5.0, solver=AtomGeneration(), gap=1e-4)
+    fit = solve_sum(X, y, norm=norm, level=5.0, solver=AtomGeneration(), tol=1e-4)
     print(type(norm).__name__, fit.status.name, fit.iterations, fit.relative_gap)

@@ -23,11 +23,12 @@ from atomlearn.designs import Tasks, as_design
 from atomlearn.losses import Logistic, Squared
 from atomlearn.norms import KSupport
 from atomlearn.problem import Problem, Regularizer
-from atomlearn.solvers import FISTA, KFCFW, ColumnGeneration, run, solve
+from atomlearn.solvers import FISTA, KFCFW, ColumnGeneration, run
 from atomlearn.testing.synthetic import make_k_support_logistic
 from experiments.common.run import main
 from experiments.common.runs import Runs
 from experiments.rivals import ADMM
+from tests.oracles.sums import solve_sum
 
 Array = Any
 Config = Mapping[str, Any]
@@ -105,7 +106,7 @@ def validated(design: Any, y: Array, X_val: Array, y_val: Array, k: int) -> dict
     while len(losses) < 12 and (len(losses) < 3 or losses[-1] <= min(losses[:-1])):
         share = 3.0 ** -(len(losses) + 1)
         problem = {"loss": "logistic", "norm": KSupport(k), "form": "squared", "tau": TAU}
-        fit = solve(design, y, level=share * top, gap=1e-3, **problem)
+        fit = solve_sum(design, y, level=share * top, tol=1e-3, **problem)
         shares.append(share)
         losses.append(float(np.mean(np.logaddexp(0, -y_val * fit.predict(X_val)))))
     return {"top": top, "shares": shares, "losses": losses}
@@ -128,7 +129,7 @@ def _logistic(runs: Runs, part: str, config: Config) -> None:
 
         def data(seed: int = seed, made: dict[str, Any] = made) -> dict[str, Any]:
             if not made:
-                found = make_k_support_logistic(n + 100, config["p"], config["true"], seed=seed)
+                found = make_k_support_logistic(n + 100, config["p"], config["true"], rng=seed)
                 X, y = found.X, found.y
                 made["design"], made["y"] = as_design(np.asfortranarray(X[:n])), y[:n]
                 rest = X[n:], y[n:]
@@ -207,7 +208,7 @@ def rate(runs: Runs, config: Config) -> None:
         regularizer = Regularizer(KSupport(config["k"]), "squared", 20.0)
         problem = Problem.build(as_design(X), y, Squared(), regularizer)
         stop = RelativeGap(1e-13) | Iterations(100)
-        best = run(problem, ColumnGeneration(tolerance=1e-13), stop).objective
+        best = run(problem, ColumnGeneration(tol=1e-13), stop).objective
         values: list[float] = []
         run(
             problem,

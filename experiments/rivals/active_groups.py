@@ -8,7 +8,7 @@ from atomlearn.core.solvers.column_generation import ColumnGeneration
 
 
 def active_groups(
-    master: Master | None = None, inner_ratio: float = 1e-3, tolerance: float = 1e-6
+    master: Master | None = None, inner_ratio: float = 1e-3, tol: float = 1e-6
 ) -> ColumnGeneration:
     """Return the active-set method ACTIVE: the best group enters, all weights are re-fitted.
 
@@ -20,7 +20,7 @@ def active_groups(
     ----------
     master : Master, optional
         Default: semismooth Newton on all columns found so far.
-    inner_ratio, tolerance : float
+    inner_ratio, tol : float
         As in ``ColumnGeneration``.
     """
-    return ColumnGeneration(master or SemismoothNewton(), 1, inner_ratio, tolerance)
+    return ColumnGeneration(master or SemismoothNewton(), 1, inner_ratio, tol)

@@ -67,10 +67,10 @@ class ADMM(Solver):
     Examples
     --------
     >>> import numpy as np
-    >>> from atomlearn import solve
+    >>> from tests.oracles.sums import solve_sum
     >>> from experiments.rivals import ADMM
     >>> X, y = np.eye(3), np.array([3.0, 0.5, -2.0])
-    >>> result = solve(X, y, norm="l1", level=1.0, solver=ADMM())
+    >>> result = solve_sum(X, y, norm="l1", level=1.0, solver=ADMM())
     >>> result.coef.round(4).tolist()
     [2.0, 0.0, -1.0]
     """

@@ -79,7 +79,7 @@ class BlockCoordinateDescent(Solver):
         Sweeps go on until the active problem is solved to this fraction of the outer gap.
     max_sweeps : int
         Bound on the sweeps of one step.
-    tolerance : float
+    tol : float
         Relative gap that will be asked of the whole; sweeps do not aim much lower.
 
     References
@@ -89,10 +89,10 @@ class BlockCoordinateDescent(Solver):
     Examples
     --------
     >>> import numpy as np
-    >>> from atomlearn import solve
+    >>> from tests.oracles.sums import solve_sum
     >>> from experiments.rivals import BlockCoordinateDescent
     >>> X, y = np.eye(3), np.array([3.0, 0.5, -2.0])
-    >>> result = solve(X, y, norm="l1", level=1.0, solver=BlockCoordinateDescent())
+    >>> result = solve_sum(X, y, norm="l1", level=1.0, solver=BlockCoordinateDescent())
     >>> result.coef.round(4).tolist()
     [2.0, 0.0, -1.0]
     """
@@ -101,7 +101,7 @@ class BlockCoordinateDescent(Solver):
     largest: int = 500
     inner_ratio: float = 0.1
     max_sweeps: int = 2000
-    tolerance: float = 1e-6
+    tol: float = 1e-6
 
     def start(self, problem: Problem, warm: WarmStart | None = None) -> GroupState:
         """Begin at zero or at the groups of the warm start: one pass."""
@@ -126,7 +126,7 @@ class BlockCoordinateDescent(Solver):
         groups = tuple(replace(group) for group in (*state.groups, *new))
         linear, intercept = state.prediction - state.intercept, state.intercept
         objective = state.certificate.objective
-        target = max(self.inner_ratio * state.certificate.gap, 0.1 * self.tolerance * objective)
+        target = max(self.inner_ratio * state.certificate.gap, 0.1 * self.tol * objective)
         if not len(new):
             target = min(target, self.inner_ratio * state.certificate.gap)
         sweeps = 0

@@ -63,7 +63,7 @@ class CoGEnT(Solver):
         quadratic programs of the default find the same points faster.
     inner_ratio : float
         The master is asked for this fraction of the outer gap.
-    tolerance : float
+    tol : float
         Relative gap that will be asked of the whole.
 
     References
@@ -74,10 +74,10 @@ class CoGEnT(Solver):
     Examples
     --------
     >>> import numpy as np
-    >>> from atomlearn import solve
+    >>> from tests.oracles.sums import solve_sum
     >>> from experiments.rivals import CoGEnT
     >>> X, y = np.eye(3), np.array([3.0, 0.5, -2.0])
-    >>> result = solve(X, y, norm="l1", level=1.0, solver=CoGEnT())
+    >>> result = solve_sum(X, y, norm="l1", level=1.0, solver=CoGEnT())
     >>> result.coef.round(4).tolist()
     [2.0, 0.0, -1.0]
     """
@@ -87,7 +87,7 @@ class CoGEnT(Solver):
     eta: float = 0.5
     master: Master = field(default_factory=SequentialQP)
     inner_ratio: float = 1e-3
-    tolerance: float = 1e-6
+    tol: float = 1e-6
 
     def __post_init__(self) -> None:
         if not 0.0 <= self.eta < 1.0:
@@ -105,12 +105,12 @@ class CoGEnT(Solver):
         assert state.atoms is not None
         atoms, shares = with_candidate(problem, state)
         n_new = atoms.size - state.atoms.size
-        target = gap_target(problem, state, n_new, self.inner_ratio, self.tolerance)
+        target = gap_target(problem, state, n_new, self.inner_ratio, self.tol)
         fit = refit_on_rays(problem, self.master, atoms, shares, state.intercept, target)
         reached = ray_objective(problem, atoms, fit)
         threshold = self.eta * state.certificate.objective + (1.0 - self.eta) * reached
         atoms, fit, truncated = self._truncate(problem, atoms, fit, threshold, target)
-        after = following(problem, state, atoms, fit, self.tolerance)
+        after = following(problem, state, atoms, fit, self.tol)
         return GreedyState.of(after, state.truncated + truncated)
 
     def _truncate(

@@ -37,14 +37,16 @@ class DualMKL(Master):
     Examples
     --------
     >>> import numpy as np
-    >>> from atomlearn import norms, solve, solvers
+    >>> from atomlearn import norms, solvers
+    >>> from tests.oracles.sums import solve_sum
     >>> from experiments.rivals import DualMKL
     >>> rng = np.random.default_rng(0)
     >>> X = rng.standard_normal((40, 12))
     >>> y = np.where(X[:, 0] > 0, 1, -1)
     >>> mkl_fgm = solvers.FeatureGeneration(master=DualMKL(), max_blocks=2)
     >>> support, form = norms.KSupport(3), {"form": "squared", "level": 1.0}
-    >>> solve(X, y, loss="squared_hinge", norm=support, solver=mkl_fgm, **form).columns.size <= 6
+    >>> form |= {"loss": "squared_hinge", "norm": support}
+    >>> solve_sum(X, y, solver=mkl_fgm, **form).columns.size <= 6
     True
     """
 

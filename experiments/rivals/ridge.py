@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 from scipy.linalg import lu_factor, lu_solve
 
 from atomlearn.core.interfaces import Array, Block, Design
+from atomlearn.core.interfaces.forwarding import Forwarding
 from atomlearn.core.problem.problem import Problem, loss_gradient, optimal_intercept
-from atomlearn.designs import Forwarding, Tasks
+from atomlearn.designs import Tasks
 
 #: Bound on Newton steps, and on halvings of one.
 INNER_STEPS = 100

@@ -116,10 +116,10 @@ class SDCA(Epochs):
     Examples
     --------
     >>> import numpy as np
-    >>> from atomlearn import solve
+    >>> from tests.oracles.sums import solve_sum
     >>> from experiments.rivals import SDCA
     >>> X, y = np.eye(3), np.array([3.0, 0.5, -2.0])
-    >>> result = solve(X, y, norm="l1", level=1.0, tau=1.0, solver=SDCA())
+    >>> result = solve_sum(X, y, norm="l1", level=1.0, tau=1.0, solver=SDCA())
     >>> result.coef.round(4).tolist()
     [1.0, 0.0, -0.5]
     """
@@ -156,11 +156,12 @@ class UFOMKL(Epochs):
     Examples
     --------
     >>> import numpy as np
-    >>> from atomlearn import norms, solve
+    >>> from atomlearn import norms
+    >>> from tests.oracles.sums import solve_sum
     >>> from experiments.rivals import UFOMKL
     >>> X, y = np.eye(4), np.array([3.0, 0.5, -2.0, 0.1])
     >>> groups, form = norms.Groups([[0, 1], [2, 3]]), {"level": 0.5, "tau": 1.0}
-    >>> result = solve(X, y, norm=groups, solver=UFOMKL(), max_iter=20, **form)
+    >>> result = solve_sum(X, y, norm=groups, solver=UFOMKL(), max_iter=20, **form)
     >>> bool(result.relative_gap < 0.1)
     True
     """

@@ -64,7 +64,7 @@ def groups(runs: Runs, config: Config) -> None:
 
     def draw(seed: int) -> dict[str, Any]:
         data = make_feature_generation(
-            config["n"], config["p"], config["true"], 2000, group_size=10, seed=seed
+            config["n"], config["p"], config["true"], 2000, group_size=10, rng=seed
         )
         rows = {
             f"FGM, B={batch}": [of_groups(_generated(data, batch, C), data) for C in config["Cs"]]
@@ -97,7 +97,7 @@ def group_race(runs: Runs, config: Config) -> None:
 def _raced(runs: Runs, part: str, config: Config) -> None:
     def draw(seed: int) -> dict[str, Any]:
         data = make_feature_generation(
-            config["n"], config["p"], config["true"], config["test"], group_size=10, seed=seed
+            config["n"], config["p"], config["true"], config["test"], group_size=10, rng=seed
         )
         rows = {
             f"FGM, B={batch}": [of_groups(_generated(data, batch, C), data) for C in config["Cs"]]

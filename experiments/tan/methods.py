@@ -13,13 +13,13 @@ import scipy.sparse as sp
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC
 
-from atomlearn import solve
 from atomlearn.core.solvers.stopping import Iterations, RelativeGap, Seconds
 from atomlearn.designs import as_design
 from atomlearn.losses import as_loss
 from atomlearn.norms import KSupport
 from atomlearn.problem import Problem, Regularizer
 from atomlearn.solvers import FeatureGeneration, run
+from tests.oracles.sums import solve_sum
 
 Array = Any
 C, ROUNDS = 10.0, 10
@@ -148,8 +148,8 @@ def l1_optimum(
     """
     level = 1.0 / (2.0 * C if loss == "squared_hinge" else C)
     began = time.process_time()
-    found = solve(
-        design, y, loss=loss, norm="l1", level=level, tau=ridge, gap=1e-3, intercept=shift
+    found = solve_sum(
+        design, y, loss=loss, norm="l1", level=level, tau=ridge, tol=1e-3, fit_intercept=shift
     )
     return Fit(found.columns, found.weights, found.intercept, time.process_time() - began)
 

@@ -54,7 +54,7 @@ def inexact(runs: Runs, config: Config) -> None:
     """Figure 1: exact (1e-6) and inexact (1e-3) FGM."""
 
     def draw(seed: int) -> dict[str, Any]:
-        data = make_feature_generation(config["n"], config["p"], config["true"], 1, seed=seed)
+        data = make_feature_generation(config["n"], config["p"], config["true"], 1, rng=seed)
         curves = {
             f"{name}, B={batch}": relative_objectives(
                 data.X, data.y, batch, tolerance, rounds=config["rounds"]
@@ -75,7 +75,7 @@ def small(runs: Runs, config: Config) -> None:
 
 
 def _compared(seed: int, config: Config) -> dict[str, Any]:
-    data = make_feature_generation(config["n"], config["p"], config["true"], seed=seed)
+    data = make_feature_generation(config["n"], config["p"], config["true"], rng=seed)
     X, y, Xt, yt, truth = data.X, data.y, data.X_test, data.y_test, np.flatnonzero(data.coef)
     rival = Liblinear(X, y)
     fits = {
@@ -102,7 +102,7 @@ def large(runs: Runs, config: Config) -> None:
     """Figure 3: the paper's 8192 x 65,536, l1 by its proved optimum."""
 
     def draw(seed: int) -> dict[str, Any]:
-        data = make_feature_generation(config["n"], config["p"], config["true"], seed=seed)
+        data = make_feature_generation(config["n"], config["p"], config["true"], rng=seed)
         X, y, Xt, yt, truth = data.X, data.y, data.X_test, data.y_test, np.flatnonzero(data.coef)
         design = as_design(X)
         fits = {
@@ -195,7 +195,7 @@ def mkl(runs: Runs, config: Config) -> None:
     """The caption of Figure 2d: the last subproblem of FGM by SimpleMKL, in the dual."""
 
     def draw(seed: int) -> dict[str, Any]:
-        data = make_feature_generation(config["n"], config["p"], config["true"], 1, seed=seed)
+        data = make_feature_generation(config["n"], config["p"], config["true"], 1, rng=seed)
         fit, result = generated(data.X, data.y, 10)
         blocks = np.stack([data.X[:, block].astype(float) for block in result.state.blocks])
         told = []
@@ -216,7 +216,7 @@ def shift(runs: Runs, config: Config) -> None:
 
     def draw(seed: int) -> dict[str, Any]:
         n, p, true = config["n"], config["p"], config["true"]
-        data = make_feature_generation(n, p, true, shift=4.0, seed=seed)
+        data = make_feature_generation(n, p, true, shift=4.0, rng=seed)
         X, y, Xt, yt = data.X, data.y, data.X_test, data.y_test
         rows: dict[str, Any] = {}
         curves: dict[str, Any] = {}

@@ -49,7 +49,7 @@ def chains(n: int, p: int, share: float, seed: int) -> tuple[Problem, Problem]:
     y = X[:, :10].sum(axis=1) + 0.1 * rng.standard_normal(n)
     level = share * Chains(8).polar(X.T @ y)
     penalized = problem_of(X, y, Chains(8), "penalized", level)
-    found = run(penalized, ColumnGeneration(tolerance=1e-8), RelativeGap(1e-8) | Iterations(200))
+    found = run(penalized, ColumnGeneration(tol=1e-8), RelativeGap(1e-8) | Iterations(200))
     radius = sum(float(np.linalg.norm(part.weights)) for part in found.parts or [])
     return penalized, problem_of(X, y, Chains(8), "constrained", radius)
 

@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 from scipy.optimize import nnls
 
-from atomlearn import solve
 from atomlearn.core.solvers.stopping import Iterations, RelativeGap
 from atomlearn.designs import Identity, as_design, from_moments
 from atomlearn.losses import Squared
@@ -30,6 +29,7 @@ from experiments.rivals.supports import support_descent
 from experiments.vinyes import problems
 from experiments.vinyes.pivots import Pivots
 from experiments.vinyes.quadratic_ip import QuadraticIP
+from tests.oracles.sums import solve_sum
 
 Array = Any
 Config = Mapping[str, Any]
@@ -205,7 +205,7 @@ def figure_5(runs: Runs, config: Config) -> None:
 def table_1(runs: Runs, config: Config) -> None:
     """California housing: seconds to a gap of 1e-3 of 1/(2n) ||y - Xw||^2 + ...; Figure 6."""
     methods = {
-        OURS: lambda: rays(tolerance=1e-4),
+        OURS: lambda: rays(tol=1e-4),
         "CoGEnT": lambda: CoGEnT(eta=0.5),
         "BCD": lambda: BlockCoordinateDescent(newton=False),
     }
@@ -251,7 +251,7 @@ def figure_7(runs: Runs, config: Config) -> None:
                 if seconds[-1] > config["limit"]:
                     raise KeyboardInterrupt  # the run ends here, with what it has
 
-            fits[name] = solve(**problem, solver=solver, gap=1e-5, observers=[watch])
+            fits[name] = solve_sum(**problem, solver=solver, tol=1e-5, observers=[watch])
             curves[name] = seconds, values
         enough = min(fit.objective for fit in fits.values()) * (1 - 1e-9)
         curves["BCD"] = support_descent(C, norm, level, enough, config["limit"])[:2]

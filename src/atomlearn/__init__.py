@@ -19,7 +19,7 @@ _HOMES = {
     "AtomicRegressor": "estimators.regressor",
     "AtomicRegressorCV": "estimators.cross_validated",
     "AtomicSurvival": "estimators.survival",
-    "AtomicSurvivalCV": "estimators.cross_validated",
+    "AtomicSurvivalCV": "estimators.cross_validated_survival",
     "FeatureGenerator": "estimators.feature_generator",
     "KnockoffSelector": "findings.knockoffs",
     "MatrixCompletion": "estimators.matrices.completion",

@@ -16,7 +16,7 @@ from atomlearn.core.solve import solve as solve
 from atomlearn.estimators.classifier import AtomicClassifier as AtomicClassifier
 from atomlearn.estimators.cross_validated import AtomicClassifierCV as AtomicClassifierCV
 from atomlearn.estimators.cross_validated import AtomicRegressorCV as AtomicRegressorCV
-from atomlearn.estimators.cross_validated import AtomicSurvivalCV as AtomicSurvivalCV
+from atomlearn.estimators.cross_validated_survival import AtomicSurvivalCV as AtomicSurvivalCV
 from atomlearn.estimators.feature_generator import FeatureGenerator as FeatureGenerator
 from atomlearn.estimators.kernel_models import MultipleKernelClassifier as MultipleKernelClassifier
 from atomlearn.estimators.kernel_models import MultipleKernelRegressor as MultipleKernelRegressor

@@ -1,7 +1,5 @@
 """Losses: smooth convex functions of the predictions, summed over weighted samples."""
 
-from atomlearn.core.losses.around import Offset
-from atomlearn.core.losses.free_columns import FreeColumns
 from atomlearn.core.losses.huber import Huber
 from atomlearn.core.losses.logistic import Logistic
 from atomlearn.core.losses.multinomial import Multinomial
@@ -17,13 +15,11 @@ from atomlearn.survival.target import survival_target
 
 __all__ = [
     "Cox",
-    "FreeColumns",
     "Gamma",
     "Huber",
     "Logistic",
     "Multinomial",
     "NegativeBinomial",
-    "Offset",
     "Poisson",
     "Quantile",
     "Squared",

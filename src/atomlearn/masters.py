@@ -1,6 +1,5 @@
 """Masters: the re-fit over the active columns."""
 
-from atomlearn.core.masters.choose import choose_master
 from atomlearn.core.masters.model_newton import ModelNewton
 from atomlearn.core.masters.newton import AcceleratedGradient, SemismoothNewton
 from atomlearn.core.masters.pattern_newton import PatternNewton
@@ -16,5 +15,4 @@ __all__ = [
     "SemismoothNewton",
     "SequentialQP",
     "WorkingSets",
-    "choose_master",
 ]

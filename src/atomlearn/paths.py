@@ -1,29 +1,19 @@
 """Paths: grids of levels, warm-started solutions along them, and cross-validation."""
 
-from atomlearn.core.paths.cross_validation import CrossValidation, cross_validate
-from atomlearn.core.paths.ends import (
-    End,
-    ExplainedDeviance,
-    NoImprovement,
-    NumberOfFeatures,
+from atomlearn.core.paths.cross_validation import cross_validate
+from atomlearn.core.paths.ends import ExplainedDeviance, NoImprovement, NumberOfFeatures
+from atomlearn.core.paths.levels import (
+    alpha_grid,
+    largest_useful_alpha,
 )
-from atomlearn.core.paths.folds import held_out_loss
-from atomlearn.core.paths.levels import largest_useful_level, level_grid
-from atomlearn.core.paths.path import PathResult, path, path_of
-from atomlearn.core.paths.settings import Settings
+from atomlearn.core.paths.path import path
 
 __all__ = [
-    "CrossValidation",
-    "End",
     "ExplainedDeviance",
     "NoImprovement",
     "NumberOfFeatures",
-    "PathResult",
-    "Settings",
+    "alpha_grid",
     "cross_validate",
-    "held_out_loss",
-    "largest_useful_level",
-    "level_grid",
+    "largest_useful_alpha",
     "path",
-    "path_of",
 ]

@@ -9,8 +9,8 @@ from atomlearn.core.solvers.atom_generation import AtomGeneration
 from atomlearn.core.solvers.checkpoint import Checkpoint
 from atomlearn.core.solvers.column_generation import ColumnGeneration
 from atomlearn.core.solvers.gauge import gauge_by_generation
-from atomlearn.core.solvers.progress import PrintProgress, Progress, RunObserver
-from atomlearn.core.solvers.run import default_solver, run
+from atomlearn.core.solvers.progress import PrintProgress, RunObserver
+from atomlearn.core.solvers.run import run
 from atomlearn.matrices.solver.generation import MatrixGeneration
 from atomlearn.papers import __getattr__ as __getattr__
 
@@ -20,9 +20,7 @@ __all__ = [
     "ColumnGeneration",
     "MatrixGeneration",
     "PrintProgress",
-    "Progress",
     "RunObserver",
-    "default_solver",
     "gauge_by_generation",
     "run",
     "solve",

@@ -7,9 +7,7 @@ from atomlearn.core.solvers.checkpoint import Checkpoint as Checkpoint
 from atomlearn.core.solvers.column_generation import ColumnGeneration as ColumnGeneration
 from atomlearn.core.solvers.gauge import gauge_by_generation as gauge_by_generation
 from atomlearn.core.solvers.progress import PrintProgress as PrintProgress
-from atomlearn.core.solvers.progress import Progress as Progress
 from atomlearn.core.solvers.progress import RunObserver as RunObserver
-from atomlearn.core.solvers.run import default_solver as default_solver
 from atomlearn.core.solvers.run import run as run
 from atomlearn.matrices.solver.generation import MatrixGeneration as MatrixGeneration
 from atomlearn.papers.feature_generation import FeatureGeneration as FeatureGeneration

@@ -10,6 +10,7 @@ import unicodedata
 from pathlib import Path
 
 import atomlearn
+from atomlearn import interfaces
 from tests.oracles.sources import PACKAGE, nodes, trees
 
 DOORS = (
@@ -23,6 +24,9 @@ DOORS = (
     "reports",
     "solvers",
 )
+#: Classes of ``interfaces`` from which people make parts.
+BASES = ("ArrayScores", "DenseBlock", "End", "FeatureMap", "Forwarding", "MappedDesign")
+BASES += ("SparseBlock",)
 #: Rooms whose classes hold data, or what a run tells: no paper to name.
 NO_PAPER = (
     "core.data",
@@ -72,6 +76,9 @@ def public_classes() -> list[type]:
             value = getattr(module, name)
             if inspect.isclass(value):
                 found.setdefault(f"{value.__module__}.{value.__name__}", value)
+    for name in BASES:
+        value = getattr(interfaces, name)
+        found.setdefault(f"{value.__module__}.{value.__name__}", value)
     for name in atomlearn.__all__:
         value = getattr(atomlearn, name)
         if inspect.isclass(value):

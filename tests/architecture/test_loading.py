@@ -11,8 +11,8 @@ from types import ModuleType
 
 import pytest
 
+from atomlearn.core import Loss, Norm
 from atomlearn.core.catalogue import DESIGNS, LOSSES, NORMS, TARGETS, loaded
-from atomlearn.core.interfaces import Loss, Norm
 from tests.oracles.sources import PACKAGE
 
 #: Packages that import their names on first use; the stub beside each names them for type checkers.

@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from atomlearn import losses, solve
+from atomlearn import losses
 from atomlearn.losses import loss_names
 from atomlearn.result import Status
+from tests.oracles.sums import solve_sum
 
 mp = pytest.importorskip("mpmath")
 from tests.certificates.high_precision import Small, exact  # noqa: E402
@@ -77,7 +78,7 @@ def test_large_counts_are_proved_as_closely_as_small_ones(name, size):
     y = rng.poisson(size * np.exp(X[:, :2] @ [0.3, -0.2])).astype(float)
     slopes = losses.as_loss(name).gradient(y, np.full(100, np.log(y.mean())), np.ones(100))
     level = 0.05 * float(np.abs(X.T @ slopes).max())
-    result = solve(X, y, loss=name, level=level, intercept=True, gap=1e-8)
+    result = solve_sum(X, y, loss=name, level=level, fit_intercept=True, tol=1e-8)
     assert result.status is Status.CONVERGED
 
 
@@ -92,10 +93,10 @@ def test_no_gap_is_refuted_in_sixty_digits(start):
     for seed in range(start, min(start + 15, SEEDS)):
         passed, X, y, weight, loss, form, amount, intercept, gap = drawn(seed)
         size = {"radius" if form == "constrained" else "level": amount}
-        arguments = {"loss": loss, "form": form, "intercept": intercept, "sample_weight": weight,
-                     "time_limit": 1.0, **size}  # fmt: skip
-        result = solve(passed, y, gap=gap, **arguments)
-        tighter = solve(passed, y, gap=1e-12, **arguments)
+        arguments = {"loss": loss, "form": form, "fit_intercept": intercept, "time_limit": 1.0}
+        arguments |= {"sample_weight": weight, **size}
+        result = solve_sum(passed, y, tol=gap, **arguments)
+        tighter = solve_sum(passed, y, tol=1e-12, **arguments)
         small = Small(X, y, weight, loss, form, amount, intercept)
         at = exact(result.coef), mp.mpf(result.intercept)
         found = small.objective(*at)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from atomlearn import losses
-from atomlearn.designs import ArrayScores
+from atomlearn.core import ArrayScores
 from benchmarks.certificate import bounds
 from benchmarks.certificate.campaign import solved
 from benchmarks.certificate.drawn import draw, per_sample

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from atomlearn import losses, solve, solvers
+from atomlearn import losses, solvers
+from tests.oracles.sums import solve_sum
 
 mp = pytest.importorskip("mpmath")
 from tests.certificates.high_precision import Small, exact  # noqa: E402
@@ -25,9 +26,9 @@ def assert_gap_holds_far_from_zero(solver, seed):
     intercept = bool(seed % 2)
     y = (X - X.mean(axis=0))[:, 0] / scale + 0.3 * rng.standard_normal(8)
     level = 0.1 * np.abs(X.T @ (y - y.mean() * intercept)).max()
-    problem = {"level": level, "intercept": intercept, "time_limit": 0.2}
-    found = solve(X, y, gap=1e-9, solver=solver, **problem)
-    tight = solve(X, y, gap=1e-12, **problem)
+    problem = {"level": level, "fit_intercept": intercept, "time_limit": 0.2}
+    found = solve_sum(X, y, tol=1e-9, solver=solver, **problem)
+    tight = solve_sum(X, y, tol=1e-12, **problem)
     small = Small(X, y, np.ones(8), losses.as_loss("squared"), "penalized", level, intercept)
     value = small.objective(exact(found.coef), mp.mpf(found.intercept))
     near = exact(tight.coef), mp.mpf(tight.intercept)

@@ -6,10 +6,12 @@ import warnings
 import numpy as np
 import pytest
 
-from atomlearn import designs, losses, norms, solve
+from atomlearn import designs, losses, norms
+from atomlearn.core import ArrayScores
 from atomlearn.losses import Cox, Huber, Quantile, survival_target
 from atomlearn.problem import Problem, Regularizer
 from atomlearn.result import Status
+from tests.oracles.sums import solve_sum
 
 mp = pytest.importorskip("mpmath")
 pytest.importorskip("cvxpy")
@@ -55,8 +57,8 @@ def test_the_ridge_of_a_matrix_counts_where_the_loss_has_kinks():
     X = rng.standard_normal((12, 4))
     y = X @ rng.standard_normal((4, 3)) + 0.3 * rng.standard_normal((12, 3))
     made = {"loss": Quantile(0.5), "norm": norms.TraceNorm(), "level": 0.5, "tau": 2.0}
-    rough = solve(X, y, gap=1e-2, **made)
-    tight = solve(X, y, gap=1e-9, **made)
+    rough = solve_sum(X, y, tol=1e-2, **made)
+    tight = solve_sum(X, y, tol=1e-9, **made)
     assert rough.objective - tight.objective <= rough.gap
     cp = pytest.importorskip("cvxpy")
     W = cp.Variable((4, 3))
@@ -77,7 +79,7 @@ def test_a_conjugate_that_fenchels_inequality_refutes_is_refused_by_name():
     X = rng.standard_normal((30, 5))
     y = X @ rng.standard_normal(5) + rng.standard_normal(30)
     with pytest.raises(ValueError, match=r"the loss 'mine' proves nothing.*check conjugate"):
-        solve(X, y, loss=WrongConjugate(1.0), level=1.0)
+        solve_sum(X, y, loss=WrongConjugate(1.0), level=1.0)
 
 
 class SlightlyWrong(WrongConjugate):
@@ -91,7 +93,7 @@ def test_a_conjugate_that_is_wrong_in_its_ninth_digit_is_refused():
     X = rng.standard_normal((30, 5))
     y = X @ rng.standard_normal(5) + rng.standard_normal(30)
     with pytest.raises(ValueError, match="the loss 'mine' proves nothing"):
-        solve(X, y, loss=SlightlyWrong(1.0), level=1.0)
+        solve_sum(X, y, loss=SlightlyWrong(1.0), level=1.0)
 
 
 class SmallPolar(norms.L1):
@@ -105,7 +107,7 @@ def test_a_polar_that_makes_the_gap_negative_is_refused_by_name():
     y = X @ rng.standard_normal(5) + rng.standard_normal(30)
     penalty = Regularizer(SmallPolar(), "squared", 1.0)
     task = Problem.build(designs.as_design(X), y, losses.Squared(), penalty)
-    w = solve(X, y, level=1.0, form="squared").coef
+    w = solve_sum(X, y, level=1.0, form="squared").coef
     with pytest.raises(ValueError, match=r"SmallPolar\(\) proves nothing.*below zero"):
         prove(task, None, w, X @ w)
 
@@ -162,9 +164,9 @@ def steep(seed):
     norm = (norms.KSupport(k), norms.L1(), norms.Union([norms.KSupport(k), norms.L1()]))
     norm = norm[seed // 3 % 3]
     around = np.full(n, np.log(weight @ y / weight.sum()))
-    polar = norm.on(p).polar(designs.ArrayScores(X.T @ loss.gradient(y, around, weight)))
+    polar = norm.on(p).polar(ArrayScores(X.T @ loss.gradient(y, around, weight)))
     level = polar * float(np.exp(rng.uniform(np.log(1e-5), 0.0)))
-    more = {"level": level, "intercept": True, "sample_weight": weight}
+    more = {"level": level, "fit_intercept": True, "sample_weight": weight}
     return X, y, {"loss": loss, "norm": norm, **more}
 
 
@@ -174,7 +176,7 @@ def test_a_step_beyond_the_floats_is_the_solvers_own_affair(start):
         X, y, arguments = steep(seed)
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            result = solve(X, y, **arguments)
+            result = solve_sum(X, y, **arguments)
         assert np.isfinite(result.objective), seed
         assert result.status in (Status.CONVERGED, Status.STALLED), seed
         assert result.converged == (result.relative_gap <= 1e-6), seed
@@ -196,7 +198,7 @@ def test_steps_without_an_end_end_as_stalled():
     y = X @ rng.standard_normal(30)
     norm = norms.OWL(np.sort(rng.random(30) + 0.1)[::-1])
     asked = []
-    result = solve(X, y, norm=norm, level=1e-11, gap=1e-12, max_iter=10**9,
+    result = solve_sum(X, y, norm=norm, level=1e-11, tol=1e-12, max_iter=10**9,
                    observers=[lambda progress: asked.append(progress.state.iteration)])  # fmt: skip
     assert result.status in (Status.STALLED, Status.PERFECT_FIT)
     assert len(asked) < 3000

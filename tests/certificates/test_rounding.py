@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from atomlearn import designs, losses, norms, solve
-from atomlearn.core.problem.problem import Problem
-from atomlearn.core.problem.regularizer import Regularizer
+from atomlearn import designs, losses, norms
+from atomlearn.core import DenseDesign, Problem, Regularizer
 from atomlearn.core.solvers.stopping import Seconds
 from atomlearn.result import Status
+from tests.oracles.sums import solve_sum
 
 sys.path.insert(0, str(Path(__file__).parent))
 import math
@@ -25,10 +25,9 @@ from typing import Any
 
 from exact import objective, optimum
 
-from atomlearn.core.interfaces.certificate import Certificate
-from atomlearn.core.interfaces.scores import ArrayScores
+from atomlearn.core import EPS, ArrayScores, Certificate, Lengths
 from atomlearn.core.problem.proof import curved, polar_of_errors, rounding_bound
-from atomlearn.core.problem.rounding import EPS, Lengths, Measured
+from atomlearn.core.problem.rounding import Measured
 from atomlearn.core.solvers.column_generation import centered_columns
 
 #: Forms and the amount that keeps a part of the columns, in units of the scale of y.
@@ -54,8 +53,8 @@ def test_no_gap_is_smaller_than_the_excess_in_exact_rationals(seeds) -> None:
     for seed in seeds:
         X, y, weight, form, amount, intercept, gap = drawn(seed)
         size = {"radius" if form == "constrained" else "level": amount}
-        result = solve(
-            X, y, norm="l1", form=form, intercept=intercept, sample_weight=weight, gap=gap,
+        result = solve_sum(
+            X, y, norm="l1", form=form, fit_intercept=intercept, sample_weight=weight, tol=gap,
             stop=Seconds(1.0), **size,
         )  # fmt: skip
         found = objective(X, y, weight, result.coef, result.intercept, form, amount)
@@ -76,8 +75,8 @@ def test_standardized_columns_far_from_zero_hide_no_rounding() -> None:
         level = 0.03 * float(np.linalg.norm(exact.T @ y))
         values, gaps = [], []
         for columns, gap in ((far, 1e-10), (exact.astype(np.float64), 1e-14)):
-            found = solve(columns, y, loss="logistic", norm="l2", level=level, gap=gap,
-                          intercept=True, stop=Seconds(0.5))  # fmt: skip
+            found = solve_sum(columns, y, loss="logistic", norm="l2", level=level, tol=gap,
+                          fit_intercept=True, stop=Seconds(0.5))  # fmt: skip
             w = found.coef.astype(np.longdouble)
             losses = np.logaddexp(0, -y * (exact @ w + np.longdouble(found.intercept)))
             values.append(losses.sum() + level * np.sqrt(w @ w))
@@ -93,10 +92,10 @@ def test_columns_far_from_zero_cost_what_centered_ones_cost(norm, loss) -> None:
     Z = rng.standard_normal((20, 5))
     y = Z @ [1.0, -1.0, 0.0, 0.0, 0.5] + 0.1 * rng.standard_normal(20)
     y = np.sign(y) if loss == "logistic" else y
-    plain = solve(Z, y, loss=loss, norm=norm, level=0.5, intercept=True)
+    plain = solve_sum(Z, y, loss=loss, norm=norm, level=0.5, fit_intercept=True)
     for offset in (1e2, 1e4, 1e6):
         X = offset + Z
-        far = solve(X, y, loss=loss, norm=norm, level=0.5, intercept=True)
+        far = solve_sum(X, y, loss=loss, norm=norm, level=0.5, fit_intercept=True)
         assert far.status is Status.CONVERGED
         assert far.passes <= plain.passes + 2
         assert_allclose(far.objective, plain.objective, rtol=2e-6)
@@ -115,9 +114,9 @@ def test_what_only_rounding_keeps_open_is_left(norm, loss) -> None:
     Z = rng.standard_normal((100, 40))
     y = Z[:, :5].sum(axis=1) + rng.standard_normal(100)
     y = np.sign(y) if loss == "logistic" else y
-    far = solve(1e8 + Z, y, loss=loss, norm=norm, level=3.0, intercept=True, time_limit=60)
+    far = solve_sum(1e8 + Z, y, loss=loss, norm=norm, level=3.0, fit_intercept=True, time_limit=60)
     assert far.status is Status.STALLED
-    plain = solve(Z, y, loss=loss, norm=norm, level=3.0, intercept=True)
+    plain = solve_sum(Z, y, loss=loss, norm=norm, level=3.0, fit_intercept=True)
     assert abs(far.objective - plain.objective) <= far.gap + plain.gap
 
 
@@ -125,14 +124,16 @@ def test_targets_far_from_zero_are_as_any() -> None:
     rng = np.random.default_rng(0)
     X = rng.standard_normal((30, 4))
     noise = X[:, 0] + rng.standard_normal(30)
-    result = solve(X, 1e6 + 1e-6 * noise, norm="l1", level=3e-6, intercept=True)
+    result = solve_sum(X, 1e6 + 1e-6 * noise, norm="l1", level=3e-6, fit_intercept=True)
     assert result.converged
     assert 0.0 < result.relative_gap <= 1e-6
 
 
 def test_a_perfect_fit_says_so() -> None:
     X = np.eye(4)
-    result = solve(X, np.array([1.0, -2.0, 0.0, 0.5]), norm="l2", radius=10.0, form="constrained")
+    result = solve_sum(
+        X, np.array([1.0, -2.0, 0.0, 0.5]), norm="l2", radius=10.0, form="constrained"
+    )
     assert result.converged
     assert result.objective <= 1e-28
 
@@ -144,7 +145,7 @@ def test_a_pinball_fit_that_is_cut_short_keeps_the_certificate_of_its_point() ->
     union = norms.Union([norms.L1(), norms.L2()])
     arguments = {"loss": "quantile", "norm": union, "level": 1e-4, "form": "squared"}
     for steps in (1, 5):
-        result = solve(X, y, intercept=True, gap=1e-12, max_iter=steps, **arguments)
+        result = solve_sum(X, y, fit_intercept=True, tol=1e-12, max_iter=steps, **arguments)
         residual = X @ result.coef + result.intercept - y
         loss = np.maximum(-0.5 * residual, 0.5 * residual).sum()
         penalty = 0.5e-4 * union.on(6).value(result.coef) ** 2
@@ -158,7 +159,7 @@ def test_single_precision_data_give_the_coefficients_that_the_gap_is_of() -> Non
     ones = np.ones(20)
     for form, amount in (("penalized", 2.0), ("constrained", 0.3)):
         size = {"radius" if form == "constrained" else "level": amount}
-        result = solve(X, y, form=form, gap=1e-11, **size)
+        result = solve_sum(X, y, form=form, tol=1e-11, **size)
         found = objective(X, y, ones, result.coef, result.intercept, form, amount)
         assert found is not None
         excess = found - optimum(X, y, ones, form, amount, False)
@@ -174,7 +175,7 @@ def test_a_loss_beyond_float64_is_refused(loss: str, form: str) -> None:
     weight = np.full(20, 1e308)
     amount = {"radius": 1.0} if form == "constrained" else {"level": 1.0}
     with pytest.raises(ValueError, match="too large for float64"):
-        solve(X, y, loss=loss, norm="l1", form=form, sample_weight=weight, **amount)
+        solve_sum(X, y, loss=loss, norm="l1", form=form, sample_weight=weight, **amount)
 
 
 @pytest.mark.parametrize("loss", ["squared", "logistic", "poisson"])
@@ -187,9 +188,9 @@ def test_rows_without_weight_cost_no_digits_however_large_they_are(loss, norm) -
     X[~kept] *= 1e5
     if loss == "squared":
         y[~kept] *= 1e5
-    how = {"loss": loss, "norm": norm, "level": 0.5, "intercept": True, "gap": 1e-10}
-    with_rows = solve(X, y, sample_weight=kept.astype(float), **how)
-    without = solve(X[kept], y[kept], **how)
+    how = {"loss": loss, "norm": norm, "level": 0.5, "fit_intercept": True, "tol": 1e-10}
+    with_rows = solve_sum(X, y, sample_weight=kept.astype(float), **how)
+    without = solve_sum(X[kept], y[kept], **how)
     assert with_rows.status is without.status is Status.CONVERGED
     assert abs(with_rows.objective - without.objective) <= with_rows.gap + without.gap
 
@@ -260,7 +261,7 @@ def test_lengths_are_measured_once_and_anew_for_other_data():
     )
     gathered: list[int] = []
 
-    class Noting(designs.DenseDesign):
+    class Noting(DenseDesign):
         def gather(self, columns: np.ndarray) -> designs.Block:
             gathered.extend(columns)
             return super().gather(columns)
@@ -324,8 +325,8 @@ def test_offsets_next_to_large_targets_raise_no_lower_bound(loss: Any, size: flo
         y = size + 0.1 * rng.standard_normal(n)
         offset = rng.standard_normal(n) + (0.0, 0.3 * size, -size)[kind % 3]
         s = np.ones(n) if kind % 2 else rng.uniform(0.5, 2.0, n)
-        made: dict[str, Any] = {"intercept": True, "sample_weight": s, "offset": offset}
-        result = solve(rng.standard_normal((n, 2)), y, loss=loss, level=1e12, gap=1e-6, **made)
+        made: dict[str, Any] = {"fit_intercept": True, "sample_weight": s, "offset": offset}
+        result = solve_sum(rng.standard_normal((n, 2)), y, loss=loss, level=1e12, tol=1e-6, **made)
         exact = [Fraction(float(a)) - Fraction(float(b)) for a, b in zip(y, offset, strict=True)]
         best = best_constant(loss, exact, [Fraction(float(one)) for one in s])
         assert Fraction(result.objective) - Fraction(result.gap) <= best, kind

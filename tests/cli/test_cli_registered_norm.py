@@ -7,12 +7,12 @@ from numpy.testing import assert_allclose
 
 from atomlearn import AtomicRegressor
 from atomlearn.cli import main
-from atomlearn.norms import NAMES
+from atomlearn.core.catalogue import NORMS
 from tests.core.norms.test_strangers_norm import PAIRS, P, WeightedL1, data
 
 
 def test_by_name_from_the_estimators_and_the_command_line(monkeypatch, tmp_path):
-    monkeypatch.setitem(NAMES, "weightedl1", (WeightedL1, ()))
+    monkeypatch.setitem(NORMS, "weightedl1", (WeightedL1, ()))
     X, y = data()
     model = AtomicRegressor("weighted_l1", alpha=0.1).fit(X, y)
     known = AtomicRegressor(PAIRS["weighted l1"][1], alpha=0.1).fit(X, y)

@@ -14,12 +14,13 @@ import scipy.sparse as sp
 from sklearn.datasets import dump_svmlight_file
 from sklearn.preprocessing import PolynomialFeatures
 
-from atomlearn import norms, solve
+from atomlearn import norms
 from atomlearn.cli.watching import Watch
-from atomlearn.core.solvers.progress import Progress
+from atomlearn.core import Progress
 from atomlearn.reports import read_model
 from atomlearn.solvers import FeatureGeneration
 from tests.oracles.commands import rows, run, written
+from tests.oracles.sums import solve_sum
 
 N_SAMPLES, N_FEATURES = 120, 12
 TRUE = (1, 4, 7)
@@ -98,14 +99,14 @@ def test_the_model_is_the_certified_optimum_on_all_rows(numbers_csv: Path, tmp_p
     assert run("select", numbers_csv, "--target", "price", *arguments) == 0
     X, y = make_data()
     scaled = (X - X.mean(axis=0)) / X.std(axis=0)
-    reference = solve(
+    reference = solve_sum(
         scaled,
         y,
         norm=norms.KSupport(k=2),
         form="squared",
         level=0.05 * N_SAMPLES,
-        intercept=True,
-        gap=1e-10,
+        fit_intercept=True,
+        tol=1e-10,
     )
     model = read_model(out / "model.json")
     [certificate] = model.certificates
@@ -290,7 +291,7 @@ def test_no_standardize_reports_coefficients_per_deviation(
     arguments = ("--norm", "l1", "--alpha", 0.01, "--no-standardize", "--out", out, "--quiet")
     assert run("select", numbers_csv, "--target", "price", *arguments) == 0
     X, y = make_data()
-    reference = solve(X, y, norm="l1", level=0.01 * N_SAMPLES, intercept=True, gap=1e-9)
+    reference = solve_sum(X, y, norm="l1", level=0.01 * N_SAMPLES, fit_intercept=True, tol=1e-9)
     for row in rows(out / "selected.csv"):
         index = int(row["index"])
         assert float(row["coefficient"]) == pytest.approx(reference.coef[index], abs=1e-4)

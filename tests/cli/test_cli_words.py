@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from atomlearn.cli.command_line import main
+from atomlearn.cli import main
 from tests.oracles.commands import rows
 
 

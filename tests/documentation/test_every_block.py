@@ -75,7 +75,8 @@ def _r(lines: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_the_lines_of_reticulate_give_the_same_fit() -> None:
-    from atomlearn import norms, solve
+    from atomlearn import norms
+    from tests.oracles.sums import solve_sum
 
     if not _reticulate():
         pytest.skip("R with a reticulate that takes this NumPy is not installed")
@@ -86,5 +87,5 @@ def test_the_lines_of_reticulate_give_the_same_fit() -> None:
     coef = np.array(done.stdout.split("coef")[1].split(), dtype=float)
     X = np.sin(np.arange(1.0, 6001.0)).reshape(200, 30, order="F")
     y = X[:, 0] - 2 * X[:, 2] + 0.1 * np.cos(np.arange(1.0, 201.0))
-    ours = solve(X, y, norm=norms.KSupport(10), level=5.0, intercept=True)
+    ours = solve_sum(X, y, norm=norms.KSupport(10), level=5.0, fit_intercept=True)
     np.testing.assert_allclose(coef, ours.coef, atol=1e-5)

@@ -19,7 +19,8 @@ from atomlearn import (
     FeatureGenerator,
     norms,
 )
-from atomlearn.designs import as_design, nearest
+from atomlearn.designs import as_design
+from atomlearn.maps.levels import nearest
 
 FEATURES = ["splines", "intersection", "additive_gaussian"]
 

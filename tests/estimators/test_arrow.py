@@ -9,9 +9,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from atomlearn import AtomicRegressor, KnockoffSelector, StabilitySelector, datasets, solve
+from atomlearn import AtomicRegressor, KnockoffSelector, StabilitySelector, datasets
 from atomlearn.designs import feature_names
 from atomlearn.findings import held_out_verdict
+from tests.oracles.sums import solve_sum
 
 pa = pytest.importorskip("pyarrow")
 
@@ -33,7 +34,7 @@ LASSO = AtomicRegressor(alpha=0.1)
 
 ASKED: list[Callable[[Any], Any]] = [
     feature_names,
-    lambda X: solve(X, Y, level=5.0).active.tolist(),
+    lambda X: solve_sum(X, Y, level=5.0).active.tolist(),
     lambda X: list(AtomicRegressor(alpha=0.1).fit(X, Y).feature_names_in_),
     lambda X: AtomicRegressor(alpha=0.1).fit(X, Y).predict(X).tolist(),
     lambda X: KnockoffSelector(random_state=0).fit(X, Y).statistics_.tolist(),

@@ -25,8 +25,8 @@ from atomlearn import (
     norms,
     solve,
 )
-from atomlearn.core.interfaces.warm_start import WarmStart
-from atomlearn.core.solvers.stopping import Seconds
+from atomlearn.core import WarmStart
+from atomlearn.solvers import stopping
 
 N, P = 12, 5
 X = np.random.default_rng(0).standard_normal((N, P))
@@ -37,11 +37,11 @@ Fit = Callable[..., Any]
 
 
 def by_solve(X: Any, y: Any, weight: Any = None) -> Any:
-    return solve(X, y, level=1.0, sample_weight=weight)
+    return solve(X, y, alpha=0.1, sample_weight=weight)
 
 
 def by_logistic_solve(X: Any, y: Any, weight: Any = None) -> Any:
-    return solve(X, y, loss="logistic", level=1.0, sample_weight=weight)
+    return solve(X, y, loss="logistic", alpha=0.1, sample_weight=weight)
 
 
 def by_regressor(X: Any, y: Any, weight: Any = None) -> Any:
@@ -229,18 +229,18 @@ def test_bad_weight(name: str) -> None:
 @pytest.mark.parametrize("k", [0, 2.5, np.inf, "3", True])
 def test_k(k: Any) -> None:
     expected = "(k|batch) must be (at least 1|a whole number)"
-    refused(lambda: solve(X, Y, norm=norms.KSupport(k), level=1.0), expected)
+    refused(lambda: solve(X, Y, norm=norms.KSupport(k), alpha=0.1), expected)
     refused(lambda: AtomicRegressor(norms.KSupport(k)).fit(X, Y), expected)
     refused(lambda: FeatureGenerator(2, batch=k, standardize=True).fit(X, LABELS), expected)
 
 
 @pytest.mark.parametrize("amount", [0, np.nan, np.inf, "1", None, True, [1.0]])
 def test_amounts(amount: Any) -> None:
-    of_solve = "must be (a positive number|positive and finite).*got|needs (level|radius)=, a posi"
-    refused(lambda: solve(X, Y, level=amount), of_solve)
-    refused(lambda: solve(X, Y, level=amount, form="squared"), of_solve)
+    of_solve = "must be (a positive number|positive and finite).*got|needs (alpha|radius)=, a posi"
+    refused(lambda: solve(X, Y, alpha=amount), of_solve)
+    refused(lambda: solve(X, Y, alpha=amount, form="squared"), of_solve)
     refused(lambda: solve(X, Y, radius=amount, form="constrained"), of_solve)
-    refused(lambda: solve(X, Y, level=1.0, gap=amount), "gap must be .*positive.*got")
+    refused(lambda: solve(X, Y, alpha=0.1, tol=amount), "tol must be .*positive.*got")
     refused(lambda: AtomicRegressor(alpha=amount).fit(X, Y), "alpha must be .*positive.*got")
     refused(lambda: AtomicRegressor(tol=amount).fit(X, Y), "tol must be .*positive.*got")
     if amount is not None:
@@ -256,9 +256,9 @@ def test_amounts(amount: Any) -> None:
 
 
 @pytest.mark.parametrize("value", [-1.5, np.nan, "1", None, True])
-def test_tau_and_max_iter(value: Any) -> None:
-    refused(lambda: solve(X, Y, level=1.0, tau=value), "tau must be .*>= 0, got")
-    refused(lambda: solve(X, Y, level=1.0, max_iter=value), "max_iter must be a whole .*got")
+def test_l1_ratio_and_max_iter(value: Any) -> None:
+    refused(lambda: solve(X, Y, alpha=0.1, l1_ratio=value), "l1_ratio must be .*got")
+    refused(lambda: solve(X, Y, alpha=0.1, max_iter=value), "max_iter must be a whole .*got")
     refused(lambda: AtomicRegressor(max_iter=value).fit(X, Y), "max_iter must be .*got")
 
 
@@ -266,13 +266,13 @@ def test_tau_and_max_iter(value: Any) -> None:
 def test_objects(thing: Any) -> None:
     for name in ("loss", "norm", "form", "solver", "stop", "warm_start"):
         expected = f"{name} .*(must be|unknown)"
-        refused(lambda name=name: solve(X, Y, level=1.0, **{name: thing}), expected)
-    refused(lambda: solve(X, Y, level=1.0, intercept=thing), "True or False, got")
+        refused(lambda name=name: solve(X, Y, alpha=0.1, **{name: thing}), expected)
+    refused(lambda: solve(X, Y, alpha=0.1, fit_intercept=thing), "True or False, got")
     refused(lambda: AtomicRegressor(solver=thing).fit(X, Y), "solver must be")
 
 
 def test_rules_are_joined_with_rules() -> None:
-    refused(lambda: Seconds(3.0) | 5, "stop must be a StoppingRule.*got int")
+    refused(lambda: stopping.Seconds(3.0) | 5, "stop must be a StoppingRule.*got int")
 
 
 BAD_WARM = [
@@ -290,5 +290,6 @@ BAD_WARM = [
 def test_warm_starts() -> None:
     for warm, message in BAD_WARM:
         refused(
-            lambda warm=warm: solve(X, Y, level=1.0, warm_start=warm), "warm_start: .*" + message
+            lambda warm=warm: solve(X, Y, alpha=0.1, warm_start=warm),
+            "warm_start: .*" + message,
         )

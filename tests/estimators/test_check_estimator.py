@@ -40,7 +40,7 @@ ESTIMATORS = [
     AtomicRegressor("rows"),
     AtomicClassifier("rows", multi_class="multinomial"),
     SparseLowRank(tol=0.01),
-    SparsePCA(k=2, n_components=1),
+    SparsePCA(n_features=2, n_components=1),
     MatrixPursuit(norms.KSupport(5)),
     FeatureGenerator(
         2, batch=1, C=10.0, features="splines", loss="squared", selected_tol=1e-10, standardize=True

@@ -15,7 +15,7 @@ from atomlearn import (
     AtomicSurvivalCV,
     norms,
 )
-from atomlearn.core.interfaces.loss import mean_loss
+from atomlearn.core import mean_loss
 from atomlearn.losses import Cox, survival_target
 
 

@@ -77,7 +77,7 @@ def test_scorers_of_labels_decisions_and_probabilities(scoring: str) -> None:
     assert model.score(X, y) == pytest.approx(get_scorer(scoring)(model, X, y))
 
 
-def test_grids_begin_at_the_largest_useful_level_of_each_norm() -> None:
+def test_grids_begin_at_the_largest_useful_alpha_of_each_norm() -> None:
     X, y = regression()
     model = AtomicRegressorCV(["l1", norms.KSupport(k=3)], n_alphas=4, cv=3).fit(X, y)
     assert model.alphas_.shape == (2, 4)

@@ -28,13 +28,12 @@ from atomlearn import (
     StabilitySelector,
     SubsetRegressor,
     norms,
-    solve,
     solvers,
 )
-from atomlearn.core.data.coefficients import packed, unpacked
-from atomlearn.designs import DenseDesign
+from atomlearn.core import DenseDesign, packed, unpacked
 from atomlearn.losses import as_loss
 from atomlearn.result import Status
+from tests.oracles.sums import solve_sum
 
 
 def regression(seed: int = 0, n: int = 80, p: int = 30) -> tuple[Any, Any]:
@@ -135,8 +134,8 @@ def test_estimator_is_solve_with_the_mean_loss(form: Any) -> None:
     norm = norms.KSupport(k=4)
     model = AtomicRegressor(norm, 0.1, form=form, radius=1.5, tol=1e-9).fit(X, y, weight)
     amount = {"radius": 1.5} if form == "constrained" else {"level": 0.1 * weight.sum()}
-    result = solve(
-        X, y, norm=norm, form=form, intercept=True, sample_weight=weight, gap=1e-9, **amount
+    result = solve_sum(
+        X, y, norm=norm, form=form, fit_intercept=True, sample_weight=weight, tol=1e-9, **amount
     )
     np.testing.assert_allclose(model.coef_, result.coef, atol=1e-4)
     assert model.objective_ * weight.sum() == pytest.approx(result.objective, rel=1e-8)

@@ -14,11 +14,12 @@ from sklearn.base import clone
 from sklearn.metrics import log_loss
 from sklearn.preprocessing import StandardScaler
 
-from atomlearn import FeatureGenerator, norms, solve
-from atomlearn.core.solvers.stopping import Iterations
+from atomlearn import FeatureGenerator, norms
+from atomlearn.core import Iterations
 from atomlearn.estimators.generation_trials import Trials
 from atomlearn.papers import generated
 from atomlearn.result import Status
+from tests.oracles.sums import solve_sum
 
 
 def labels(n: int = 300, p: int = 200, true: int = 10, seed: int = 0) -> tuple[Any, Any]:
@@ -74,16 +75,16 @@ def test_the_optimum_is_that_of_the_squared_k_support_norm() -> None:
         warnings.simplefilter("ignore", UserWarning)
         model.fit(X, y, weight)
     assert model.status_ is Status.CONVERGED
-    result = solve(
+    result = solve_sum(
         X,
         np.where(y == "b", 1, -1),
         loss="logistic",
         norm=norms.KSupport(k=3),
         form="squared",
         level=1.0,
-        intercept=True,
+        fit_intercept=True,
         sample_weight=C * weight,
-        gap=1e-8,
+        tol=1e-8,
     )
     assert model.objective_ == pytest.approx(result.objective, rel=1e-7)
     np.testing.assert_allclose(model.coef_[0], result.coef, atol=1e-4)
@@ -95,16 +96,16 @@ def test_no_further_features_end_at_the_optimum(monkeypatch: pytest.MonkeyPatch)
     X, y = labels()
     with pytest.warns(UserWarning, match="the optimum has only"):
         model = FeatureGenerator(150, 10, 0.05, "squared_hinge", standardize=False).fit(X, y)
-    whole = solve(
+    whole = solve_sum(
         X,
         np.where(y == model.classes_[1], 1.0, -1.0),
         loss="squared_hinge",
         norm=norms.KSupport(10),
         form="squared",
         level=1.0,
-        intercept=True,
+        fit_intercept=True,
         sample_weight=np.full(y.size, 0.05),
-        gap=1e-10,
+        tol=1e-10,
     )
     assert model.status_ is Status.CONVERGED
     assert model.gap_ <= model.tol * model.objective_
@@ -237,8 +238,8 @@ def test_groups_that_overlap_and_trees() -> None:
     same = norms.LatentKSupport(2, groups)
     fitted = FeatureGenerator(7, 2, 10.0, groups=groups, standardize=False, tol=1e-9).fit(X, y)
     signs = np.where(y == fitted.classes_[1], 1, -1)
-    settings = {"loss": fitted.loss, "form": "squared", "intercept": True}
-    best = solve(X, signs, norm=same, level=0.1, gap=1e-9, **settings)
+    settings = {"loss": fitted.loss, "form": "squared", "fit_intercept": True}
+    best = solve_sum(X, signs, norm=same, level=0.1, tol=1e-9, **settings)
     assert_allclose(fitted.objective_, 10.0 * best.objective, rtol=1e-6)
 
 
@@ -268,10 +269,10 @@ def test_de_biasing_is_a_ridge_on_what_was_selected() -> None:
     columns = np.sort(model.selected_)
     assert_array_equal(np.sort(plain.fit(X, y).selected_), columns)
     signs = np.where(y == model.classes_[1], 1.0, -1.0)
-    settings = {"loss": "squared_hinge", "form": "squared", "intercept": True}
+    settings = {"loss": "squared_hinge", "form": "squared", "fit_intercept": True}
     weight = np.full(y.size, 20.0)
-    ridge = solve(
-        X[:, columns], signs, norm="l2", level=1.0, sample_weight=weight, gap=1e-10, **settings
+    ridge = solve_sum(
+        X[:, columns], signs, norm="l2", level=1.0, sample_weight=weight, tol=1e-10, **settings
     )
     assert_allclose(model.coef_[0, columns], ridge.coef, atol=1e-5)
     assert_allclose(model.intercept_, ridge.intercept, atol=1e-5)

@@ -14,8 +14,8 @@ from scipy import sparse
 from sklearn.base import clone
 
 from atomlearn import AtomicClassifier, AtomicRegressor, FeatureGenerator, norms
+from atomlearn.core import LIMITS
 from atomlearn.core.data import coefficients
-from atomlearn.core.data.limits import LIMITS
 from atomlearn.designs import Polynomial
 from atomlearn.result import Status
 

@@ -17,10 +17,10 @@ from atomlearn import (
     AtomicRegressorCV,
     FeatureGenerator,
 )
-from atomlearn.core.paths.settings import Settings
-from atomlearn.core.solvers.stopping import Passes
+from atomlearn.core import Settings
 from atomlearn.interfaces import Deadline
 from atomlearn.result import Status
+from atomlearn.solvers import stopping
 
 #: Too many entries to be solved before the first pass.
 X, Y = make_classification(1200, 30, n_informative=8, n_classes=3, random_state=0)
@@ -49,7 +49,9 @@ def test_observers_see_every_step_and_change_nothing(estimator: Any, y: Any) -> 
 
 @each_kind
 def test_a_further_rule_ends_the_fit(estimator: Any, y: Any) -> None:
-    stopped = clone(estimator).set_params(stop=Passes(1), tol=1e-16)  # no gap of it is proved
+    stopped = clone(estimator).set_params(
+        stop=stopping.Passes(1), tol=1e-16
+    )  # no gap of it is proved
     with pytest.warns(ConvergenceWarning, match="limit of passes"):
         stopped.fit(X, y)
     assert stopped.status_ is Status.PASS_LIMIT

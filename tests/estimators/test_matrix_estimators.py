@@ -234,7 +234,7 @@ def test_sparse_pca_finds_blocks() -> None:
     data = 0.2 * rng.normal(size=(400, 12))
     data[:, :3] += hidden[:, :1]
     data[:, 5:8] += hidden[:, 1:]
-    model = SparsePCA(k=3, n_components=2).fit(data)
+    model = SparsePCA(n_features=3, n_components=2).fit(data)
     found = [np.flatnonzero(row).tolist() for row in model.components_]
     assert found == [[0, 1, 2], [5, 6, 7]]
     assert model.search_gap_ <= 1e-4 * model.objective_
@@ -249,7 +249,7 @@ def test_sparse_pca_finds_blocks() -> None:
 def test_all_features_are_principal_components() -> None:
     """With k = p the gauge is that of PSD matrices: eigenvalues, less alpha."""
     data = np.random.default_rng(2).normal(size=(80, 5)) * [3, 2, 1, 1, 1]
-    model = SparsePCA(k=5, alpha=1.5, tol=1e-8).fit(data)
+    model = SparsePCA(n_features=5, alpha=1.5, tol=1e-8).fit(data)
     values, vectors = np.linalg.eigh(np.cov(data.T))
     W = (vectors * np.maximum(values - 1.5, 0)) @ vectors.T
     fitted = (model.components_.T * model.weights_) @ model.components_

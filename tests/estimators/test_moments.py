@@ -12,10 +12,11 @@ import scipy.sparse as sp
 from numpy.testing import assert_allclose
 from sklearn.base import clone
 
-from atomlearn import AtomicClassifier, AtomicRegressor, AtomicRegressorCV, norms, solve
-from atomlearn.core.data.limits import LIMITS
+from atomlearn import AtomicClassifier, AtomicRegressor, AtomicRegressorCV, norms
+from atomlearn.core import LIMITS
 from atomlearn.designs import from_moments
 from tests.core.data.test_moments import data
+from tests.oracles.sums import solve_sum
 
 
 def rows(n: int = 90, p: int = 12) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -97,5 +98,5 @@ def test_what_the_sums_lose_belongs_to_the_gap(intercept):
 def test_estimators_take_it() -> None:
     X, y = data(3)
     R, t = from_moments(X.T @ X, X.T @ y)
-    fitted = AtomicRegressor(alpha=2.0 / t.size, fit_intercept=False, tol=1e-9).fit(R, t)
-    assert_allclose(fitted.coef_, solve(X, y, level=2.0, gap=1e-9).coef, atol=1e-5)
+    fitted = AtomicRegressor(alpha=2.0, fit_intercept=False, tol=1e-9).fit(R, t)
+    assert_allclose(fitted.coef_, solve_sum(X, y, level=2.0, tol=1e-9).coef, atol=1e-5)

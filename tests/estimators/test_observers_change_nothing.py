@@ -14,10 +14,10 @@ from atomlearn import (
     FeatureGenerator,
     norms,
     paths,
-    solve,
 )
 from atomlearn.findings import StabilitySelector
 from atomlearn.solvers import stopping
+from tests.oracles.sums import solve_sum
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((80, 3500))  # more columns than a pool takes whole
@@ -42,17 +42,17 @@ NORMS = ["l1", norms.KSupport(5), norms.Chains(4)]
 
 @pytest.mark.parametrize("norm", NORMS, ids=lambda norm: str(norm)[:12])
 def test_of_a_solve(norm: Any) -> None:
-    form: dict[str, Any] = {"norm": norm, "level": 60.0, "gap": 1e-4}
-    plain = solve(X, Y, **form)
+    form: dict[str, Any] = {"norm": norm, "level": 60.0, "tol": 1e-4}
+    plain = solve_sum(X, Y, **form)
     for harmless in HARMLESS:
-        watched = solve(X, Y, **form, **harmless)
+        watched = solve_sum(X, Y, **form, **harmless)
         assert (watched.passes, watched.gap) == (plain.passes, plain.gap), harmless
         np.testing.assert_array_equal(watched.coef, plain.coef, str(harmless))
 
 
 @pytest.mark.parametrize("norm", NORMS, ids=lambda norm: str(norm)[:12])
 def test_of_a_path(norm: Any) -> None:
-    form: dict[str, Any] = {"norm": norm, "n_levels": 6, "ratio": 0.2, "gap": 1e-4}
+    form: dict[str, Any] = {"norm": norm, "n_alphas": 6, "alpha_ratio": 0.2, "tol": 1e-4}
     plain = paths.path(X, Y, **form)
     for harmless in ({"observers": [nothing]}, {"max_iter": 10**6}):
         watched = paths.path(X, Y, **form, **harmless)
@@ -95,10 +95,10 @@ def test_observers_see_every_level_of_a_path() -> None:
         level = progress.problem.regularizer.amount
         seen.setdefault(level, []).append(progress.state.certificate.relative_gap)
 
-    found = paths.path(X, Y, n_levels=8, ratio=0.1, observers=[note])
-    assert sorted(seen, reverse=True) == found.levels.tolist()
-    assert [seen[level][-1] for level in found.levels] == found.relative_gaps.tolist()
-    assert [len(seen[level]) for level in found.levels] == [len(r.history) for r in found.results]
+    found = paths.path(X, Y, n_alphas=8, alpha_ratio=0.1, observers=[note], fit_intercept=False)
+    assert sorted(seen, reverse=True) == found.alphas.tolist()
+    assert [seen[level][-1] for level in found.alphas] == found.relative_gaps.tolist()
+    assert [len(seen[level]) for level in found.alphas] == [len(r.history) for r in found.results]
 
 
 def test_a_rule_ends_each_level_of_a_path_by_itself() -> None:

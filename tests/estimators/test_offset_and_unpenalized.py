@@ -85,10 +85,8 @@ def test_several_classes_together_and_several_targets():
 
 def test_paths_and_folds_have_them_too():
     X, z, offset = table(4, 120)
-    found = paths.path(X, z, n_levels=5, intercept=True, offset=offset, unpenalized=[1])
-    single = solve(
-        X, z, level=found.levels[3], intercept=True, offset=offset, unpenalized=[1], gap=1e-9
-    )
+    found = paths.path(X, z, n_alphas=5, fit_intercept=True, offset=offset, unpenalized=[1])
+    single = solve(X, z, alpha=found.alphas[3], offset=offset, unpenalized=[1], tol=1e-9)
     assert_allclose(found.results[3].coef, single.coef, atol=1e-4)
     assert all(1 in result.columns for result in found.results)
     model = AtomicRegressorCV(unpenalized=[1], n_alphas=5, cv=3).fit(X, z, offset=offset)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from atomlearn import AtomicClassifierCV, AtomicRegressor, AtomicRegressorCV, norms
-from atomlearn.core.interfaces import Array
+from atomlearn.core import Array
 from atomlearn.testing.cases import each
 
 

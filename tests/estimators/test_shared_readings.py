@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from atomlearn import AtomicClassifierCV, AtomicRegressorCV
-from atomlearn.core.paths.pool import Pool
+from atomlearn.core import Pool
 from tests.core.paths.test_shared_readings import data
 
 

@@ -10,9 +10,10 @@ from numpy.testing import assert_allclose
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 
-from atomlearn import AtomicSurvival, FeatureGenerator, losses, norms, solve
+from atomlearn import AtomicSurvival, FeatureGenerator, losses, norms
 from atomlearn.losses import survival_target
 from atomlearn.survival.cox import concordance
+from tests.oracles.sums import solve_sum
 
 #: Coefficients of the data below, computed by scikit-survival 0.28.0 (CoxPHSurvivalAnalysis), and
 #: with entries and strata by lifelines 0.30.3 (CoxPHFitter, Efron's ties).
@@ -88,13 +89,13 @@ def test_the_elastic_net_is_that_of_coxnet() -> None:
     other = linear_model.CoxnetSurvivalAnalysis(
         alphas=[0.08], l1_ratio=0.4, tol=1e-12, max_iter=10**6
     ).fit(X, structured(event, time))
-    found = solve(
+    found = solve_sum(
         X,
         survival_target(event, time),
         loss=losses.Cox(ties="breslow"),
         level=len(X) * 0.08 * 0.4,
         tau=len(X) * 0.08 * 0.6,
-        gap=1e-10,
+        tol=1e-10,
     )
     assert_allclose(found.coef, other.coef_[:, 0], atol=1e-5)
 

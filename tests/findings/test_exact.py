@@ -18,12 +18,13 @@ from atomlearn import (
     AtomicRegressorCV,
     SubsetRegressor,
     losses,
-    solve,
 )
-from atomlearn.findings import Estimates, estimates
+from atomlearn.findings import estimates
 from atomlearn.findings.carving import _log_masses, truncated
 from atomlearn.findings.effects import exact_line
 from atomlearn.findings.given import Given
+from atomlearn.findings.intervals import Estimates
+from tests.oracles.sums import solve_sum
 
 
 def data(n: int = 40, p: int = 8, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -174,7 +175,7 @@ def test_the_quadratic_has_the_solution_of_the_likelihood() -> None:
     counts = np.random.default_rng(0).poisson(np.exp(0.5 * X[:, 0])).astype(float)
     model = AtomicRegressor(alpha=0.2, loss="poisson", tol=1e-4).fit(X, counts)
     line: Any = exact_line(model, X, counts, Given.of(model, X, counts, None, None), 1.0)
-    exact = solve(X, counts, loss=losses.Poisson(), level=16.0, intercept=True, gap=1e-12)
+    exact = solve_sum(X, counts, loss=losses.Poisson(), level=16.0, fit_intercept=True, tol=1e-12)
     at = np.argsort(line.first.used)
     assert line.first.used[at].tolist() == exact.columns.tolist()
     np.testing.assert_allclose(line.first.weights[0, at], exact.weights, atol=1e-5)

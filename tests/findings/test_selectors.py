@@ -22,20 +22,15 @@ from atomlearn import (
     datasets,
     norms,
 )
-from atomlearn.core.interfaces.loss import mean_loss
-from atomlearn.core.losses import as_loss
+from atomlearn.core import mean_loss
 from atomlearn.estimators.dependent_rows import folds
-from atomlearn.findings import (
-    gaussian_knockoffs,
-    knockoff_threshold,
-    meinshausen_buhlmann,
-    p_values,
-    unimodal,
-)
+from atomlearn.findings import gaussian_knockoffs, p_values
 from atomlearn.findings.gaussian import _ends, generator, knockoffs_of
 from atomlearn.findings.importance import RATIO, coefficients, path_with_scores
-from atomlearn.findings.knockoffs import e_threshold, e_values
+from atomlearn.findings.knockoffs import e_threshold, e_values, knockoff_threshold
 from atomlearn.findings.precision import independent, means_of, near_duplicates, standardized
+from atomlearn.findings.stability import meinshausen_buhlmann, unimodal
+from atomlearn.losses import as_loss
 from atomlearn.paths import NoImprovement
 
 pytestmark = pytest.mark.filterwarnings(

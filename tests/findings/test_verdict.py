@@ -15,10 +15,10 @@ from sklearn.metrics import roc_auc_score
 
 from atomlearn import AtomicClassifier, AtomicRegressor
 from atomlearn.cli import main
-from atomlearn.findings import held_out_verdict, trials, verdict_on
+from atomlearn.findings import held_out_verdict, trials
 from atomlearn.findings.ranking import areas
 from atomlearn.findings.trials import Trial
-from atomlearn.findings.verdict import numbers_of
+from atomlearn.findings.verdict import numbers_of, verdict_on
 from atomlearn.losses import survival_target
 
 

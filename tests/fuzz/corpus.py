@@ -22,11 +22,13 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from atomlearn import designs, norms, reports, solve, solvers
+from atomlearn import designs, norms, reports, solvers
 from atomlearn.datasets import convert, write_plink
 from atomlearn.datasets import read as read_file
+from atomlearn.reports.model import ModelCertificate, ModelFeature, ModelInput, SavedModel
 from atomlearn.storage.store.store_file import MANIFEST, digest
 from tests.fuzz.mutate import mutated
+from tests.oracles.sums import solve_sum
 
 Inside = Callable[[bytes, random.Random], bytes]
 
@@ -149,14 +151,14 @@ def _store_of(content: Callable[[], bytes], name: str) -> Callable[[Path], Path]
 
 
 def _model(folder: Path) -> Path:
-    inputs = (reports.ModelInput(1, "area"), reports.ModelInput(2, "=age"))
-    features = (reports.ModelFeature(1, "area", (0,)), reports.ModelFeature(2, "a:b", (0, 1)))
-    model = reports.SavedModel(
+    inputs = (ModelInput(1, "area"), ModelInput(2, "=age"))
+    features = (ModelFeature(1, "area", (0,)), ModelFeature(2, "a:b", (0, 1)))
+    model = SavedModel(
         task="classification", loss="logistic", target="sold", classes=("no", "yes"),
         n_features=3, n_inputs=3, inputs=inputs, features=features, is_named=True,
         first_index=0, coefficients=np.array([[2.0, -1.0]]),
         intercepts=np.array([5.0]),
-        certificates=(reports.ModelCertificate("CONVERGED", 1.0, 1e-7, 1e-7, 3.0),),
+        certificates=(ModelCertificate("CONVERGED", 1.0, 1e-7, 1e-7, 3.0),),
         settings={"norm": "l1", "alpha": 0.5},
     )  # fmt: skip
     reports.write_model(folder / "model.json", model)
@@ -169,8 +171,16 @@ _X, _Y = np.random.default_rng(3).normal(size=(15, 8)), np.arange(15.0)
 def _solve(folder: Path) -> Any:
     # Every step is saved, so that the state has atoms and a history.
     keeper = solvers.Checkpoint(folder, every_s=0)
-    return solve(_X, _Y, norm=norms.KSupport(k=2), form="squared", level=20.0, observers=[keeper],
-                 solver=solvers.AtomGeneration(), max_iter=60)  # fmt: skip
+    return solve_sum(
+        _X,
+        _Y,
+        norm=norms.KSupport(k=2),
+        form="squared",
+        level=20.0,
+        observers=[keeper],
+        solver=solvers.AtomGeneration(),
+        max_iter=60,
+    )
 
 
 def _checkpoint(folder: Path) -> Path:
@@ -186,7 +196,9 @@ def _go_on(path: Path) -> object:
     return result
 
 
-_OBJECTIVE = solve(_X, _Y, norm=norms.KSupport(k=2), form="squared", level=20.0, gap=1e-9).objective
+_OBJECTIVE = solve_sum(
+    _X, _Y, norm=norms.KSupport(k=2), form="squared", level=20.0, tol=1e-9
+).objective
 
 
 def _read(target: str | None) -> Callable[[Path], object]:

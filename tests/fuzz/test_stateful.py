@@ -11,9 +11,10 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from atomlearn import solve, solvers
+from atomlearn import solvers
 from atomlearn.datasets import convert
 from atomlearn.designs import OnDisk
+from tests.oracles.sums import solve_sum
 
 FEW = settings(
     max_examples=int(os.environ.get("FUZZ_EXAMPLES", "6")),
@@ -135,11 +136,11 @@ class Checkpoints(RuleBasedStateMachine):
         rng = np.random.default_rng(0)
         self.folder = Path(tempfile.mkdtemp())
         self.X, self.y = rng.normal(size=(20, 6)), rng.normal(size=20)
-        self.best = solve(self.X, self.y, level=0.5, gap=1e-10).objective
+        self.best = solve_sum(self.X, self.y, level=0.5, tol=1e-10).objective
         self.is_damaged = False
 
     def go_on(self, steps):
-        return solve(self.X, self.y, level=0.5, gap=1e-8, max_iter=steps,
+        return solve_sum(self.X, self.y, level=0.5, tol=1e-8, max_iter=steps,
                      observers=[solvers.Checkpoint(self.folder, every_s=0)])  # fmt: skip
 
     @rule(steps=st.integers(0, 30))

@@ -9,11 +9,10 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from atomlearn import designs, losses, masters, norms, problem
+from atomlearn import designs, losses, norms, problem
 from atomlearn._kernels import KeptHessian, newton_qp
-from atomlearn.core.data.cached_block import CachedBlock
+from atomlearn.core import CachedBlock, DenseBlock, choose_master, l1_weights
 from atomlearn.core.masters.sequential_qp import model_terms
-from atomlearn.core.norms.groups import l1_weights
 from atomlearn.core.problem.problem import objective_at, optimal_intercept
 from atomlearn.core.problem.proof import prove
 
@@ -279,10 +278,10 @@ def test_successors_of_a_block_do_not_share_a_hessian():
     """Two blocks that grow out of one have other columns at the same places."""
     X, y = wide("squared", 12)
     level = problem.Regularizer(norms.L1(), "penalized", 0.4)
-    base = CachedBlock(designs.DenseBlock(np.asfortranarray(X[:, :10])))
+    base = CachedBlock(DenseBlock(np.asfortranarray(X[:, :10])))
     for some in (X[:, 10:150], X[:, 150:290]):
-        block = base.append(designs.DenseBlock(np.asfortranarray(some)))
+        block = base.append(DenseBlock(np.asfortranarray(some)))
         given = problem.Problem.build(block, y, losses.Squared(), level)
-        refit = masters.choose_master(given).solve(given, np.zeros(150), 0.0, 1e-9)
+        refit = choose_master(given).solve(given, np.zeros(150), 0.0, 1e-9)
         assert refit.gap <= 1e-9
         assert refit.steps < 50

@@ -9,10 +9,10 @@ import pytest
 
 from atomlearn import designs, norms, problem
 from atomlearn._kernels import pattern_newton
-from atomlearn.core.losses.registry import as_loss
+from atomlearn.core import as_loss
 from atomlearn.core.masters.master import certified
 from atomlearn.masters import PatternNewton, SemismoothNewton
-from atomlearn.paths import largest_useful_level
+from atomlearn.paths import largest_useful_alpha
 from atomlearn.testing.cases import each
 from atomlearn.testing.tolerances import SAME_FLOAT64
 
@@ -48,7 +48,7 @@ def task(seed, norm=ksupport, loss="squared"):
         fit_intercept=bool(rng.integers(2)),
         sample_weight=rng.uniform(0.5, 2.0, n) if rng.random() < 0.5 else None,
     )
-    amount = largest_useful_level(made) * 10 ** rng.uniform(-2, 0)
+    amount = largest_useful_alpha(made) * 10 ** rng.uniform(-2, 0)
     return replace(made, regularizer=replace(made.regularizer, amount=amount))
 
 

@@ -7,9 +7,10 @@ import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 
-from atomlearn import norms, solve
+from atomlearn import norms
 from atomlearn.designs import Polynomial, as_design
 from tests.oracles.covering import in_turn
+from tests.oracles.sums import solve_sum
 
 
 def random_lists(rng, n_columns: int) -> list[list[int]]:
@@ -46,8 +47,8 @@ def test_products_are_columns_like_others(sparse, kind, weights):
             found = norm.best_columns(design.scores(v), count)
             assert_array_equal(found, norm.best_columns(stored.scores(v), count))
     level = 0.3 * norm.polar(stored.scores(y))
-    found = solve(design, y, norm=norm, level=level, gap=1e-8)
-    expected = solve(stored, y, norm=norm, level=level, gap=1e-8)
+    found = solve_sum(design, y, norm=norm, level=level, tol=1e-8)
+    expected = solve_sum(stored, y, norm=norm, level=level, tol=1e-8)
     assert found.converged
     assert expected.converged
     assert found.columns.size

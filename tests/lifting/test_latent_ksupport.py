@@ -9,9 +9,8 @@ import pytest
 from numpy.testing import assert_allclose
 from numpy.typing import NDArray
 
-from atomlearn import solve
-from atomlearn.core.solvers.stopping import Iterations, RelativeGap
-from atomlearn.designs import ArrayScores, as_design
+from atomlearn.core import ArrayScores, Iterations, RelativeGap
+from atomlearn.designs import as_design
 from atomlearn.losses import as_loss
 from atomlearn.norms import Chains, KSupport, LatentGroups, LatentKSupport, Trees
 from atomlearn.problem import Problem, Regularizer
@@ -20,6 +19,7 @@ from atomlearn.solvers import FeatureGeneration, run
 from atomlearn.testing.cases import each
 from atomlearn.testing.norms import NormChecks
 from atomlearn.testing.problems import cvxpy_optimum
+from tests.oracles.sums import solve_sum
 
 Array = NDArray[np.float64]
 
@@ -112,7 +112,9 @@ def test_counts_of_sets_and_solve() -> None:
     assert limited.status is Status.COLUMN_LIMIT
     assert limited.state.units == 3
     norm = problem.regularizer.norm
-    ours = solve(X, problem.y, loss="squared_hinge", norm=norm, form="squared", level=2.0, gap=1e-8)
+    ours = solve_sum(
+        X, problem.y, loss="squared_hinge", norm=norm, form="squared", level=2.0, tol=1e-8
+    )
     assert_allclose(0.5 * ours.objective, cvxpy_optimum(problem, X), rtol=1e-5)
 
 

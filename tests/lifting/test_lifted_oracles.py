@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from atomlearn.designs import ArrayScores
+from atomlearn.core import ArrayScores
 from atomlearn.norms import LatentGroups
 from atomlearn.testing import tolerances
 from tests.oracles.lifted_cases import KINDS, random_scores

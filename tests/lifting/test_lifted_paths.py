@@ -10,7 +10,7 @@ import pytest
 from sklearn.model_selection import KFold
 
 from atomlearn import AtomicRegressorCV, norms, paths, solve
-from atomlearn.core.paths.settings import Settings
+from atomlearn.core import Settings
 from atomlearn.core.paths.shared_levels import SharedLevels
 from atomlearn.core.problem.problem import objective_at
 from atomlearn.designs import Standardized, as_design
@@ -46,23 +46,26 @@ CASES: list[tuple[Any, Any, str]] = [
 @pytest.mark.parametrize(("norm", "form", "loss"), CASES)
 def test_each_level_is_that_of_a_solve_by_itself(norm: Any, form: Any, loss: str) -> None:
     X, y = data(loss)
-    how = {"loss": loss, "norm": norm, "form": form, "intercept": True}
-    found = paths.path(X, y, n_levels=10, ratio=0.05, gap=GAP, **how)
+    how = {"loss": loss, "norm": norm, "form": form, "fit_intercept": True}
+    found = paths.path(X, y, n_alphas=10, alpha_ratio=0.05, tol=GAP, **how)
     perfect = [result.status is Status.PERFECT_FIT for result in found.results]
     assert found.converged
     assert ((found.relative_gaps <= GAP) | perfect).all()
     assert found.passes <= 10
-    name = "radius" if form == "constrained" else "level"
+    name = "radius" if form == "constrained" else "alpha"
     for number in (3, 8):
         result = found.results[number]
-        alone = solve(X, y, gap=GAP, **how, **{name: found.levels[number]})
+        alone = solve(X, y, tol=GAP, **how, **{name: found.alphas[number]})
         assert result.objective == pytest.approx(alone.objective, rel=3 * GAP)
         assert result.norm is not None
         assert [part.group for part in result.parts] == sorted(p.group for p in result.parts)
         # What the certificate says of the point over u, the norm itself says of w.
         linear = X @ result.coef + result.intercept
-        whole = Regularizer(norms.as_norm(norm), form, found.levels[number])
-        problem = Problem.build(as_design(X), y, as_loss(loss), whole, fit_intercept=True)
+        whole = Regularizer(norms.as_norm(norm), form, found.alphas[number])
+        mean = np.full(y.size, 1.0 / y.size)
+        problem = Problem.build(
+            as_design(X), y, as_loss(loss), whole, fit_intercept=True, sample_weight=mean
+        )
         if form != "constrained":
             value = objective_at(problem, result.coef, linear)
             assert value <= result.objective * (1 + 1e-7)
@@ -74,9 +77,14 @@ def test_columns_far_from_zero_lose_nothing() -> None:
     X, y = data("squared")
     shifted = Standardized(as_design(X + 1e5))
     plain = Standardized(as_design(X))
-    how: dict[str, Any] = {"norm": norms.Chains(4), "intercept": True, "n_levels": 6, "gap": 1e-6}
-    expected = paths.path(plain, y, ratio=0.1, **how)
-    found = paths.path(shifted, y, levels=expected.levels, **how)
+    how: dict[str, Any] = {
+        "norm": norms.Chains(4),
+        "fit_intercept": True,
+        "n_alphas": 6,
+        "tol": 1e-6,
+    }
+    expected = paths.path(plain, y, alpha_ratio=0.1, **how)
+    found = paths.path(shifted, y, alphas=expected.alphas, **how)
     allowed = np.array([result.gap for result in found.results])
     assert found.passes <= 8
     assert (np.abs(found.objectives - expected.objectives) <= allowed + 1e-6).all()
@@ -102,19 +110,31 @@ def test_folds_and_other_norms_share_their_readings(monkeypatch: pytest.MonkeyPa
 def test_a_path_ends_by_the_coefficients_of_features() -> None:
     """Its end is asked of w, of which lifted coordinates repeat each feature."""
     X, y = data("squared")
-    whole = paths.path(X, y, norm=norms.Chains(4), n_levels=12, ratio=0.05)
+    whole = paths.path(
+        X, y, norm=norms.Chains(4), n_alphas=12, alpha_ratio=0.05, fit_intercept=False
+    )
     count = int(whole.n_selected[5])
     cut = paths.path(
-        X, y, norm=norms.Chains(4), levels=whole.levels, until=paths.NumberOfFeatures(count)
+        X,
+        y,
+        norm=norms.Chains(4),
+        alphas=whole.alphas,
+        until=paths.NumberOfFeatures(count),
+        fit_intercept=False,
     )
     expected = int(np.argmax(whole.n_selected >= count)) + 1
-    assert cut.levels.size == expected < 12
+    assert cut.alphas.size == expected < 12
     share = paths.path(
-        X, y, norm=norms.Chains(4), levels=whole.levels, until=paths.ExplainedDeviance(0.5)
+        X,
+        y,
+        norm=norms.Chains(4),
+        alphas=whole.alphas,
+        until=paths.ExplainedDeviance(0.5),
+        fit_intercept=False,
     )
     left = [((y - X @ result.coef) ** 2).sum() for result in whole.results]
     explained = 1.0 - np.array(left) / (y**2).sum()
-    assert share.levels.size == int(np.argmax(explained >= 0.5)) + 1 < 12
+    assert share.alphas.size == int(np.argmax(explained >= 0.5)) + 1 < 12
 
 
 def test_an_interrupted_path_gives_features(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -128,7 +148,9 @@ def test_an_interrupted_path_gives_features(monkeypatch: pytest.MonkeyPatch) -> 
             raise KeyboardInterrupt
 
     monkeypatch.setattr(SharedLevels, "learn", interrupted)
-    found = paths.path(X, y, norm=norms.Chains(4), n_levels=20, ratio=0.02)
+    found = paths.path(
+        X, y, norm=norms.Chains(4), n_alphas=20, alpha_ratio=0.02, fit_intercept=False
+    )
     assert found.interrupted
     assert 0 < len(found.results) < 20
     assert all(result.coef.shape == (P,) for result in found.results)
@@ -136,7 +158,7 @@ def test_an_interrupted_path_gives_features(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_a_kept_path_goes_on(tmp_path: Path) -> None:
     X, y = data("squared")
-    how: dict[str, Any] = {"norm": norms.Chains(4), "ratio": 0.1, "n_levels": 6}
+    how: dict[str, Any] = {"norm": norms.Chains(4), "alpha_ratio": 0.1, "n_alphas": 6}
     first = paths.path(X, y, checkpoint=tmp_path / "kept", **how)
     again = paths.path(X, y, checkpoint=tmp_path / "kept", **how)
     # The scores at zero, of which the grid is made, and one that proves all levels.

@@ -9,8 +9,8 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy import sparse
 
-from atomlearn import norms, solve
-from atomlearn.core.solvers.stopping import Iterations, RelativeGap
+from atomlearn import norms
+from atomlearn.core import Iterations, RelativeGap
 from atomlearn.designs import as_design
 from atomlearn.losses import as_loss
 from atomlearn.norms import (
@@ -41,6 +41,7 @@ from tests.core.solvers.test_contracts_of_run import data as plain_data
 from tests.core.solvers.test_interrupts import assert_interrupts_return_certified_points
 from tests.core.solvers.test_small_levels import assert_ends_after_a_number_of_steps
 from tests.core.solvers.test_units import assert_scales
+from tests.oracles.sums import solve_sum
 
 P = 12
 NORMS = {
@@ -81,15 +82,15 @@ def test_certificates_hold_over_the_features(name, form, loss):
     X, y, weight = data(0, loss)
     amount = {"penalized": 4.0, "squared": 2.0, "constrained": 0.7}[form]
     key = "radius" if form == "constrained" else "level"
-    r = solve(
+    r = solve_sum(
         X,
         y,
         loss=loss,
         norm=norm,
         form=form,
-        intercept=True,
+        fit_intercept=True,
         sample_weight=weight,
-        gap=1e-7,
+        tol=1e-7,
         **{key: amount},
     )
     assert r.converged
@@ -119,26 +120,28 @@ def test_certificates_hold_over_the_features(name, form, loss):
 def test_warm_starts_and_paths(name):
     X, y, _ = data(1, "squared")
     norm = NORMS[name]
-    first = solve(X, y, norm=norm, level=5.0, gap=1e-8)
-    again = solve(X, y, norm=norm, level=5.0, gap=1e-8, warm_start=first)
+    first = solve_sum(X, y, norm=norm, level=5.0, tol=1e-8)
+    again = solve_sum(X, y, norm=norm, level=5.0, tol=1e-8, warm_start=first)
     assert again.iterations == 0
     assert_allclose(again.coef, first.coef)
     # Without its parts the warm start is decomposed anew: never wrong, at most slower.
-    plain = solve(X, y, norm=norm, level=5.0, gap=1e-8, warm_start=replace(first, lifted=None))
+    plain = solve_sum(X, y, norm=norm, level=5.0, tol=1e-8, warm_start=replace(first, lifted=None))
     assert_allclose(plain.objective, first.objective, rtol=1e-8)
     # Parts that do not add up to w are not believed.
     broken = replace(first, lifted=(first.lifted[0], 2.0 * first.lifted[1]))
     assert_allclose(
-        solve(X, y, norm=norm, level=5.0, gap=1e-8, warm_start=broken).coef, first.coef, atol=1e-3
+        solve_sum(X, y, norm=norm, level=5.0, tol=1e-8, warm_start=broken).coef,
+        first.coef,
+        atol=1e-3,
     )
     for form in FORMS:
-        assert path(X, y, norm=norm, form=form, n_levels=6, gap=1e-6).converged
+        assert path(X, y, norm=norm, form=form, n_alphas=6, tol=1e-6, fit_intercept=False).converged
 
 
 def test_parts_add_up_and_lie_on_their_sets():
     X, y, _ = data(2, "squared")
     norm = NORMS["latent"]
-    r = solve(X, y, norm=norm, level=3.0)
+    r = solve_sum(X, y, norm=norm, level=3.0)
     total = np.zeros(P)
     sets = norm.membership(P)
     for part in r.parts:
@@ -160,20 +163,22 @@ def test_sparse_and_single_precision_data(name):
     X, y, _ = data(3, "squared")
     X[np.abs(X) < 0.7] = 0.0
     norm = NORMS[name]
-    dense = solve(X, y, norm=norm, level=3.0, gap=1e-9)
+    dense = solve_sum(X, y, norm=norm, level=3.0, tol=1e-9)
     assert_allclose(
-        solve(sparse.csr_array(X), y, norm=norm, level=3.0, gap=1e-9).coef, dense.coef, atol=1e-6
+        solve_sum(sparse.csr_array(X), y, norm=norm, level=3.0, tol=1e-9).coef,
+        dense.coef,
+        atol=1e-6,
     )
-    single = solve(X.astype(np.float32), y, norm=norm, level=3.0, gap=1e-6)
+    single = solve_sum(X.astype(np.float32), y, norm=norm, level=3.0, tol=1e-6)
     assert_allclose(single.coef, dense.coef, atol=1e-2)
 
 
 def test_fista_works_on_the_lifted_problem():
     X, y, _ = data(4, "logistic")
     norm = NORMS["latent"]
-    mine = solve(X, y, loss="logistic", norm=norm, level=1.0, gap=1e-8)
-    other = solve(
-        X, y, loss="logistic", norm=norm, level=1.0, gap=1e-6, solver=FISTA(), max_iter=5000
+    mine = solve_sum(X, y, loss="logistic", norm=norm, level=1.0, tol=1e-8)
+    other = solve_sum(
+        X, y, loss="logistic", norm=norm, level=1.0, tol=1e-6, solver=FISTA(), max_iter=5000
     )
     assert other.converged
     assert_allclose(other.objective, mine.objective, rtol=2e-6)
@@ -182,9 +187,9 @@ def test_fista_works_on_the_lifted_problem():
 def test_column_generation_refuses_squares_next_to_latent_parts():
     X, y, _ = data(5, "squared")
     kind = {"norm": Chains(3), "level": 1.0, "tau": 0.1}
-    with pytest.raises(ValueError, match=r"tau > 0 mixes the overlapping parts.*tau=0"):
-        solve(X, y, solver=ColumnGeneration(), **kind)
-    assert solve(X, y, **kind).converged
+    with pytest.raises(ValueError, match=r"mixes the overlapping parts.*l1_ratio=1"):
+        solve_sum(X, y, solver=ColumnGeneration(), **kind)
+    assert solve_sum(X, y, **kind).converged
 
 
 def test_limits_and_interrupts_return_features():
@@ -207,12 +212,12 @@ def test_progress_says_where_another_solve_can_begin_also_in_lifted_coordinates(
     X, y = plain_data()
     norm = norms.LatentGroups([[0, 1, 2], [2, 3, 4], [4, 5]])
     starts = []
-    result = solve(
+    result = solve_sum(
         X, y, norm=norm, level=1.0, observers=[lambda at: starts.append(at.warm_start())]
     )
     last = starts[-1]
     np.testing.assert_array_equal(np.sort(last.columns), result.columns)
-    again = solve(X, y, norm=norm, level=1.0, warm_start=last)
+    again = solve_sum(X, y, norm=norm, level=1.0, warm_start=last)
     assert again.iterations == 0
     assert again.converged
 
@@ -239,7 +244,7 @@ def test_a_result_predicts_what_it_fitted():
 
 def test_both_bounds_are_those_of_the_run():
     sets = LatentGroups([[j, j + 1, j + 2] for j in range(0, 28, 2)])
-    assert_verified(VERIFIED, Y, norm=sets, level=20.0, intercept=True)
+    assert_verified(VERIFIED, Y, norm=sets, level=20.0, fit_intercept=True)
 
 
 def test_an_interrupt_returns_a_point_with_its_own_certificate():

@@ -8,10 +8,10 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
-from atomlearn import AtomicClassifier, AtomicRegressor, solve
-from atomlearn.core.norms.names import named
-from atomlearn.designs import ArrayScores
+from atomlearn import AtomicClassifier, AtomicRegressor
+from atomlearn.core import ArrayScores, named
 from atomlearn.norms import L1, Groups, KSupport, LatentGroups, Nonnegative, Scaled, Trees, Union
+from tests.oracles.sums import solve_sum
 
 SETS = [[0, 1, 2], [2, 3], [3, 4, 5]]
 NAMES = ["age", "dose_am", "dose_pm", "bmi", "sbp", "ldl", "alone"]
@@ -87,9 +87,9 @@ def test_solve_and_missing_names():
     y = rng.normal(size=30)
     sets = {**NAMED, "absent": ["tsh", "t4"], "partly": ["tsh", "ldl"]}
     with pytest.raises(ValueError, match=r"'tsh' of group 'absent'.*missing='ignore'"):
-        solve(X, y, norm=LatentGroups(sets), level=1.0)
+        solve_sum(X, y, norm=LatentGroups(sets), level=1.0)
     norm = LatentGroups(sets, missing="ignore", weights={**dict.fromkeys(sets, 1.0), "body": 3.0})
-    assert solve(X, y, norm=norm, level=1.0).converged
+    assert solve_sum(X, y, norm=norm, level=1.0).converged
     resolved = named(norm, NAMES)
     assert list(resolved.groups) == [*NAMED, "partly"]
     assert_array_equal(resolved.lift(7).norm.weights, [1.0, 3.0, 1.0, 1.0, 1.0])

@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from atomlearn import norms, solve
+from atomlearn import norms
 from atomlearn.losses import Quantile
 from tests.core.losses.test_programs import (
     assert_quantiles_are_those_of_cvxpy,
     assert_signs_are_those_of_cvxpy,
     table,
 )
+from tests.oracles.sums import solve_sum
 
 LATENT = norms.LatentGroups([[0, 1, 2], [2, 3, 4], [5, 6, 7]])
 
@@ -43,7 +44,7 @@ def test_few_programs_are_solved_for_free_columns(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(module, "quantile_along", counted)
     X, z = table(6)
     y = 2.0 + z + np.random.default_rng(7).standard_t(2, 50)
-    settings: Any = {"loss": Quantile(0.7), "level": 2.0, "intercept": True, "gap": 1e-6}
-    fit = solve(X, y, norm=LATENT, unpenalized=[0, 4], **settings)
+    settings: Any = {"loss": Quantile(0.7), "level": 2.0, "fit_intercept": True, "tol": 1e-6}
+    fit = solve_sum(X, y, norm=LATENT, unpenalized=[0, 4], **settings)
     assert fit.converged
     assert len(asked) <= 200

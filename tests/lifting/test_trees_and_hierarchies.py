@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from atomlearn import AtomicRegressor, solve
-from atomlearn.designs import ArrayScores, Polynomial
+from atomlearn import AtomicRegressor
+from atomlearn.core import ArrayScores
+from atomlearn.designs import Polynomial
 from atomlearn.norms import Hierarchy, LatentGroups, LatentKSupport, Trees
+from tests.oracles.sums import solve_sum
 
 
 def test_from_parents():
@@ -81,7 +83,7 @@ def test_supports_obey_the_hierarchy(kind, loss):
             norm = Hierarchy(kind)
             v = y if loss == "squared" else 0.5 * y
             level = share * norm.polar(design.scores(v))
-            result = solve(design, y, loss=loss, norm=norm, level=level, gap=1e-7)
+            result = solve_sum(design, y, loss=loss, norm=norm, level=level, tol=1e-7)
             assert result.converged
             chosen = set(result.columns.tolist())
             for column in result.columns[result.columns >= 8]:

@@ -14,12 +14,13 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.preprocessing import SplineTransformer
 
-from atomlearn import norms, solve
-from atomlearn.core.data.limits import LIMITS
+from atomlearn import norms
+from atomlearn.core import LIMITS
 from atomlearn.designs import Additive, CodedBlock
 from atomlearn.maps.levels import nearest
 from atomlearn.testing.designs import DesignChecks
 from tests.oracles.covering import in_turn
+from tests.oracles.sums import solve_sum
 
 KERNELS = ["intersection", "gaussian", "splines"]
 
@@ -229,8 +230,8 @@ def test_trees_of_inputs_are_those_of_their_columns(kernel):
     ]
     assert tree.polar(scores) == pytest.approx(max(ratings), rel=1e-10)
     y = np.abs(X[:, 6]) + X[:, 0]
-    implicit = solve(design, y, norm=tree, level=3.0, intercept=True, gap=1e-8)
-    explicit = solve(A, y, norm=tree, level=3.0, intercept=True, gap=1e-8)
+    implicit = solve_sum(design, y, norm=tree, level=3.0, fit_intercept=True, tol=1e-8)
+    explicit = solve_sum(A, y, norm=tree, level=3.0, fit_intercept=True, tol=1e-8)
     assert implicit.converged
     assert implicit.objective == pytest.approx(explicit.objective, rel=1e-7)
 
@@ -274,8 +275,15 @@ def test_fits_equal_those_of_the_explicit_columns(kernel, loss, dtype):
     A = np.asarray(design.gather(np.arange(design.shape[1])), dtype=np.float64)
     norm = norms.Groups(design.groups)
     implicit, explicit = (
-        solve(
-            part, y, gap=1e-9, loss=loss, norm=norm, level=1.0, intercept=True, sample_weight=weight
+        solve_sum(
+            part,
+            y,
+            tol=1e-9,
+            loss=loss,
+            norm=norm,
+            level=1.0,
+            fit_intercept=True,
+            sample_weight=weight,
         )
         for part in (design, A)
     )
@@ -307,9 +315,9 @@ def test_coded_blocks_fit_the_same(norm, monkeypatch):
         "l1": norms.L1(),
     }[norm]
     form = "squared" if norm == "ksupport" else "penalized"
-    dense = solve(design, y, norm=the_norm, level=1.0, form=form, intercept=True, gap=1e-8)
+    dense = solve_sum(design, y, norm=the_norm, level=1.0, form=form, fit_intercept=True, tol=1e-8)
     monkeypatch.setattr("atomlearn.maps.terms.LIMITS", replace(LIMITS, piece_entries=0))
-    coded = solve(design, y, norm=the_norm, level=1.0, form=form, intercept=True, gap=1e-8)
+    coded = solve_sum(design, y, norm=the_norm, level=1.0, form=form, fit_intercept=True, tol=1e-8)
     assert dense.converged
     assert coded.converged
     assert coded.objective == pytest.approx(dense.objective, rel=1e-7)

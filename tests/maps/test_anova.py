@@ -10,9 +10,11 @@ import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 
-from atomlearn import AtomicRegressor, norms, solve
-from atomlearn.core.data.limits import LIMITS
-from atomlearn.designs import Additive, Anova, CodedBlock, as_design
+from atomlearn import AtomicRegressor, norms
+from atomlearn.core import LIMITS
+from atomlearn.designs import Additive, Anova, as_design
+from atomlearn.maps.terms import CodedBlock
+from tests.oracles.sums import solve_sum
 
 
 def data(seed: int = 0, n: int = 60) -> np.ndarray:
@@ -105,7 +107,9 @@ def test_the_planted_surface_is_found_and_predicts_new_rows():
     X = rng.uniform(-1, 1, (600, 30))
     y = np.sin(3 * X[:, 7]) + 4 * X[:, 3] * (np.abs(X[:, 21]) - 0.5)
     design = Anova(X[:400], normalize=True)
-    result = solve(design, y[:400], norm=norms.Groups(design.groups), level=60.0, intercept=True)
+    result = solve_sum(
+        design, y[:400], norm=norms.Groups(design.groups), level=60.0, fit_intercept=True
+    )
     assert result.converged
     used = {design.terms[g] for g in np.unique(design.groups[result.columns])}
     assert used == {(7,), (3, 21)}
@@ -125,8 +129,8 @@ def test_certificate_is_of_all_pairs():
     design = Anova(X, normalize=True)
     y = X[:, 0] * X[:, 4] + 0.1 * np.random.default_rng(0).standard_normal(len(X))
     norm = norms.Groups(design.groups)
-    found = solve(design, y, norm=norm, level=4.0, gap=1e-9)
-    stored = solve(as_design(written_out(design, X)), y, norm=norm, level=4.0, gap=1e-9)
+    found = solve_sum(design, y, norm=norm, level=4.0, tol=1e-9)
+    stored = solve_sum(as_design(written_out(design, X)), y, norm=norm, level=4.0, tol=1e-9)
     assert found.converged
     assert stored.converged
     assert_allclose(found.objective, stored.objective, rtol=1e-8)

@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from atomlearn import FeatureGenerator, norms, solve
+from atomlearn import FeatureGenerator, norms
 from atomlearn.designs import Cubic
 from atomlearn.interfaces import Design
 from atomlearn.solvers import FeatureGeneration
 from atomlearn.testing.designs import DesignChecks
+from tests.oracles.sums import solve_sum
 
 
 def made(n: int = 30, d: int = 6, **settings: float) -> tuple[Cubic, np.ndarray]:
@@ -57,9 +58,9 @@ def test_the_search_misses_nothing() -> None:
 def test_a_triple_is_found_by_every_solver() -> None:
     design, X = made(200, 8)
     y = X[:, 1] * X[:, 4] * X[:, 6] + 0.05 * np.random.default_rng(2).standard_normal(200)
-    fit = solve(design, y, level=60.0)
+    fit = solve_sum(design, y, level=60.0)
     assert design.triple(int(fit.columns[np.argmax(np.abs(fit.weights))])) == (1, 4, 6)
-    generated = solve(
+    generated = solve_sum(
         design,
         y,
         norm=norms.KSupport(2),

@@ -16,9 +16,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from atomlearn import AtomicClassifier, AtomicRegressor, solve
-from atomlearn.core.interfaces.design import Array, Design
-from atomlearn.designs import Counted, OnDevice, Polynomial, RowSubset, Standardized, as_design
+from atomlearn import AtomicClassifier, AtomicRegressor
+from atomlearn.core import Array, Counted, Design
+from atomlearn.designs import OnDevice, Polynomial, RowSubset, Standardized, as_design
 from atomlearn.maps.pairs import device as device_pairs
 from atomlearn.maps.pairs.device import DevicePairs
 from atomlearn.maps.pairs.sparse import SparsePairs
@@ -34,6 +34,7 @@ from atomlearn.storage.device.tensors import (
 from atomlearn.testing.designs import DesignChecks, brute_force_top
 from tests.oracles.pairs import one_by_one, searched
 from tests.oracles.settings import change
+from tests.oracles.sums import solve_sum
 from tests.oracles.tensors import CUPY, PLACE, cupy_tensor, strict_tensor, torch_tensor
 
 pytest.importorskip("array_api_compat")
@@ -479,7 +480,9 @@ def test_fits_are_those_of_the_array(library: str) -> None:
     ]
     assert labels[0].selected_names_ == labels[1].selected_names_
     standard = [
-        solve(Polynomial(Standardized(as_design(data))), y, level=15.0, intercept=True, gap=1e-9)
+        solve_sum(
+            Polynomial(Standardized(as_design(data))), y, level=15.0, fit_intercept=True, tol=1e-9
+        )
         for data in (base, plain)
     ]
     assert all(result.converged for result in standard)

@@ -9,15 +9,10 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import make_moons
 from sklearn.model_selection import cross_val_score
 
-from atomlearn import (
-    AtomicClassifier,
-    MultipleKernelClassifier,
-    MultipleKernelRegressor,
-    norms,
-    solve,
-)
+from atomlearn import AtomicClassifier, MultipleKernelClassifier, MultipleKernelRegressor, norms
 from atomlearn.designs import KernelOn, Kernels
 from atomlearn.testing.designs import DesignChecks
+from tests.oracles.sums import solve_sum
 
 
 def data(n=30, d=4, seed=0):
@@ -96,9 +91,9 @@ def test_the_fit_is_that_of_simple_mkl():
     design = Kernels(matrices, rank=40, tolerance=0.0, normalize=False)
     norm = norms.Groups(design.groups)
     C = 2.0
-    result = solve(
-        design, y, loss="squared_hinge", norm=norm, form="squared", level=1 / C, intercept=True,
-        gap=1e-9,
+    result = solve_sum(
+        design, y, loss="squared_hinge", norm=norm, form="squared", level=1 / C, fit_intercept=True,
+        tol=1e-9,
     )  # fmt: skip
     assert result.converged
     a, t = cp.Variable(40, nonneg=True), cp.Variable()

@@ -9,12 +9,11 @@ import numpy as np
 import pytest
 
 from atomlearn import norms, paths, solve
+from atomlearn.core import Counted, Forwarding
 from atomlearn.designs import (
     Additive,
     Anova,
-    Counted,
     Entries,
-    Forwarding,
     Identity,
     KernelOn,
     Kernels,
@@ -92,9 +91,9 @@ def test_paths_share_them(name: str) -> None:
     }
     design = made[name]
     grouped = norms.Groups(design.groups) if name in ("curves", "surfaces", "kernels") else "l1"
-    found = paths.path(design, y, norm=grouped, n_levels=10, ratio=0.1, intercept=True)
+    found = paths.path(design, y, norm=grouped, n_alphas=10, alpha_ratio=0.1, fit_intercept=True)
     assert found.converged
     assert found.passes <= 8
-    for level, objective in zip(found.levels, found.objectives, strict=True):
-        alone = solve(design, y, norm=grouped, level=level, intercept=True)
+    for alpha, objective in zip(found.alphas, found.objectives, strict=True):
+        alone = solve(design, y, norm=grouped, alpha=alpha)
         assert objective == pytest.approx(alone.objective, rel=2e-6)

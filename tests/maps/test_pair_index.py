@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from atomlearn.core.data.limits import LIMITS
+from atomlearn.core import LIMITS
 from atomlearn.maps.pairs.index import PairIndex
 
 MAX_INPUTS = LIMITS.most_columns

@@ -10,7 +10,7 @@ import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_array_equal
 
-from atomlearn import designs, norms, solve
+from atomlearn import designs, norms
 from atomlearn.core.masters.choose import candidates_for_free
 from atomlearn.designs import Polynomial, RowSubset, Standardized, as_design
 from atomlearn.interfaces import Design
@@ -24,6 +24,7 @@ from atomlearn.testing.designs import DesignChecks, assert_within, brute_force_t
 from tests.oracles.covering import in_turn
 from tests.oracles.pairs import one_by_one, searched
 from tests.oracles.settings import change
+from tests.oracles.sums import solve_sum
 
 N_SAMPLES, N_INPUTS = 23, 7
 
@@ -440,9 +441,9 @@ def test_solve_equals_explicit(kind: str, norm: Any, loss: str) -> None:
         keep = np.arange(0, n, 2)
         design, explicit, y = RowSubset(design, keep), RowSubset(explicit, keep), y[keep]
     weight = rng.uniform(0.5, 2.0, y.size)
-    settings = {"norm": norm, "level": 2.0, "loss": loss, "tau": 0.1, "intercept": True}
-    mine = solve(design, y, sample_weight=weight, gap=1e-9, **settings)
-    theirs = solve(explicit, y, sample_weight=weight, gap=1e-9, **settings)
+    settings = {"norm": norm, "level": 2.0, "loss": loss, "tau": 0.1, "fit_intercept": True}
+    mine = solve_sum(design, y, sample_weight=weight, tol=1e-9, **settings)
+    theirs = solve_sum(explicit, y, sample_weight=weight, tol=1e-9, **settings)
     assert mine.converged
     assert theirs.converged
     assert abs(mine.objective - theirs.objective) <= 2e-9 * theirs.objective
@@ -457,10 +458,10 @@ def test_solve_where_nothing_can_be_listed(monkeypatch: pytest.MonkeyPatch) -> N
     rng = np.random.default_rng(6)
     X = rng.standard_normal((60, 30))
     y = X[:, 0] * X[:, 9] + 0.05 * rng.standard_normal(60)
-    listed = solve(formed(X), y, norm="l1", level=3.0, intercept=True)
+    listed = solve_sum(formed(X), y, norm="l1", level=3.0, fit_intercept=True)
     change(monkeypatch, "pairs.scores", most_listed=0)
     design = Polynomial(X)
-    result = solve(design, y, norm="l1", level=3.0, intercept=True)
+    result = solve_sum(design, y, norm="l1", level=3.0, fit_intercept=True)
     assert result.converged
     assert abs(result.objective - listed.objective) <= 2e-6 * listed.objective
     strongest = int(result.columns[np.argmax(np.abs(result.weights))])
@@ -471,7 +472,7 @@ def test_solve_makes_no_array_of_all_columns() -> None:
     """2 * 10^10 products: an array of a number each would take 150 GB."""
     X = sp.random_array((40, 200_000), density=1e-3, rng=np.random.default_rng(4), format="csc")
     y = np.random.default_rng(5).standard_normal(40)
-    assert solve(Polynomial(X), y, norm="l1", level=1.0).converged
+    assert solve_sum(Polynomial(X), y, norm="l1", level=1.0).converged
 
 
 @pytest.mark.parametrize("n", [1, 100, 512, 100_000])
@@ -490,7 +491,7 @@ def test_fits_over_more_columns_than_memory_has_numbers_for(norm):
     X.sum_duplicates()
     design, y = Polynomial(X), rng.standard_normal(n)
     level = 0.5 * abs(design.scores(y).top(1)[1][0])
-    found = solve(design, y, norm=norm, level=level, form="penalized")
+    found = solve_sum(design, y, norm=norm, level=level, form="penalized")
     assert found.converged
     assert found.columns.size
 

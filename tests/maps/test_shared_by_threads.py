@@ -10,7 +10,9 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from atomlearn import designs, norms, solve
+from atomlearn import designs, norms
+from atomlearn.core import Counted
+from tests.oracles.sums import solve_sum
 
 rng = np.random.default_rng(0)
 X = rng.standard_normal((60, 20))
@@ -22,7 +24,7 @@ DESIGNS: dict[str, Callable[[], Any]] = {
     "products": lambda: designs.Polynomial(X),
     "products of sparse": lambda: designs.Polynomial(sp.csr_array(np.where(X > 0.5, X, 0.0))),
     "curves": lambda: designs.Additive(X),
-    "counted": lambda: designs.Counted(designs.as_design(X)),
+    "counted": lambda: Counted(designs.as_design(X)),
 }
 
 
@@ -32,7 +34,7 @@ def test_threads_that_share_a_design_find_what_each_would_alone(kind: str) -> No
 
     def fit(design: Any, level: float) -> Any:
         norm = norms.Groups(design.blocks) if hasattr(design, "blocks") else "l1"
-        return solve(design, y, norm=norm, form="penalized", level=level, gap=1e-8)
+        return solve_sum(design, y, norm=norm, form="penalized", level=level, tol=1e-8)
 
     alone = [fit(DESIGNS[kind](), level) for level in levels]
     shared, together, begin = DESIGNS[kind](), [None] * len(levels), threading.Barrier(len(levels))

@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from atomlearn import designs, norms, solve, solvers
+from atomlearn import designs, norms, solvers
 from atomlearn.solvers import Checkpoint
 from tests.core.solvers.test_checkpoint import _Kill, _Killed
+from tests.oracles.sums import solve_sum
 
 
 @pytest.mark.parametrize("kill_after", [0, 2, 5])
@@ -23,16 +24,16 @@ def test_matrix_fits_go_on_from_their_factors(kill_after: int, tmp_path: Path) -
     design = designs.Entries(flat // 30, flat % 30, (40, 30))
     target = low.ravel()[flat] + 5.0 * (rng.random(700) < 0.03)
     norm = norms.Union([norms.TraceNorm(), norms.Scaled(norms.L1(), 0.3)])
-    kind: dict[str, Any] = {"norm": norm, "level": 3.0, "gap": 1e-8, "max_iter": 5000}
-    kind["solver"] = solvers.MatrixGeneration(batch=1, columns=5, tolerance=1e-8)
-    whole = solve(design, target, **kind)
+    kind: dict[str, Any] = {"norm": norm, "level": 3.0, "tol": 1e-8, "max_iter": 5000}
+    kind["solver"] = solvers.MatrixGeneration(batch=1, columns=5, tol=1e-8)
+    whole = solve_sum(design, target, **kind)
     assert whole.converged
     assert whole.iterations > kill_after
     keep = [Checkpoint(tmp_path, every_s=0), _Kill(kill_after)]
     with pytest.raises(_Killed):
-        solve(design, target, **kind, observers=keep)
-    resumed = solve(design, target, **kind, observers=[Checkpoint(tmp_path)])
+        solve_sum(design, target, **kind, observers=keep)
+    resumed = solve_sum(design, target, **kind, observers=[Checkpoint(tmp_path)])
     assert resumed.converged
     assert_allclose(resumed.objective, whole.objective, rtol=2e-8)
-    again = solve(design, target, **kind, observers=[Checkpoint(tmp_path)])
+    again = solve_sum(design, target, **kind, observers=[Checkpoint(tmp_path)])
     assert again.passes <= resumed.passes + 2

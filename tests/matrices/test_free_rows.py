@@ -6,13 +6,9 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from atomlearn import (
-    designs,
-    losses,
-    norms,
-    solve,
-)
+from atomlearn import designs, losses, norms
 from tests.core.problem.test_offset_and_free import data
+from tests.oracles.sums import solve_sum
 
 MATRIX = {"trace": norms.TraceNorm(), "rows": norms.RowGroups()}
 
@@ -22,8 +18,8 @@ def test_rows_of_a_matrix_are_free(name):
     X, y, _, offset = data(6, "squared")
     Y = np.column_stack([y, offset])
     off = np.eye(30) - X[:, :3] @ np.linalg.pinv(X[:, :3])
-    plain = solve(off @ X, off @ Y, norm=MATRIX[name], level=3.0, gap=1e-8)
-    free = solve(X, Y, norm=MATRIX[name], level=3.0, unpenalized=[0, 1, 2], gap=1e-7)
+    plain = solve_sum(off @ X, off @ Y, norm=MATRIX[name], level=3.0, tol=1e-8)
+    free = solve_sum(X, Y, norm=MATRIX[name], level=3.0, unpenalized=[0, 1, 2], tol=1e-7)
     assert free.converged
     assert free.coef.shape == (15, 2)
     assert_allclose(free.objective, plain.objective, rtol=1e-6)
@@ -37,13 +33,13 @@ def test_a_free_column_that_tells_a_class_leaves_those_samples_out(classes: int)
     told = (labels == 0) & (rng.random(60) < 0.5)
     Y = np.eye(classes)[labels]
     loss, norm = losses.Multinomial(classes), norms.RowGroups()
-    whole = solve(
+    whole = solve_sum(
         designs.Tasks(np.column_stack([X, told]), classes), Y.ravel(), loss=loss, norm=norm,
-        level=2.0, unpenalized=np.arange(8 * classes, 9 * classes), gap=1e-8, time_limit=20,
+        level=2.0, unpenalized=np.arange(8 * classes, 9 * classes), tol=1e-8, time_limit=20,
     )  # fmt: skip
-    rest = solve(
+    rest = solve_sum(
         designs.Tasks(X[~told], classes), Y[~told].ravel(), loss=loss, norm=norm, level=2.0,
-        gap=1e-10,
+        tol=1e-10,
     )  # fmt: skip
     assert whole.status.name == "CONVERGED"
     np.testing.assert_allclose(whole.objective, rest.objective, rtol=1e-8)

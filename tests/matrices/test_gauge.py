@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from atomlearn.matrices.scores import Found
+from atomlearn.core import gauge_by_generation
+from atomlearn.interfaces import Found
 from atomlearn.norms import (
     SparsePSD,
     SparseRankOne,
 )
-from atomlearn.solvers import gauge_by_generation
 
 
 @pytest.mark.parametrize(
@@ -46,7 +46,7 @@ def test_sparse_atoms_against_all_supports(kind: str, seed: int) -> None:
         total = total + np.eye(p)[:, list(i)] @ Z @ np.eye(n)[list(j)]
     program = cp.Problem(cp.Minimize(sum(parts)), [total == W])
     expected = program.solve(solver=cp.CLARABEL)
-    value, gap = gauge_by_generation(norm, W.reshape(-1), gap=1e-6)
+    value, gap = gauge_by_generation(norm, W.reshape(-1), tol=1e-6)
     assert_allclose(value, expected, rtol=2e-7)
     assert gap <= 1e-6 * value
     assert value - gap <= expected * (1 + 2e-7)
@@ -73,6 +73,6 @@ def test_a_missed_atom_proves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_semidefinite_parts_refuse_what_is_no_sum(k: int) -> None:
     """Not positive semidefinite, not symmetric, or too full for supports of one index."""
     for W in (-np.eye(3), np.array([[1.0, 1.0], [0.0, 1.0]]), np.array([[1.0, 0.5], [0.5, 1.0]])):
-        value, _ = gauge_by_generation(SparsePSD(k, W.shape), W.reshape(-1), gap=1e-6, max_iter=100)
+        value, _ = gauge_by_generation(SparsePSD(k, W.shape), W.reshape(-1), tol=1e-6, max_iter=100)
         inside = k == 2 and np.array_equal(W, W.T) and np.linalg.eigvalsh(W)[0] > 0
         assert math.isfinite(value) == inside

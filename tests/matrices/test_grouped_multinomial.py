@@ -10,11 +10,12 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from atomlearn import AtomicClassifier, norms, solve
-from atomlearn.core.masters.tuning import TUNING
+from atomlearn import AtomicClassifier, norms
+from atomlearn.core import TUNING
 from atomlearn.designs import Tasks
 from atomlearn.losses import Multinomial
 from atomlearn.testing.tolerances import CLARABEL
+from tests.oracles.sums import solve_sum
 
 N, P, Q = 60, 8, 3
 
@@ -48,9 +49,9 @@ def test_rows_of_classes_are_those_of_cvxpy(form: Any, seed: int) -> None:
     amount: Any = {"radius" if form == "constrained" else "level": level}
     best = optimum(X, y, s, level, form, False)
     for norm in (norms.RowGroups(), norms.Groups(np.repeat(np.arange(P), Q))):
-        fit = solve(
+        fit = solve_sum(
             Tasks(X, Q), np.eye(Q)[y].ravel(), loss=Multinomial(Q), norm=norm, form=form,
-            sample_weight=np.repeat(s, Q), gap=1e-8, **amount,
+            sample_weight=np.repeat(s, Q), tol=1e-8, **amount,
         )  # fmt: skip
         assert fit.converged
         assert fit.objective == pytest.approx(best, rel=2e-6)
@@ -76,13 +77,13 @@ def test_more_columns_than_one_hessian_holds_are_still_newton_steps(
     rng = np.random.default_rng(5)
     X = rng.standard_normal((80, 200))
     y = np.argmax(X[:, :Q] + rng.gumbel(size=(80, Q)), axis=1)
-    given: Any = {"loss": Multinomial(Q), "norm": norms.RowGroups(), "level": 1.5, "gap": 1e-9}
+    given: Any = {"loss": Multinomial(Q), "norm": norms.RowGroups(), "level": 1.5, "tol": 1e-9}
     target = np.eye(Q)[y].ravel()
-    whole = solve(Tasks(X, Q), target, **given)
+    whole = solve_sum(Tasks(X, Q), target, **given)
     for module in ("choose", "model_newton"):
         place = f"atomlearn.core.masters.{module}.TUNING"
         monkeypatch.setattr(place, replace(TUNING, gram_columns=60, gram_entries=2**17))
-    parts = solve(Tasks(X, Q), target, **given)
+    parts = solve_sum(Tasks(X, Q), target, **given)
     assert parts.converged
     assert_allclose(parts.objective, whole.objective, rtol=1e-8)
     assert parts.passes <= whole.passes + 4

@@ -8,18 +8,10 @@ import scipy.sparse as sp
 from numpy.testing import assert_allclose
 
 from atomlearn import solve
-from atomlearn.core.interfaces import TimeIsUp
-from atomlearn.core.interfaces.forwarding import unwrapped
-from atomlearn.designs import (
-    Counted,
-    DenseDesign,
-    Entries,
-    Identity,
-    Tasks,
-    as_matrix_design,
-    from_moments,
-)
+from atomlearn.core import Counted, DenseDesign, TimeIsUp, unwrapped
+from atomlearn.designs import Entries, Identity, Tasks, from_moments
 from atomlearn.interfaces import Deadline, Design
+from atomlearn.matrices.designs.base import as_matrix_design
 from atomlearn.matrices.scores import score_matrix
 from atomlearn.norms import TraceNorm
 from atomlearn.testing.designs import DesignChecks
@@ -184,11 +176,12 @@ def test_refusals_name_the_remedy(build, message: str) -> None:
 
 def test_the_matrix_norms_take_it_as_columns() -> None:
     """Columns that are entries of a matrix go on being so: R as a design of matrices."""
-    from atomlearn.designs import as_matrix_design
+    from atomlearn.matrices.designs.base import as_matrix_design
 
     X, y = data(4, p=12)
-    R, t = from_moments(X.T @ X, X.T @ y)
-    settings = {"norm": TraceNorm(), "level": 6.0, "gap": 1e-8}
+    n = len(y)
+    R, t = from_moments(X.T @ X / n, X.T @ y / n)
+    settings = {"norm": TraceNorm(), "alpha": 6.0 / n, "tol": 1e-8, "fit_intercept": False}
     rows = solve(as_matrix_design(DenseDesign(X), (3, 4)), y, **settings)
     moments = solve(as_matrix_design(R, (3, 4)), t, **settings)
     assert_allclose(moments.coef, rows.coef, atol=1e-4)

@@ -13,6 +13,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from atomlearn import designs, losses, norms, paths, solve
+from atomlearn.core import ArrayScores, DenseDesign
 from atomlearn.interfaces import Design, Factored
 from atomlearn.matrices.norms import sparse_search, spectral
 from atomlearn.matrices.settings import SETTINGS
@@ -28,6 +29,7 @@ from atomlearn.testing import tolerances
 from tests.core.problem.test_verification import X as VERIFIED
 from tests.core.problem.test_verification import Y, assert_verified
 from tests.core.solvers.test_contracts_of_run import data as vectors
+from tests.oracles.sums import solve_sum
 
 P, Q = 8, 6
 FORMS = [
@@ -149,7 +151,7 @@ def test_it_finds_the_optimum(norm: int, form: int, loss: str, request) -> None:
     design, y = data(kind)
     y = np.where(y > 0, 1.0, -1.0) if loss == "logistic" else y
     norm, W, gauge, constraints = gauge_of(norm_kind)
-    r = solve(design, y, norm=norm, loss=loss, gap=GAP, **form)
+    r = solve_sum(design, y, norm=norm, loss=loss, tol=GAP, **form)
     assert r.status is Status.CONVERGED
     assert r.coef.shape == (P, Q)
     best = optimum(dense_of(design), y, gauge, constraints, form, loss, W)
@@ -165,7 +167,7 @@ def test_certificates_are_those_of_the_dense_point(form: dict, loss: str) -> Non
     kind = KINDS[(FORMS.index(form) + (loss == "logistic")) % 3]
     design, y = data(kind)
     y = np.where(y > 0, 1.0, -1.0) if loss == "logistic" else y
-    r = solve(design, y, norm="trace", loss=loss, gap=GAP, **form)
+    r = solve_sum(design, y, norm="trace", loss=loss, tol=GAP, **form)
     gauge = np.linalg.svd(r.coef, compute_uv=False).sum()
     check_certificate(r, design, y, gauge, lambda Z: np.linalg.norm(Z, 2), form, loss)
 
@@ -174,8 +176,8 @@ def test_certificates_are_those_of_the_dense_point(form: dict, loss: str) -> Non
 def test_factored_and_dense_iterates_agree(form: dict) -> None:
     """The same optimum as FISTA over all p q entries; factors are what coef is."""
     design, y = data("entries")
-    ours = solve(design, y, norm="trace", gap=1e-9, **form)
-    dense = solve(design, y, norm="trace", gap=1e-9, solver=FISTA(), max_iter=50_000, **form)
+    ours = solve_sum(design, y, norm="trace", tol=1e-9, **form)
+    dense = solve_sum(design, y, norm="trace", tol=1e-9, solver=FISTA(), max_iter=50_000, **form)
     assert ours.converged
     assert dense.converged
     assert_allclose(ours.objective, dense.objective, rtol=3e-9)
@@ -193,7 +195,7 @@ def test_factored_and_dense_iterates_agree(form: dict) -> None:
 def test_denoising_is_the_proximal_map() -> None:
     """min 1/2 ||W - Y||^2 + level ||W||_* is a soft threshold: one pass to find, one to prove."""
     Y = truth()
-    r = solve(designs.Identity(Y.shape), Y.reshape(-1), norm="trace", level=1.5)
+    r = solve_sum(designs.Identity(Y.shape), Y.reshape(-1), norm="trace", level=1.5)
     assert_allclose(
         r.coef.reshape(-1), norms.TraceNorm(Y.shape).prox(Y.reshape(-1), 1.5), atol=1e-9
     )
@@ -205,7 +207,7 @@ def test_psd(form: dict) -> None:
     """Covariance fitting: the cone program finds the same, and W is positive semidefinite."""
     Y = truth(3, 6, 6)
     Y = Y + Y.T
-    r = solve(designs.Identity((6, 6)), Y.reshape(-1), norm=norms.PSD(), gap=GAP, **form)
+    r = solve_sum(designs.Identity((6, 6)), Y.reshape(-1), norm=norms.PSD(), tol=GAP, **form)
     assert r.converged
     W = cp.Variable((6, 6), PSD=True)
     best = optimum(np.eye(36), Y.reshape(-1), cp.trace(W), [], form, "squared", W)
@@ -220,9 +222,9 @@ def test_sparse_atoms(form: dict, solver) -> None:
     """Rays: gap proved by branch and bound, the same optimum from both solvers, atoms sparse."""
     Y = truth(4, 6, 5)
     norm = norms.SparseRankOne(2, 2)
-    r = solve(designs.Identity(Y.shape), Y.reshape(-1), norm=norm, solver=solver, **form)
+    r = solve_sum(designs.Identity(Y.shape), Y.reshape(-1), norm=norm, solver=solver, **form)
     assert r.status is Status.CONVERGED
-    other = solve(
+    other = solve_sum(
         designs.Identity(Y.shape), Y.reshape(-1), norm=norm, solver=MatrixGeneration(), **form
     )
     assert_allclose(r.objective, other.objective, rtol=2e-6)
@@ -244,12 +246,12 @@ def test_unions_of_everything(form: dict) -> None:
         norms.PSD(),
     ]
     design, y = designs.Identity((5, 5)), Y.reshape(-1)
-    r = solve(design, y, norm=norms.Union(parts), **form)
+    r = solve_sum(design, y, norm=norms.Union(parts), **form)
     assert r.status is Status.CONVERGED
     assert len(r.matrix_parts) == 4
     Z = y.reshape(5, 5) - r.coef
     polars = [part.on(25, (5, 5)) for part in parts]
-    top = max(n.polar(designs.ArrayScores(Z.reshape(-1))) for n in polars)
+    top = max(n.polar(ArrayScores(Z.reshape(-1))) for n in polars)
     gauge = sum(part.gauge for part in r.matrix_parts)
     assert (Z * r.coef).sum() >= gauge * top * (1 - 1e-2)
 
@@ -267,8 +269,8 @@ def test_tensors(form: dict, kind: str) -> None:
     norm = norms.TensorTrace(shape)
     if "radius" in form:  # a ball that holds an interpolating tensor has the optimum zero
         form = {**form, "radius": 0.5 * norm.value(W)}
-    r = solve(design, y, norm=norm, **form)
-    dense = solve(design, y, norm=norm, solver=FISTA(), max_iter=50_000, **form)
+    r = solve_sum(design, y, norm=norm, **form)
+    dense = solve_sum(design, y, norm=norm, solver=FISTA(), max_iter=50_000, **form)
     assert r.status is Status.CONVERGED
     assert dense.converged
     assert_allclose(r.objective, dense.objective, rtol=2e-6)
@@ -287,42 +289,48 @@ def test_tensors(form: dict, kind: str) -> None:
 def test_targets_of_two_dimensions_are_tasks() -> None:
     rng = np.random.default_rng(8)
     X, Y = rng.normal(size=(20, 5)), rng.normal(size=(20, 4))
-    r = solve(X, Y, norm="trace", level=2.0)
-    same = solve(designs.Tasks(X, 4), Y.reshape(-1), norm="trace", level=2.0)
+    r = solve_sum(X, Y, norm="trace", level=2.0)
+    same = solve_sum(designs.Tasks(X, 4), Y.reshape(-1), norm="trace", level=2.0)
     assert r.coef.shape == (5, 4)
     assert_allclose(r.coef, same.coef, atol=1e-12)
     rows = norms.Groups(np.repeat(np.arange(5), 4))
-    grouped = solve(X, Y, norm=rows, level=8.0)
+    grouped = solve_sum(X, Y, norm=rows, level=8.0)
     assert grouped.coef.shape == (5, 4)
     assert grouped.converged
     weights = rng.random(20)
-    weighted = solve(X, Y, norm="trace", level=2.0, sample_weight=weights)
+    weighted = solve_sum(X, Y, norm="trace", level=2.0, sample_weight=weights)
     scaled = np.sqrt(weights)[:, None]
     assert_allclose(
         weighted.objective,
-        solve(X * scaled, Y * scaled, norm="trace", level=2.0).objective,
+        solve_sum(X * scaled, Y * scaled, norm="trace", level=2.0).objective,
         rtol=1e-5,
     )
     with pytest.raises(ValueError, match="intercept=True"):
-        solve(X, Y, norm="trace", level=1.0, intercept=True)
+        solve_sum(X, Y, norm="trace", level=1.0, fit_intercept=True)
 
 
 def test_intercepts_and_sample_weights() -> None:
     design, y = data("entries")
     y = np.where(y > np.median(y), 1.0, -1.0)
     weight = np.random.default_rng(9).random(y.size)
-    r = solve(
-        design, y, norm="trace", loss="logistic", level=0.3, intercept=True, sample_weight=weight
+    r = solve_sum(
+        design,
+        y,
+        norm="trace",
+        loss="logistic",
+        level=0.3,
+        fit_intercept=True,
+        sample_weight=weight,
     )
     assert r.converged
     X = dense_of(design)
-    dense = solve(
+    dense = solve_sum(
         X,
         y,
         norm=norms.TraceNorm((P, Q)),
         loss="logistic",
         level=0.3,
-        intercept=True,
+        fit_intercept=True,
         sample_weight=weight,
     )
     assert dense.converged
@@ -334,15 +342,15 @@ def test_intercepts_and_sample_weights() -> None:
 def test_warm_starts_take_the_terms_over(kind: str) -> None:
     design, y = data("entries")
     norm = gauge_of(kind)[0]
-    first = solve(design, y, norm=norm, level=1.5)
-    again = solve(design, y, norm=norm, level=1.5, warm_start=first)
+    first = solve_sum(design, y, norm=norm, level=1.5)
+    again = solve_sum(design, y, norm=norm, level=1.5, warm_start=first)
     assert again.passes == 1
     assert again.converged
-    near = solve(design, y, norm=norm, level=1.4, warm_start=first)
-    cold = solve(design, y, norm=norm, level=1.4)
+    near = solve_sum(design, y, norm=norm, level=1.4, warm_start=first)
+    cold = solve_sum(design, y, norm=norm, level=1.4)
     assert near.history[0].objective < cold.history[0].objective
     assert_allclose(near.objective, cold.objective, rtol=2e-6)
-    inside = solve(design, y, norm=norm, form="constrained", radius=1.0, warm_start=first)
+    inside = solve_sum(design, y, norm=norm, form="constrained", radius=1.0, warm_start=first)
     assert inside.converged
     assert sum(part.gauge for part in inside.matrix_parts) <= 1.0 + 1e-9
 
@@ -352,7 +360,7 @@ def test_a_search_without_a_bound_says_so(monkeypatch) -> None:
     monkeypatch.setattr(sparse_search, "SETTINGS", replace(SETTINGS, branch_nodes=0))
     Y = truth(10, 8, 8)
     for solver in (MatrixGeneration(), AtomGeneration()):
-        r = solve(
+        r = solve_sum(
             designs.Identity((8, 8)),
             Y.reshape(-1),
             norm=norms.SparseRankOne(3, 2),
@@ -371,7 +379,7 @@ class ScoresOnly(Design):
     listable = False
 
     def __init__(self, X: np.ndarray) -> None:
-        self.inner = designs.DenseDesign(X)
+        self.inner = DenseDesign(X)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -392,16 +400,16 @@ def test_refusals_name_the_remedy() -> None:
     design, y = data("identity")
     both = norms.Union([norms.TraceNorm(), norms.L1()])
     for mixed in (both, norms.SparseRankOne(2, 2)):
-        with pytest.raises(ValueError, match="tau > 0 mixes"):
-            solve(design, y, norm=mixed, level=1.0, tau=0.1, solver=MatrixGeneration())
+        with pytest.raises(ValueError, match="a ridge term mixes"):
+            solve_sum(design, y, norm=mixed, level=1.0, tau=0.1, solver=MatrixGeneration())
     with pytest.raises(TypeError, match="norms of matrices"):
-        solve(design, y, norm="l1", level=1.0, solver=MatrixGeneration())
+        solve_sum(design, y, norm="l1", level=1.0, solver=MatrixGeneration())
     with pytest.raises(ValueError, match="shape"):
-        solve(np.ones((3, 6)), np.ones(3), norm="trace", level=1.0)
+        solve_sum(np.ones((3, 6)), np.ones(3), norm="trace", level=1.0)
     with pytest.raises(ValueError, match="leave shape out"):
-        solve(design, y, norm=norms.TraceNorm((Q, P)), level=1.0)
+        solve_sum(design, y, norm=norms.TraceNorm((Q, P)), level=1.0)
     with pytest.raises(TypeError, match="cannot multiply"):
-        solve(ScoresOnly(np.ones((3, 4))), np.ones(3), norm=norms.TraceNorm((2, 2)), level=1.0)
+        solve_sum(ScoresOnly(np.ones((3, 4))), np.ones(3), norm=norms.TraceNorm((2, 2)), level=1.0)
 
 
 @pytest.mark.parametrize("loss", ["squared", "logistic"])
@@ -417,10 +425,10 @@ def test_memory_of_completion_is_a_few_numbers_a_sample(loss: str) -> None:
     pull = np.zeros(side * side)
     pull[flat] = slope
     level = 0.5 * np.linalg.norm(pull.reshape(side, side), 2)
-    solve(designs.Entries(rows[:9], cols[:9], (side, side)), y[:9], norm="trace", level=1.0)
+    solve_sum(designs.Entries(rows[:9], cols[:9], (side, side)), y[:9], norm="trace", level=1.0)
     tracemalloc.start()
     design = designs.Entries(rows, cols, (side, side))
-    r = solve(design, y, loss=loss, norm="trace", level=level, gap=1e-4)
+    r = solve_sum(design, y, loss=loss, norm="trace", level=level, tol=1e-4)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert r.converged
@@ -436,7 +444,7 @@ def test_ridge_beside_the_trace_norm(form: dict, loss: str, scale: float) -> Non
     design, y = data(kind)
     y = np.where(y > 0, 1.0, -1.0) if loss == "logistic" else y
     tau, norm = 0.7, norms.Scaled(norms.TraceNorm(), scale) if scale != 1.0 else norms.TraceNorm()
-    r = solve(design, y, norm=norm, loss=loss, gap=GAP, tau=tau, **form)
+    r = solve_sum(design, y, norm=norm, loss=loss, tol=GAP, tau=tau, **form)
     assert r.status is Status.CONVERGED
     X, W = dense_of(design), cp.Variable((P, Q))
     best = optimum(X, y, scale * cp.normNuc(W), [], form, loss, W, tau)
@@ -461,16 +469,16 @@ def test_ridge_beside_psd_and_with_lanczos(monkeypatch) -> None:
     """The proximal map of the ridge is a shrinkage; also where singular values are searched for."""
     Y = truth(3, 6, 6)
     Y = Y + Y.T
-    psd = solve(designs.Identity((6, 6)), Y.reshape(-1), norm=norms.PSD(), level=1.0, tau=0.5)
+    psd = solve_sum(designs.Identity((6, 6)), Y.reshape(-1), norm=norms.PSD(), level=1.0, tau=0.5)
     values, U = np.linalg.eigh(Y)
     expected = (U * np.maximum(values - 1.0, 0.0) / 1.5) @ U.T
     assert psd.converged
     assert_allclose(psd.coef, expected, atol=1e-4)
     monkeypatch.setattr(spectral, "SETTINGS", replace(spectral.SETTINGS, decomposed_entries=0))
     design, y = data("entries")
-    ours = solve(design, y, norm="trace", level=1.0, tau=0.5)
+    ours = solve_sum(design, y, norm="trace", level=1.0, tau=0.5)
     monkeypatch.undo()
-    dense = solve(design, y, norm="trace", level=1.0, tau=0.5, solver=FISTA(), max_iter=9999)
+    dense = solve_sum(design, y, norm="trace", level=1.0, tau=0.5, solver=FISTA(), max_iter=9999)
     assert ours.converged
     assert dense.converged
     assert_allclose(ours.objective, dense.objective, rtol=2e-6)
@@ -483,8 +491,11 @@ def test_a_path_goes_on_where_it_was() -> None:
     Y = X @ (rng.normal(size=(70, 3)) @ rng.normal(size=(3, 20)))
     Y += 0.5 * Y.std() * rng.normal(size=Y.shape)
     design, y = designs.Tasks(X, 20), Y.reshape(-1)
-    along = path(design, y, norm=norms.TraceNorm(), n_levels=10, ratio=0.05)
-    cold = [solve(design, y, norm=norms.TraceNorm(), level=level) for level in along.levels]
+    along = path(
+        design, y, norm=norms.TraceNorm(), n_alphas=10, alpha_ratio=0.05, fit_intercept=False
+    )
+    shared: dict[str, Any] = {"norm": norms.TraceNorm(), "fit_intercept": False}
+    cold = [solve(design, y, alpha=alpha, **shared) for alpha in along.alphas]
     assert along.converged
     assert_allclose(along.objectives, [fit.objective for fit in cold], rtol=2e-6)
     assert along.passes <= 2 / 3 * sum(fit.passes for fit in cold)
@@ -498,8 +509,8 @@ def test_paths_over_matrix_norms_start_where_the_level_before_ended(rows: tuple[
     X = rng.standard_normal((120, p * q))
     y = X @ W.ravel() + 0.1 * rng.standard_normal(120)
     norm = norms.TraceNorm((p, q))
-    found = paths.path(X, y, norm=norm, levels=[20.0, 19.999], gap=1e-6)
-    cold = solve(X, y, norm=norm, level=19.999, gap=1e-6)
+    found = paths.path(X, y, norm=norm, alphas=[20.0, 19.999], tol=1e-6, fit_intercept=False)
+    cold = solve_sum(X, y, norm=norm, level=19.999, tol=1e-6)
     assert found.converged
     # A level next to the one before begins next to its solution.
     assert found.results[1].history[0].relative_gap < 1e-3 * cold.history[0].relative_gap
@@ -508,7 +519,7 @@ def test_paths_over_matrix_norms_start_where_the_level_before_ended(rows: tuple[
 
 def test_a_result_of_several_targets_predicts_what_it_fitted() -> None:
     X, y = vectors()
-    result = solve(X, np.column_stack([y, -y]), norm=norms.TraceNorm(), level=5.0)
+    result = solve_sum(X, np.column_stack([y, -y]), norm=norms.TraceNorm(), level=5.0)
     assert_allclose(result.predict(X), X @ result.coef, atol=1e-12)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from atomlearn.designs import ArrayScores
+from atomlearn.core import ArrayScores
 from atomlearn.matrices.norms import sparse_search
 from atomlearn.matrices.norms.spectral import lanczos
 from atomlearn.matrices.scores import dense_matrix

@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from atomlearn import norms
-from atomlearn.designs import ArrayScores
+from atomlearn.core import ArrayScores
 from atomlearn.interfaces import Norm
 
 LISTS = [[0, 1, 2], [2, 3], [4, 5]]

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from atomlearn import solve
 from atomlearn.designs import Entries, Tasks
 from atomlearn.losses import Logistic, Squared, SquaredHinge
 from atomlearn.matrices.solver import spans
@@ -19,6 +18,7 @@ from atomlearn.norms import L1, PSD, Scaled, TensorTrace, TraceNorm, Union
 from atomlearn.problem import Problem, Regularizer
 from atomlearn.result import Status
 from atomlearn.testing.cases import each
+from tests.oracles.sums import solve_sum
 
 P, Q = 14, 11
 LOSSES = {"squared": Squared(), "logistic": Logistic(), "squared_hinge": SquaredHinge()}
@@ -88,7 +88,7 @@ def optimum(loss: str, rows: Any, cols: Any, y: Any, level: float, **more: Any) 
 
 
 @pytest.mark.parametrize("loss", ["squared", "logistic", "squared_hinge"])
-@pytest.mark.parametrize("more", [{}, {"intercept": True}, {"weighted": True}, {"union": True}],
+@pytest.mark.parametrize("more", [{}, {"fit_intercept": True}, {"weighted": True}, {"union": True}],
                          ids=["plain", "intercept", "weighted", "union"])  # fmt: skip
 def test_fits_with_sweeps_are_those_of_the_cone_program(
     loss: str, more: dict[str, Any], gains: list[float]
@@ -101,7 +101,7 @@ def test_fits_with_sweeps_are_those_of_the_cone_program(
         given["sample_weight"] = np.random.default_rng(0).uniform(0.5, 2.0, y.size)
     norm = Union([TraceNorm(), Scaled(L1(), 0.3)]) if "union" in more else TraceNorm()
     design = Entries(rows, cols, (P, Q))
-    fit = solve(design, y, loss=loss, norm=norm, level=level, gap=1e-7, **given)
+    fit = solve_sum(design, y, loss=loss, norm=norm, level=level, tol=1e-7, **given)
     assert fit.status is Status.CONVERGED
     best = optimum(loss, rows, cols, y, level, **{**more, **given})
     assert_allclose(fit.objective, best, rtol=2e-6)
@@ -161,11 +161,11 @@ def test_columns_in_other_units_take_few_passes(loss: str, shape: tuple[int, int
     level = 0.02 * float(np.linalg.norm(X.T @ slopes.reshape(n, q), 2))
     # Rows without weight, as in a fold, have no say.
     weight = np.repeat(np.arange(n) % 5 > 0, q).astype(np.float64)
-    design, given = Tasks(X, q), {"loss": loss, "norm": TraceNorm(), "level": level, "gap": 1e-6}
-    fit = solve(design, Y.reshape(-1), sample_weight=weight, max_iter=25, **given)
+    design, given = Tasks(X, q), {"loss": loss, "norm": TraceNorm(), "level": level, "tol": 1e-6}
+    fit = solve_sum(design, Y.reshape(-1), sample_weight=weight, max_iter=25, **given)
     assert fit.status is Status.CONVERGED
     kept = np.arange(n) % 5 > 0
-    same = solve(Tasks(X[kept], q), Y[kept].reshape(-1), max_iter=25, **given)
+    same = solve_sum(Tasks(X[kept], q), Y[kept].reshape(-1), max_iter=25, **given)
     assert_allclose(fit.objective, same.objective, rtol=2e-6)
 
 
@@ -206,15 +206,15 @@ def test_only_where_the_price_is_known() -> None:
 def test_factors_of_norms_and_tensors_are_priced(gains: list[float]) -> None:
     rows, cols, y = observed(5)
     design = Entries(rows, cols, (P, Q))
-    scaled = solve(design, y, norm=Scaled(TraceNorm(), 0.5), level=1.6, gap=1e-8)
-    plain = solve(design, y, norm=TraceNorm(), level=0.8, gap=1e-8)
+    scaled = solve_sum(design, y, norm=Scaled(TraceNorm(), 0.5), level=1.6, tol=1e-8)
+    plain = solve_sum(design, y, norm=TraceNorm(), level=0.8, tol=1e-8)
     assert scaled.status is plain.status is Status.CONVERGED
     assert_allclose(scaled.objective, plain.objective, rtol=1e-7)
     assert len(gains) >= 2
     at = np.random.default_rng(1).permutation(6 * 5 * 4)[:70]
     y = np.cos(at)
     tensor = Entries(at, None, (6, 5, 4))
-    fit = solve(tensor, y, norm=TensorTrace((6, 5, 4)), level=0.6, gap=1e-6)
+    fit = solve_sum(tensor, y, norm=TensorTrace((6, 5, 4)), level=0.6, tol=1e-6)
     parts, total = [], 0
     index = np.arange(120).reshape(6, 5, 4)
     for mode, size in enumerate((6, 5, 4)):

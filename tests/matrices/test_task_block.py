@@ -7,8 +7,8 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy import sparse
 
-from atomlearn.core.data.cached_block import CachedBlock
-from atomlearn.designs import DenseBlock, RowSubset, SparseBlock, Tasks
+from atomlearn.core import CachedBlock, DenseBlock, SparseBlock
+from atomlearn.designs import RowSubset, Tasks
 from atomlearn.matrices.designs.tasks import TaskBlock
 
 ROWS, P, Q = 40, 9, 50

@@ -49,7 +49,7 @@ ROOMS = {
                        "tests/estimators/test_other_names.py tests/core/masters/test_deadline.py "
                        "tests/core/problem/test_refusals.py",
     "core/paths": "tests/core/paths",
-    "datasets": "tests/datasets/test_loaders.py tests/testing/test_synthetic.py",
+    "datasets": "tests/datasets/test_gene_sets.py tests/testing/test_synthetic.py",
     "estimators": "tests/estimators",
     "estimators/matrices": "tests/estimators/test_matrix_estimators.py "
                            "tests/estimators/test_matrix_completion.py",

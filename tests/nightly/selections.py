@@ -164,15 +164,16 @@ def two_conversions(count: int, seed: int) -> Row:
 
 def two_checkpoints(count: int, seed: int) -> Row:
     """Let two solves keep one checkpoint at once: it can be gone on from."""
-    from atomlearn import solve, solvers
+    from atomlearn import solvers
     from tests.fuzz.kills import PROBLEMS, X, Y
+    from tests.oracles.sums import solve_sum
 
     row, problem = Row("two solves with one checkpoint"), PROBLEMS[1]
-    best = solve(X, Y, gap=1e-8, **problem)
+    best = solve_sum(X, Y, tol=1e-8, **problem)
 
     def work(folder: Path) -> None:
         keeper = solvers.Checkpoint(folder, every_s=0)
-        found = solve(X, Y, gap=1e-8, observers=[keeper], **problem)
+        found = solve_sum(X, Y, tol=1e-8, observers=[keeper], **problem)
         assert abs(found.objective - best.objective) <= 1e-7 * best.objective
 
     for _ in range(count):

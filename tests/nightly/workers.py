@@ -24,9 +24,10 @@ import numpy as np
 import psutil
 from distributed import Client, LocalCluster
 
-from atomlearn import norms, solve, solvers
+from atomlearn import norms, solvers
 from atomlearn.designs import Dask, LostDataError
 from tests.nightly.ledger import Row
+from tests.oracles.sums import solve_sum
 
 #: Seconds on the wall that a solve may take when a worker dies, whose successor begins meanwhile.
 PATIENCE = 300
@@ -37,7 +38,7 @@ Y = X[:, :6].sum(axis=1) + RNG.standard_normal(400)
 CHUNKS = [(100, 300), (400, 75), (200, 150)]
 PROBLEMS: list[tuple[Any, dict[str, Any]]] = [
     (Y, {"level": 9.0}),
-    (np.sign(Y), {"loss": "logistic", "level": 3.0, "intercept": True}),
+    (np.sign(Y), {"loss": "logistic", "level": 3.0, "fit_intercept": True}),
     (Y, {"loss": "huber", "level": 6.0, "norm": norms.KSupport(5)}),
     (Y, {"loss": "quantile", "level": 4.0}),
 ]
@@ -124,7 +125,7 @@ def killed(count: int, seed: int) -> list[Row]:
         for number in range(count):
             y, arguments = rng.choice(PROBLEMS)
             lost, kept = number % 5 == 4, Path(name, f"{number}")
-            arguments = arguments | {"gap": 1e-10}
+            arguments = arguments | {"tol": 1e-10}
             pids = running(client, 2)
             array = scattered(client) if lost else da.from_array(X, chunks=rng.choice(CHUNKS))
             moment = rng.uniform(0.0, took)
@@ -156,13 +157,13 @@ def _solved(
     """Return the answer, and the error after which it went on from the checkpoint, if any."""
 
     def once(where: Any, more: dict) -> Any:
-        return solve(where, y, observers=[solvers.Checkpoint(kept, every_s=0)], **more)
+        return solve_sum(where, y, observers=[solvers.Checkpoint(kept, every_s=0)], **more)
 
     try:
         design = Dask(array, client=client)
         found = once(design, arguments)
         while killer.is_alive():  # the moment was after the end: solve on until it comes
-            found = solve(design, y, **arguments)
+            found = solve_sum(design, y, **arguments)
         return found, ""
     except LostDataError as error:
         said = str(error)
@@ -170,7 +171,7 @@ def _solved(
 
 
 def _wrong(found: Any, y: Any, arguments: dict) -> str | None:
-    expected = solve(X, y, **arguments)
+    expected = solve_sum(X, y, **arguments)
     apart = abs(found.objective - expected.objective) / expected.objective
     if not found.converged or apart > 1e-9:
         return f"{arguments}: {found.status.name}, objective {apart:.1e} apart"
@@ -186,7 +187,7 @@ def all_gone(count: int, seed: int) -> Row:
     """Kill all workers of a cluster that starts no others: an error; another one goes on."""
     rng, row = random.Random(seed), Row("Dask cluster that loses all workers")
     y, arguments = PROBLEMS[1]
-    arguments = arguments | {"gap": 1e-10, "solver": solvers.ColumnGeneration(batch=1)}
+    arguments = arguments | {"tol": 1e-10, "solver": solvers.ColumnGeneration(batch=1)}
     timeout = {"distributed.scheduler.no-workers-timeout": "2s"}
     for number in range(count):
         first, before, pids = rng.randrange(1, 5), list[float](), list[int]()
@@ -206,7 +207,7 @@ def all_gone(count: int, seed: int) -> Row:
                     pids[:] = running(client, 1 + number % 2)
                     design = Dask(da.from_array(X, chunks=rng.choice(CHUNKS)), client=client)
                     with in_time(PATIENCE):
-                        solve(design, y, observers=[keeper, end_them], **arguments)
+                        solve_sum(design, y, observers=[keeper, end_them], **arguments)
             except LostDataError as error:
                 said = str(error)
             except (Waits, Exception) as error:
@@ -215,7 +216,7 @@ def all_gone(count: int, seed: int) -> Row:
                 continue
             # Another cluster, or none: threads of this process.
             design = Dask(da.from_array(X, chunks=rng.choice(CHUNKS)))
-            found = solve(design, y, observers=[solvers.Checkpoint(name)], **arguments)
+            found = solve_sum(design, y, observers=[solvers.Checkpoint(name)], **arguments)
             fault = _wrong(found, y, arguments) or _unsaid(said, "no-workers-timeout")
             goes_on = [record.objective for record in found.history[: first - 1]] == before[:-1]
             row.count(fault or (None if said and goes_on else f"begun anew: {said}"), said)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from atomlearn.core.interfaces import Array
+from atomlearn.core import Array
 
 N_SAMPLES, N_FEATURES = 23, 41
 

@@ -15,18 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.core.interfaces import Norm
-from atomlearn.core.norms.blocks import Blocks
-from atomlearn.core.norms.combine import Scaled
-from atomlearn.core.norms.groups import Groups
-from atomlearn.core.norms.ksupport import KSupport
-from atomlearn.core.norms.l1 import L1
-from atomlearn.core.norms.ordered import OWL, LInf
-from atomlearn.lifting.hierarchy import Hierarchy
-from atomlearn.lifting.latent import Chains, LatentGroups
-from atomlearn.lifting.operators import Operators
-from atomlearn.lifting.trees import Trees
-from atomlearn.lifting.union import Union
+from atomlearn.core import L1, Blocks, Groups, KSupport, LInf, Norm, Scaled
+from atomlearn.norms import OWL, Chains, Hierarchy, LatentGroups, Operators, Trees, Union
 from atomlearn.testing.tolerances import CLARABEL
 
 Array = NDArray[np.float64]

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from atomlearn.core.interfaces import Array
+from atomlearn.core import Array
 
 PLACE = os.environ.get("ATOMLEARN_DEVICE", "cpu")
 #: CuPy needs a GPU even to be imported usefully; without it nothing is made of it.

@@ -12,11 +12,9 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 
 from atomlearn import designs, losses, norms
-from atomlearn.core.interfaces.warm_start import WarmStart
+from atomlearn.core import Counted, Iterations, RelativeGap, WarmStart, truncation
 from atomlearn.core.problem.problem import objective_at, optimal_intercept
-from atomlearn.core.solvers.atoms import truncation
-from atomlearn.core.solvers.stopping import Iterations, RelativeGap
-from atomlearn.designs import Counted, as_design
+from atomlearn.designs import as_design
 from atomlearn.interfaces import Norm, Solver
 from atomlearn.norms import L1, L2, Groups, KSupport, Nonnegative, UserNorm
 from atomlearn.papers.line_search import Way, best_step
@@ -34,7 +32,7 @@ WEIGHTED = Groups(GROUPS, weights=[1.0, 0.5, 2.0, 1.0])
 NORMS = (L1(), L2(), KSupport(3), Groups(GROUPS), WEIGHTED)
 #: What each solver proves on norms whose ball is curved, within some hundreds of steps.
 SOLVERS: tuple[tuple[Solver, float], ...] = (
-    (AtomGeneration(tolerance=1e-8), 1e-8),
+    (AtomGeneration(tol=1e-8), 1e-8),
     (FrankWolfe(), 1e-2),
     (FrankWolfe(direction="away"), 1e-2),
     (FrankWolfe(direction="pairwise"), 1e-2),
@@ -98,7 +96,7 @@ def test_the_hull_of_given_points(loss: str, form: str) -> None:
     for intercept, weighted in itertools.product((False, True), repeat=2):
         case = Case(loss, form, intercept, weighted, seed=5)  # type: ignore[arg-type]
         problem = case.problem(hull(V))
-        result = run(problem, AtomGeneration(tolerance=1e-8), RelativeGap(1e-8) | Iterations(300))
+        result = run(problem, AtomGeneration(tol=1e-8), RelativeGap(1e-8) | Iterations(300))
         best = hull_optimum(problem, case.data()[0], V)
         assert result.status is Status.CONVERGED
         assert abs(result.objective - best) <= tolerances.ORACLE * best
@@ -110,9 +108,9 @@ def test_a_gauge_that_is_no_norm(form: str) -> None:
     user = UserNorm(lambda z: (np.array([z.argmax()]), np.ones(1)), symmetric=False)
     case = Case("logistic", form, intercept=True, seed=3)  # type: ignore[arg-type]
     problem = case.problem(Nonnegative(L1()))
-    expected = run(problem, ColumnGeneration(tolerance=1e-9), RelativeGap(1e-9))
+    expected = run(problem, ColumnGeneration(tol=1e-9), RelativeGap(1e-9))
     mine = replace(problem, regularizer=replace(problem.regularizer, norm=user))
-    for solver in (AtomGeneration(tolerance=1e-9), FrankWolfe(direction="pairwise")):
+    for solver in (AtomGeneration(tol=1e-9), FrankWolfe(direction="pairwise")):
         result = run(mine, solver, RelativeGap(1e-9) | Iterations(3000))
         assert result.status is Status.CONVERGED
         assert_allclose(result.objective, expected.objective, rtol=2e-9)
@@ -243,9 +241,9 @@ def test_a_warm_start_is_one_atom(form: str) -> None:
 def test_a_warm_start_of_a_norm_without_value_is_decomposed() -> None:
     V = np.random.default_rng(2).standard_normal((30, 16))
     problem = Case("logistic", "penalized", True, seed=15).problem(hull(V))
-    cold = run(problem, AtomGeneration(tolerance=1e-8), RelativeGap(1e-8))
+    cold = run(problem, AtomGeneration(tol=1e-8), RelativeGap(1e-8))
     start = WarmStart(cold.columns, cold.weights, cold.intercept)
-    warm = run(problem, AtomGeneration(tolerance=1e-8), RelativeGap(1e-7), warm=start)
+    warm = run(problem, AtomGeneration(tol=1e-8), RelativeGap(1e-7), warm=start)
     assert warm.converged
     assert warm.iterations <= 1 < cold.iterations
     assert_allclose(warm.history[0].objective, cold.objective, rtol=1e-7)

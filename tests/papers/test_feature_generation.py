@@ -9,11 +9,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 from numpy.typing import NDArray
 
 from atomlearn import FeatureGenerator
-from atomlearn.core.interfaces.warm_start import WarmStart
-from atomlearn.core.norms.ksupport import scaling_vector
-from atomlearn.core.solvers.stopping import Iterations, RelativeGap
+from atomlearn.core import DenseDesign, Iterations, RelativeGap, WarmStart, scaling_vector
 from atomlearn.datasets import make_feature_generation
-from atomlearn.designs import Additive, DenseDesign, as_design
+from atomlearn.designs import Additive, as_design
 from atomlearn.interfaces import Design, Master
 from atomlearn.losses import as_loss
 from atomlearn.masters import AcceleratedGradient, SemismoothNewton
@@ -72,7 +70,7 @@ def test_only_the_last_round_is_exact(loss: str) -> None:
             rounds.append(following.restricted_gap / following.restricted_objective)
             return following
 
-    solver = Noted(n_features=20, final_tolerance=1e-9)
+    solver = Noted(n_features=20, tol=1e-9)
     result = run(problem, solver, RelativeGap(1e-300) | Iterations(100))
     assert result.status is Status.COLUMN_LIMIT
     assert result.columns.size == 20
@@ -269,7 +267,7 @@ def test_refusals() -> None:
         with pytest.raises(ValueError, match="KSupport"):
             run(problem, FeatureGeneration(), Iterations(1))
     problem = Problem.build(design, y, loss, Regularizer(KSupport(2), "squared", 1.0), tau=0.1)
-    with pytest.raises(ValueError, match="tau"):
+    with pytest.raises(ValueError, match="l1_ratio=1"):
         run(problem, FeatureGeneration(), Iterations(1))
 
 
@@ -302,7 +300,7 @@ def test_the_gap_asked_of_the_last_round_is_of_its_own_objective(seed: int) -> N
 @pytest.mark.parametrize(("n", "p", "true", "asked"), [(60, 200, 10, 20), (200, 1000, 20, 100)])
 def test_blocks_that_trade_places_end_with_what_was_asked_for(n, p, true, asked):
     """A block cut to the one feature that is left pushes another out: 19 of 20 for 70 passes."""
-    data = make_feature_generation(n, p, true, n, seed=0)
+    data = make_feature_generation(n, p, true, n, rng=0)
     model = FeatureGenerator(n_features=asked, C=10.0, standardize=True).fit(
         data.X, np.sign(data.y)
     )

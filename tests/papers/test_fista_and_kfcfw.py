@@ -9,10 +9,9 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from numpy.typing import NDArray
 
-from atomlearn import norms, solve
-from atomlearn.core.interfaces.design import Block, Columns, Design, Scores
+from atomlearn import norms
+from atomlearn.core import Block, Columns, Design, Iterations, RelativeGap, Scores
 from atomlearn.core.problem.problem import negative_gradient
-from atomlearn.core.solvers.stopping import Iterations, RelativeGap
 from atomlearn.designs import as_design
 from atomlearn.interfaces import Norm
 from atomlearn.norms import L1, L2, ElasticNetNorm, Groups, KSupport
@@ -25,6 +24,7 @@ from atomlearn.testing.problems import FORMS, LOSSES, Case, optimum
 from tests.core.losses.test_fits import assert_proves_the_optimum
 from tests.core.problem.test_offset_and_free import assert_solves_with_offset_and_free_columns
 from tests.core.solvers.test_contracts_of_run import assert_starts_with_the_best_intercept
+from tests.oracles.sums import solve_sum
 
 Array = NDArray[np.float64]
 
@@ -207,9 +207,9 @@ def test_atoms_without_weight_leave() -> None:
     rng = np.random.default_rng(2)
     X = rng.standard_normal((40, 60))
     y = X[:, :5].sum(axis=1) + 0.1 * rng.standard_normal(40)
-    settings = {"norm": norms.KSupport(10), "form": "squared", "level": 2.0, "gap": 1e-5}
-    pruned = solve(X, y, solver=KFCFW(), **settings)
-    plain = solve(X, y, solver=KFCFW(prune=False), **settings)
+    settings = {"norm": norms.KSupport(10), "form": "squared", "level": 2.0, "tol": 1e-5}
+    pruned = solve_sum(X, y, solver=KFCFW(), **settings)
+    plain = solve_sum(X, y, solver=KFCFW(prune=False), **settings)
     assert pruned.converged
     assert plain.converged
     assert plain.state.atoms.size == plain.iterations

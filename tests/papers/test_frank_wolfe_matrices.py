@@ -11,13 +11,14 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from atomlearn import designs, losses, norms, solve
+from atomlearn import designs, losses, norms
 from atomlearn.interfaces import Norm
 from atomlearn.matrices.norms import sparse_search
 from atomlearn.matrices.settings import SETTINGS
 from atomlearn.papers import frank_wolfe
 from atomlearn.result import Result, Status
 from atomlearn.solvers import FrankWolfe, MatrixGeneration
+from tests.oracles.sums import solve_sum
 
 P, Q = 6, 5
 FORMS: list[dict[str, Any]] = [
@@ -71,7 +72,7 @@ def test_trace_norm(form: dict[str, Any], direction: Any) -> None:
     design, y = data(("identity", "entries", "tasks")[turn % 3])
     gap = 1e-2 if direction == "toward" else 1e-3
     solver = FrankWolfe(direction=direction)
-    r = solve(design, y, norm="trace", solver=solver, gap=gap, max_iter=5000, **form)
+    r = solve_sum(design, y, norm="trace", solver=solver, tol=gap, max_iter=5000, **form)
     W = cp.Variable((P, Q))
     check_between(r, optimum(design, y, cp.normNuc(W), W, form), gap)
     (part,) = r.matrix_parts or ()
@@ -95,7 +96,7 @@ def test_positive_semidefinite(form: dict[str, Any], direction: Any) -> None:
     y, gap = (Y + Y.T).reshape(-1), 1e-2 if direction == "toward" else 1e-3
     solver = FrankWolfe(direction=direction)
     design = designs.Identity((5, 5))
-    r = solve(design, y, norm=norms.PSD(), solver=solver, gap=gap, max_iter=5000, **form)
+    r = solve_sum(design, y, norm=norms.PSD(), solver=solver, tol=gap, max_iter=5000, **form)
     W = cp.Variable((5, 5), PSD=True)
     check_between(r, optimum(design, y, cp.trace(W), W, form), gap)
     assert np.linalg.eigvalsh(r.coef)[0] >= -1e-12
@@ -114,10 +115,10 @@ def test_sparse_atoms(norm: Norm, direction: Any) -> None:
     """Branch and bound proves the gap; the optimum is that of generation; atoms are sparse."""
     Y = truth(4, 5, 5)
     y, gap = (Y + Y.T).reshape(-1), 1e-2
-    design, solver = designs.Identity((5, 5)), FrankWolfe(direction=direction, tolerance=gap)
-    ours = solve(design, y, norm=norm, level=1.5, gap=1e-6)
+    design, solver = designs.Identity((5, 5)), FrankWolfe(direction=direction, tol=gap)
+    ours = solve_sum(design, y, norm=norm, level=1.5, tol=1e-6)
     assert ours.converged
-    r = solve(design, y, norm=norm, level=1.5, solver=solver, gap=gap, max_iter=5000)
+    r = solve_sum(design, y, norm=norm, level=1.5, solver=solver, tol=gap, max_iter=5000)
     check_between(r, ours.objective, gap)
     (part,) = r.matrix_parts or ()
     assert part.factored is not None
@@ -127,9 +128,9 @@ def test_sparse_atoms(norm: Norm, direction: Any) -> None:
 
 def test_a_search_without_a_bound_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sparse_search, "SETTINGS", replace(SETTINGS, branch_nodes=0))
-    y, solver = truth(5, 6, 6).reshape(-1), FrankWolfe(direction="pairwise", tolerance=2e-2)
+    y, solver = truth(5, 6, 6).reshape(-1), FrankWolfe(direction="pairwise", tol=2e-2)
     norm = norms.SparseRankOne(3, 2)
-    r = solve(designs.Identity((6, 6)), y, norm=norm, level=1.0, solver=solver, gap=2e-2)
+    r = solve_sum(designs.Identity((6, 6)), y, norm=norm, level=1.0, solver=solver, tol=2e-2)
     assert r.status is Status.SEARCH_RELATIVE
     assert r.search_gap is not None
     assert r.search_gap <= 2e-2 * r.objective < r.gap
@@ -143,11 +144,11 @@ def test_factors_make_the_steps_of_columns(
 ) -> None:
     """The same objectives, step by step, as with atoms as the entries of their columns."""
     design, y = data("entries")
-    settings: dict[str, Any] = {"norm": "trace", "gap": 1e-12, "max_iter": 25, **form}
+    settings: dict[str, Any] = {"norm": "trace", "tol": 1e-12, "max_iter": 25, **form}
     settings["solver"] = FrankWolfe(step_size=step_size)
-    factored = solve(design, y, **settings)
+    factored = solve_sum(design, y, **settings)
     monkeypatch.setattr(frank_wolfe, "factored_atoms", lambda problem: None)
-    plain = solve(design, y, **settings)
+    plain = solve_sum(design, y, **settings)
     assert plain.matrix_parts is None
     objectives = [[h.objective for h in r.history] for r in (factored, plain)]
     assert_allclose(objectives[0], objectives[1], rtol=1e-7)
@@ -160,7 +161,7 @@ def test_unions_have_columns() -> None:
     norm = norms.Union([norms.TraceNorm(), norms.Scaled(norms.L1(), 0.6)])
     form = {"form": "penalized", "level": 1.0}
     solver = FrankWolfe(direction="pairwise")
-    r = solve(design, y, norm=norm, solver=solver, gap=1e-3, max_iter=5000, **form)
+    r = solve_sum(design, y, norm=norm, solver=solver, tol=1e-3, max_iter=5000, **form)
     L, S = cp.Variable((P, Q)), cp.Variable((P, Q))
     gauge = cp.normNuc(L) + 0.6 * cp.sum(cp.abs(S))
     check_between(r, optimum(design, y, gauge, L + S, form), 1e-3)
@@ -171,19 +172,19 @@ def test_unions_have_columns() -> None:
 def test_warm_starts_go_both_ways(norm: Norm) -> None:
     Y = truth(6, 5, 5)
     design, y = designs.Identity((5, 5)), (Y + Y.T).reshape(-1)
-    ours = solve(design, y, norm=norm, level=1.0, gap=1e-6)
-    solver = FrankWolfe(direction="pairwise", tolerance=1e-5)
-    taken = solve(design, y, norm=norm, level=1.0, solver=solver, gap=1e-5, warm_start=ours)
+    ours = solve_sum(design, y, norm=norm, level=1.0, tol=1e-6)
+    solver = FrankWolfe(direction="pairwise", tol=1e-5)
+    taken = solve_sum(design, y, norm=norm, level=1.0, solver=solver, tol=1e-5, warm_start=ours)
     assert taken.passes == 1
     assert_allclose(taken.objective, ours.objective, rtol=1e-8)
-    rough = solve(design, y, norm=norm, level=1.0, solver=solver, max_iter=20)
-    again = solve(
-        design, y, norm=norm, level=1.0, gap=1e-6, solver=MatrixGeneration(), warm_start=rough
+    rough = solve_sum(design, y, norm=norm, level=1.0, solver=solver, max_iter=20)
+    again = solve_sum(
+        design, y, norm=norm, level=1.0, tol=1e-6, solver=MatrixGeneration(), warm_start=rough
     )
     assert again.converged
     again.state.check()
     assert again.history[0].objective <= rough.objective * (1 + 1e-9)
-    inside = solve(
+    inside = solve_sum(
         design, y, norm=norm, form="constrained", radius=1.0, solver=solver, max_iter=20,
         warm_start=ours,
     )  # fmt: skip
@@ -198,7 +199,7 @@ def test_the_matrix_is_never_formed(direction: Any) -> None:
     y = np.where(rng.random(count) < 0.5, 1.0, -1.0)
     design, solver = designs.Entries(rows, cols, (side, side)), FrankWolfe(direction=direction)
     tracemalloc.start()
-    r = solve(design, y, norm="trace", loss="logistic", level=0.5, solver=solver, max_iter=4)
+    r = solve_sum(design, y, norm="trace", loss="logistic", level=0.5, solver=solver, max_iter=4)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 4e8

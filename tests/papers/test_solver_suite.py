@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from atomlearn.core.interfaces.norm import Form
+from atomlearn.core import Form
 from atomlearn.interfaces import Norm
 from atomlearn.masters import SemismoothNewton
 from atomlearn.norms import KSupport

@@ -12,14 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
-from atomlearn.reports import (
-    ModelCertificate,
-    ModelFeature,
-    ModelInput,
-    SavedModel,
-    read_model,
-    write_model,
-)
+from atomlearn.reports import read_model, write_model
+from atomlearn.reports.model import ModelCertificate, ModelFeature, ModelInput, SavedModel
 from atomlearn.reports.model_file import parse_model
 
 CERTIFICATE = ModelCertificate("CONVERGED", 1.5, 1e-9, 7e-10, 4.0)

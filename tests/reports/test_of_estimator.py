@@ -109,7 +109,7 @@ def test_several_classes_and_matrices_alone_have_a_page(tmp_path: Path) -> None:
     assert content.outputs == ("0", "1", "2")
     assert page.count("<svg") >= 4
     for alone, words in (
-        (SparsePCA(k=3), "components, in"),
+        (SparsePCA(n_features=3), "components, in"),
         (MatrixCompletion(standardize=True), "components, in"),
         (SparseLowRank(), "sparse: "),
     ):

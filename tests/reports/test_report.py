@@ -13,15 +13,14 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from atomlearn.core.data.whole_files import write_text
-from atomlearn.findings import Verdict
+from atomlearn.core import write_text
+from atomlearn.findings.verdict import Verdict
+from atomlearn.reports import ConvergenceDisplay, GroupsDisplay, InteractionsDisplay, MatrixDisplay
 from atomlearn.reports.content import Content, FitSummary, HeldOut, Score, SelectedFeature
 from atomlearn.reports.data_displays import PredictionDisplay
-from atomlearn.reports.displays import ConvergenceDisplay
 from atomlearn.reports.drawing import svg_of
 from atomlearn.reports.html import report_html
 from atomlearn.reports.profile import Profile
-from atomlearn.reports.structure_displays import GroupsDisplay, InteractionsDisplay, MatrixDisplay
 from atomlearn.reports.tables import plain, selected_csv, summary_lines
 from atomlearn.result import Record
 

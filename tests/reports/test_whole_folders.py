@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from atomlearn import AtomicRegressor, report, solve, solvers
+from atomlearn import AtomicRegressor, report, solvers
 from atomlearn.cli import main
+from atomlearn.core import write_text, write_together
 from atomlearn.core.data import whole_files
-from atomlearn.core.data.whole_files import write_text, write_together
+from tests.oracles.sums import solve_sum
 
 #: What each run writes: the first names the run.
 OLD = {"summary.json": "old", "model.json": "old", "groups.csv": "old"}
@@ -134,7 +135,7 @@ def test_a_checkpoint_clears_what_a_kill_left_of_it(tmp_path: Path) -> None:
     os.waitpid(number, 0)
     (tmp_path / f"checkpoint.npz.{number}.new").write_bytes(b"half")
     X = np.random.default_rng(0).standard_normal((20, 5))
-    solve(X, X[:, 0], level=1.0, observers=[solvers.Checkpoint(tmp_path)])
+    solve_sum(X, X[:, 0], level=1.0, observers=[solvers.Checkpoint(tmp_path)])
     assert [entry.name for entry in tmp_path.iterdir()] == ["checkpoint.npz"]
 
 

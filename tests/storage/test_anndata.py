@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose
 
-from atomlearn.cli.command_line import main
+from atomlearn.cli import main
 from atomlearn.datasets import convert, read
 from atomlearn.designs import OnDisk
 

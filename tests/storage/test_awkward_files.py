@@ -14,8 +14,9 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from atomlearn.datasets import DataTable, Reading, read, read_schema, write_plink
+from atomlearn.datasets import Reading, read, read_schema, write_plink
 from atomlearn.storage.formats.held import FileLimits
+from atomlearn.storage.formats.table import DataTable
 from atomlearn.storage.intake import text
 from atomlearn.storage.intake.cells import TextForm
 

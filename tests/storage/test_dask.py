@@ -24,14 +24,13 @@ from atomlearn import (
     AtomicRegressor,
     FeatureGenerator,
     norms,
-    solve,
     solvers,
 )
-from atomlearn.core.data.blocks import SparseBlock
-from atomlearn.core.interfaces.design import Array, Design
+from atomlearn.core import Array, Design, SparseBlock
 from atomlearn.designs import Dask, LostDataError, Standardized, as_design, feature_names
 from atomlearn.testing.designs import DesignChecks
 from tests.oracles.arrays import N_FEATURES, N_SAMPLES, normal
+from tests.oracles.sums import solve_sum
 
 #: Seconds within which a cluster notices a killed worker, whatever else keeps the cores busy.
 PATIENCE = 300.0
@@ -309,9 +308,9 @@ def kill_a_worker(client: Any, stop: threading.Event) -> None:
 def test_a_cluster_gives_the_same_answer(cluster: Any) -> None:
     X, y = problem()
     array = da.from_array(X, chunks=(40, 11))
-    expected = solve(X, y, norm=norms.KSupport(5), level=3.0, gap=1e-10)
+    expected = solve_sum(X, y, norm=norms.KSupport(5), level=3.0, tol=1e-10)
     for design in (Dask(array, client=cluster), Dask(array)):
-        found = solve(design, y, norm=norms.KSupport(5), level=3.0, gap=1e-10)
+        found = solve_sum(design, y, norm=norms.KSupport(5), level=3.0, tol=1e-10)
         assert found.converged
         assert_allclose(found.coef, expected.coef, atol=1e-8)
     copy = pickle.loads(pickle.dumps(design))
@@ -321,7 +320,7 @@ def test_a_cluster_gives_the_same_answer(cluster: Any) -> None:
 @pytest.mark.filterwarnings("default")
 def test_killed_workers_change_nothing(cluster: Any) -> None:
     X, y = problem(200, 400)
-    expected = solve(X, y, level=2.0, gap=1e-9)
+    expected = solve_sum(X, y, level=2.0, tol=1e-9)
     design = Dask(da.from_array(X, chunks=(70, 150)), client=cluster)
     kept = design.scores(y)
     stop = threading.Event()
@@ -329,14 +328,14 @@ def test_killed_workers_change_nothing(cluster: Any) -> None:
     killer.start()
     try:
         while killer.is_alive():
-            found = solve(design, y, level=2.0, gap=1e-9)
+            found = solve_sum(design, y, level=2.0, tol=1e-9)
             assert found.converged
             assert_allclose(found.coef, expected.coef, atol=1e-7)
     finally:
         stop.set()
         killer.join()
     # Chunks and scores of the lost worker are made again.
-    found = solve(design, y, level=2.0, gap=1e-9)
+    found = solve_sum(design, y, level=2.0, tol=1e-9)
     assert_allclose(found.coef, expected.coef, atol=1e-7)
     assert_allclose(kept.full(), X.T @ y, rtol=1e-11, atol=1e-11)
 
@@ -358,8 +357,8 @@ def test_kills_at_random_moments_of_solves_over_sums(cluster: Any) -> None:
     """Each solve ends in time, with the answer or with an error that says what was lost."""
     rng = np.random.default_rng()
     X, y = problem(300, 150)
-    of: dict[str, Any] = {"loss": "logistic", "level": 2.0, "gap": 1e-8, "intercept": True}
-    expected = solve(X, np.sign(y), **of)
+    of: dict[str, Any] = {"loss": "logistic", "level": 2.0, "tol": 1e-8, "fit_intercept": True}
+    expected = solve_sum(X, np.sign(y), **of)
     array = da.from_array(X, chunks=(100, 60))
     took = 1.0
     for _ in range(3):
@@ -369,9 +368,9 @@ def test_kills_at_random_moments_of_solves_over_sums(cluster: Any) -> None:
         killer.start()
         began = time.monotonic()
         try:
-            found = solve(design, np.sign(y), **of)
+            found = solve_sum(design, np.sign(y), **of)
             while killer.is_alive():  # the moment was after the end: solve on until it comes
-                found = solve(design, np.sign(y), **of)
+                found = solve_sum(design, np.sign(y), **of)
             assert found.converged
             assert found.sent[0] > found.passes
             assert found.objective == pytest.approx(expected.objective, rel=1e-7)
@@ -421,7 +420,7 @@ def test_a_cluster_that_loses_all_workers_ends_and_another_goes_on(tmp_path: Pat
             while client.nthreads():
                 time.sleep(0.05)
 
-    of: dict[str, Any] = {"loss": "huber", "level": 40.0, "gap": 1e-9}
+    of: dict[str, Any] = {"loss": "huber", "level": 40.0, "tol": 1e-9}
     of["solver"] = solvers.ColumnGeneration(batch=1)
     timeout = {"distributed.scheduler.no-workers-timeout": "2s"}
     with (
@@ -433,9 +432,9 @@ def test_a_cluster_that_loses_all_workers_ends_and_another_goes_on(tmp_path: Pat
     ):
         design = Dask(array, client=client)
         with pytest.raises(LostDataError, match=r"no workers for .* Checkpoint"):
-            solve(design, y, observers=[solvers.Checkpoint(kept), end_it], **of)
-    found = solve(Dask(array), y, observers=[solvers.Checkpoint(kept)], **of)
+            solve_sum(design, y, observers=[solvers.Checkpoint(kept), end_it], **of)
+    found = solve_sum(Dask(array), y, observers=[solvers.Checkpoint(kept)], **of)
     assert found.converged
     assert found.history[0].passes >= 1
-    expected = solve(X, y, loss="huber", level=40.0, gap=1e-9)
+    expected = solve_sum(X, y, loss="huber", level=40.0, tol=1e-9)
     assert found.objective == pytest.approx(expected.objective, rel=1e-9)

@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from atomlearn import AtomicClassifier, AtomicRegressor, designs
-from atomlearn.core.interfaces.design import Array, Design
-from atomlearn.designs import DenseDesign, OnDevice, RecheckedScores, as_design
+from atomlearn import AtomicClassifier, AtomicRegressor
+from atomlearn.core import Array, DenseDesign, Design, is_opened
+from atomlearn.designs import OnDevice, as_design
 from atomlearn.storage.device import dense as dense_tensor
 from atomlearn.storage.device import on_device
+from atomlearn.storage.device.on_device import RecheckedScores
 from atomlearn.storage.device.tensors import BUDGET, to_host
 from atomlearn.testing.designs import DesignChecks, brute_force_top
 from tests.oracles.arrays import N_SAMPLES, normal
@@ -166,7 +167,7 @@ def test_tensors_that_numpy_can_read_are_read_in_place() -> None:
     assert np.shares_memory(design.array, tensor.numpy())
     tensor.requires_grad_(True)
     assert isinstance(as_design(tensor), DenseDesign)
-    assert designs.is_opened(tensor)
+    assert is_opened(tensor)
 
 
 def test_tensors_that_numpy_cannot_read_stay_where_they_are(

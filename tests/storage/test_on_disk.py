@@ -20,23 +20,15 @@ from numpy.testing import assert_allclose, assert_array_equal
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from atomlearn import AtomicRegressorCV, norms, solve
-from atomlearn.core.data.limits import LIMITS
-from atomlearn.core.interfaces.design import Design
+from atomlearn import AtomicRegressorCV, norms
+from atomlearn.core import LIMITS, Design, part_of
 from atomlearn.datasets import convert, write_plink
-from atomlearn.designs import (
-    Concatenated,
-    OnDisk,
-    PlinkBed,
-    Standardized,
-    StoreError,
-    as_design,
-    part_of,
-)
+from atomlearn.designs import Concatenated, OnDisk, PlinkBed, Standardized, StoreError, as_design
 from atomlearn.storage.store import store_file as store
 from atomlearn.storage.store.store_file import ReadingSizes
 from atomlearn.testing.designs import DesignChecks
 from tests.oracles.genotypes import filled, genotypes, naive_write_plink
+from tests.oracles.sums import solve_sum
 
 Array = NDArray[np.float64]
 
@@ -208,8 +200,8 @@ def test_every_loss_and_norm_has_the_same_optimum_on_disk(
     form = "squared" if isinstance(norm, norms.L2) else "penalized"
 
     def fit(source: object) -> float:
-        result = solve(
-            source, y, loss=loss, norm=norm, level=2.0, form=form, intercept=True, gap=1e-9
+        result = solve_sum(
+            source, y, loss=loss, norm=norm, level=2.0, form=form, fit_intercept=True, tol=1e-9
         )
         assert result.converged
         return result.objective
@@ -437,10 +429,10 @@ from atomlearn.designs import OnDisk
 from atomlearn import solve
 y = np.random.default_rng(0).standard_normal(1000)
 design = OnDisk(sys.argv[1])
-solve(design, y, level=1e4, norm="l1")  # whatever is loaded late
+solve(design, y, alpha=1e4 / y.size, fit_intercept=False)  # whatever is loaded late
 now = int([l for l in open("/proc/self/status") if l.startswith("VmSize")][0].split()[1]) * 1024
 resource.setrlimit(resource.RLIMIT_AS, (now + 48 * 2**20, -1))
-result = solve(design, y, norm="l1", level=90.0)
+result = solve(design, y, alpha=90.0 / y.size, fit_intercept=False)
 assert result.converged, result.status
 print(design.n_bytes)
 """

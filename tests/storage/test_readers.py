@@ -16,11 +16,11 @@ from hypothesis.extra import numpy as hnp
 from numpy.typing import NDArray
 from sklearn.datasets import dump_svmlight_file
 
-from atomlearn.datasets import DataTable, read
+from atomlearn.datasets import read
 from atomlearn.storage.formats import held
 from atomlearn.storage.formats.held import FileLimits, understood
 from atomlearn.storage.formats.numpy_files import load_npy
-from atomlearn.storage.formats.table import Request, Schema
+from atomlearn.storage.formats.table import DataTable, Request, Schema
 from atomlearn.storage.intake import cells
 from atomlearn.storage.intake import frame as frame_module
 from atomlearn.storage.intake import text as text_module

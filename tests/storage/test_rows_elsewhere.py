@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from atomlearn import AtomicClassifierCV, AtomicRegressorCV, paths, solve
-from atomlearn.core.interfaces import Array
-from atomlearn.designs import Dask, Site, Sites, part_of
+from atomlearn import AtomicClassifierCV, AtomicRegressorCV, paths
+from atomlearn.core import Array, part_of
+from atomlearn.designs import Dask, Site, Sites
 from atomlearn.storage.spread import chunks
 from atomlearn.testing.cases import each
+from tests.oracles.sums import solve_sum
 
 da = pytest.importorskip("dask.array")
 
@@ -50,12 +51,12 @@ def sizes(monkeypatch: pytest.MonkeyPatch) -> set[int]:
 
 @each("loss", list(TARGETS))
 def test_a_path_sends_sums(loss: str, sizes: set[int]) -> None:
-    y, of = TARGETS[loss], {"loss": loss, "intercept": True, "n_levels": 6, "gap": 1e-10}
+    y, of = TARGETS[loss], {"loss": loss, "fit_intercept": True, "n_alphas": 6, "tol": 1e-10}
     expected = paths.path(X, y, **of)
     for design in (rows(), rows(9)):
         found = paths.path(design, y, **of)
         assert found.converged
-        assert_allclose(found.levels, expected.levels, rtol=1e-12)
+        assert_allclose(found.alphas, expected.alphas, rtol=1e-12)
         assert_allclose(found.objectives, expected.objectives, rtol=1e-9)
         assert all(result.sent[0] >= result.passes for result in found.results)
         assert design.sent == (0, 0)
@@ -81,7 +82,9 @@ def test_a_cross_validation_sends_sums(loss: str, sizes: set[int]) -> None:
 @each("loss", list(TARGETS))
 def test_a_path_takes_few_rounds(loss: str) -> None:
     """Levels share scores; those of squared residuals their products, too."""
-    found = paths.path(rows(), TARGETS[loss], loss=loss, intercept=True, n_levels=20, ratio=0.1)
+    found = paths.path(
+        rows(), TARGETS[loss], loss=loss, fit_intercept=True, n_alphas=20, alpha_ratio=0.1
+    )
     most = 1 if loss == "squared" else 5
     assert max(result.sent[0] for result in found.results) <= most * 20
 
@@ -98,7 +101,7 @@ def test_other_scores_and_refits_have_predictions() -> None:
 
 def test_what_needs_more_than_sums_says_what_it_sent() -> None:
     for more in ({"loss": "quantile"}, {"unpenalized": [3]}):
-        found = solve(rows(), NOISY, level=9.0, **more)
+        found = solve_sum(rows(), NOISY, level=9.0, **more)
         assert found.sent[1] > 8 * N * found.passes
         assert "bytes in" in str(found)
 
@@ -119,7 +122,7 @@ def test_a_path_over_sites_of_more_columns_than_rows() -> None:
     """A pool of likely columns would ask for products of more columns than a site answers for."""
     wide = np.random.default_rng(0).standard_normal((150, 3200))
     y = wide[:, :4].sum(axis=1) + RNG.standard_normal(150)
-    of: dict[str, Any] = {"n_levels": 4, "ratio": 0.5, "solver": None}
+    of: dict[str, Any] = {"n_alphas": 4, "alpha_ratio": 0.5, "fit_intercept": False}
     expected = paths.path(wide, y, **of)
     sites = Sites([Site(wide[i : i + 75], y[i : i + 75], least_rows=1) for i in (0, 75)])
     found = paths.path(sites, None, **of)

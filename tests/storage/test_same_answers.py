@@ -13,12 +13,13 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from atomlearn import norms, solve
+from atomlearn import norms
 from atomlearn.datasets import convert
 from atomlearn.designs import Dask, OnDevice
 from atomlearn.interfaces import Norm
 from atomlearn.losses import as_loss
 from atomlearn.result import Result
+from tests.oracles.sums import solve_sum
 from tests.oracles.tensors import CUPY, cupy_tensor, strict_tensor, torch_tensor
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
@@ -110,8 +111,8 @@ def fit(X: Any, loss: str, norm: str) -> Result:
     the_norm, form, level = NORMS[norm]
     # Classification losses are smaller than squared ones.
     level = level if loss == "squared" else 0.4 * level
-    return solve(
-        X, target, loss=loss, norm=the_norm, form=form, level=level, intercept=True, gap=1e-10
+    return solve_sum(
+        X, target, loss=loss, norm=the_norm, form=form, level=level, fit_intercept=True, tol=1e-10
     )
 
 

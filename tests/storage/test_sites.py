@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 
 from atomlearn import AtomicRegressor, losses, norms, paths, solve
-from atomlearn.core.interfaces import Array
+from atomlearn.core import Array
 from atomlearn.designs import Site, Sites
 from atomlearn.testing.cases import each
 from tests.oracles.covering import in_turn
+from tests.oracles.sums import solve_sum
 
 CUTS = [0, 130, 260, 600]
 RNG = np.random.default_rng(5)
@@ -58,15 +59,15 @@ def test_the_answer_of_pooled_rows(loss: str, norm: str, form: Any) -> None:
     of: dict[str, Any] = {"loss": the_loss, "norm": NORMS[norm], "form": form, **amount[form]}
     tau = 0.0 if norm == "latent" else 0.5
     given: dict[str, Any] = {"sample_weight": WEIGHT, "offset": OFFSET}
-    of |= {"gap": 1e-9, "tau": tau, "intercept": True}
-    pooled = solve(X, y, **of, **given)
+    of |= {"tol": 1e-9, "tau": tau, "fit_intercept": True}
+    pooled = solve_sum(X, y, **of, **given)
     sites = Sites(sites_of(y, **given))
-    found = solve(sites, None, **of)
+    found = solve_sum(sites, None, **of)
     assert found.converged
     bound = max(pooled.gap, found.gap) + 1e-9 * abs(pooled.objective)
     assert abs(found.objective - pooled.objective) <= bound
     # The very objective of this point over the pooled rows, and its gap there.
-    there = solve(X, y, **of, **given, warm_start=found, max_iter=0)
+    there = solve_sum(X, y, **of, **given, warm_start=found, max_iter=0)
     assert there.objective == pytest.approx(found.objective, rel=1e-9)
     assert found.passes <= 10
     assert found.sent[0] > found.passes
@@ -74,23 +75,22 @@ def test_the_answer_of_pooled_rows(loss: str, norm: str, form: Any) -> None:
 
 def test_a_path_and_a_warm_start() -> None:
     y = TARGETS["logistic"][1]
-    levels = [60.0, 30.0, 15.0]
-    found = paths.path(Sites(sites_of(y)), None, loss="logistic", intercept=True, levels=levels)
-    pooled = paths.path(X, y, loss="logistic", intercept=True, levels=levels)
+    alphas = np.array([60.0, 30.0, 15.0]) / len(X)
+    found = paths.path(Sites(sites_of(y)), None, loss="logistic", alphas=alphas)
+    pooled = paths.path(X, y, loss="logistic", alphas=alphas)
     np.testing.assert_allclose(found.objectives, pooled.objectives, rtol=2e-6)
     assert found.passes <= 10
-    grid = paths.path(Sites(sites_of(y)), None, loss="logistic", n_levels=3)
+    grid = paths.path(Sites(sites_of(y)), None, loss="logistic", n_alphas=3, fit_intercept=False)
     assert grid.n_selected[0] == 0
     again = solve(
-        Sites(sites_of(y)), None, loss="logistic", intercept=True, level=15.0,
-        warm_start=found.results[-1],
-    )  # fmt: skip
+        Sites(sites_of(y)), None, loss="logistic", alpha=alphas[-1], warm_start=found.results[-1]
+    )
     assert again.passes == 1.0
 
 
 def test_the_coordinator_proves_it_again_and_predicts_where_the_rows_are() -> None:
     y = TARGETS["squared"][1]
-    found = solve(Sites(sites_of(y)), None, level=40.0, intercept=True)
+    found = solve_sum(Sites(sites_of(y)), None, level=40.0, fit_intercept=True)
     proved = found.verify()
     assert proved.gap <= 1e-6 * found.objective
     residual = y - found.predict(X)
@@ -113,7 +113,7 @@ def test_nothing_of_the_size_of_the_rows_is_sent() -> None:
 
         return asked
 
-    solve(Sites(sites_of(y, watched)), None, loss="logistic", level=30.0)
+    solve_sum(Sites(sites_of(y, watched)), None, loss="logistic", level=30.0)
     assert max(sizes) <= 60
 
 
@@ -141,9 +141,9 @@ def test_secure_summation_sees_totals_alone() -> None:
         seen.append(float(np.sum(answers[0].get("value", 0.0))))
         return {name: sum(each[name] for each in answers) for name in answers[0]}
 
-    plain = solve(Sites(sites_of(y)), None, level=40.0)
+    plain = solve_sum(Sites(sites_of(y)), None, level=40.0)
     hidden = [masked(number, site) for number, site in enumerate(sites_of(y))]
-    found = solve(Sites(hidden, add=add), None, level=40.0)
+    found = solve_sum(Sites(hidden, add=add), None, level=40.0)
     np.testing.assert_allclose(found.coef, plain.coef, atol=1e-7)
     assert min(seen) < 0.0  # no value of a loss is
 
@@ -158,7 +158,7 @@ def test_what_is_refused() -> None:
         Sites([])
     few = Sites([Site(X, y), Site(X[:40], y[:40])])
     with pytest.raises(ValueError, match="60 columns, this site of 40 rows answers for 30"):
-        solve(few, None, level=1.0)
+        solve_sum(few, None, level=1.0)
     sites = Sites(sites_of(y))
     for given, words in (
         ({"loss": "quantile"}, "loss 'quantile'"),
@@ -166,18 +166,18 @@ def test_what_is_refused() -> None:
         ({"unpenalized": [0]}, "every column has a penalty"),
     ):
         with pytest.raises(TypeError, match=words):
-            solve(sites, None, level=1.0, **given)
+            solve_sum(sites, None, level=1.0, **given)
     with pytest.raises(ValueError, match="offset="):
-        solve(sites, None, level=1.0, offset=OFFSET)
+        solve_sum(sites, None, level=1.0, offset=OFFSET)
     for fit in (
         lambda: AtomicRegressor().fit(sites, y),
-        lambda: solve(sites, y, level=1.0),
-        lambda: solve(sites, None, level=1.0, sample_weight=WEIGHT),
+        lambda: solve_sum(sites, y, level=1.0),
+        lambda: solve_sum(sites, None, level=1.0, sample_weight=WEIGHT),
     ):
         with pytest.raises((TypeError, ValueError), match="y is None"):
             fit()
     with pytest.raises(ValueError, match="labels"):
-        solve(sites, None, loss="logistic", level=1.0)
+        solve_sum(sites, None, loss="logistic", level=1.0)
     with pytest.raises(ValueError, match="not 'rows'"):
         Site(X, y)({"ask": "rows", "columns": [0], "loss": "squared", "parameters": {},
                     "weights": [0.0], "shift": 0.0, "kept": [1, 1]})  # fmt: skip
@@ -186,9 +186,9 @@ def test_what_is_refused() -> None:
 @each("loss", ["huber", "poisson"])
 def test_rows_without_weight_are_no_rows(loss: str) -> None:
     the_loss, y = TARGETS[loss]
-    here = solve(Sites([Site(X, y, sample_weight=WEIGHT)]), None, loss=the_loss, level=25.0)
+    here = solve_sum(Sites([Site(X, y, sample_weight=WEIGHT)]), None, loss=the_loss, level=25.0)
     kept = WEIGHT > 0
-    some = solve(X[kept], y[kept], sample_weight=WEIGHT[kept], loss=the_loss, level=25.0)
+    some = solve_sum(X[kept], y[kept], sample_weight=WEIGHT[kept], loss=the_loss, level=25.0)
     assert here.objective == pytest.approx(some.objective, rel=2e-6)
 
 
@@ -197,7 +197,8 @@ def test_steps_where_the_loss_has_no_curvature() -> None:
     rng = np.random.default_rng(0)
     X = rng.standard_normal((60, 50))
     y = 3.0 * rng.standard_normal(60)
-    of: dict[str, Any] = {"loss": "huber", "norm": norms.KSupport(3), "level": 2.0, "gap": 1e-10}
+    of: dict[str, Any] = {"loss": "huber", "norm": norms.KSupport(3), "alpha": 0.03}
+    of |= {"tol": 1e-10, "fit_intercept": False}
     expected = solve(X, y, **of)
     found = solve(Sites([Site(X, y, least_rows=1)]), None, **of)
     assert found.converged

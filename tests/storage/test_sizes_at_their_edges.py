@@ -6,22 +6,23 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from atomlearn import AtomicRegressor, norms, solve
+from atomlearn import AtomicRegressor, norms
 from atomlearn.cli import main
 from atomlearn.designs import OnDisk
 from atomlearn.paths import path
 from atomlearn.storage.store.on_disk import StreamedDesign
 from atomlearn.storage.store.store_file import CHUNKS, MANIFEST, VALUES, ByteFile, Manifest
 from atomlearn.storage.store.stored_columns import Checks, DenseColumns
+from tests.oracles.sums import solve_sum
 
 X = np.random.default_rng(0).standard_normal((30, 100_000))
 Y = X[:, 7] + np.random.default_rng(1).standard_normal(30)
 
 
 def test_a_hundred_thousand_groups_of_one_are_the_lasso():
-    lasso = solve(X, Y, level=5.0, gap=1e-9).objective
+    lasso = solve_sum(X, Y, level=5.0, tol=1e-9).objective
     for norm in (norms.Groups([[j] for j in range(100_000)]), norms.Trees(range_of(100_000))):
-        assert solve(X, Y, norm=norm, level=5.0, gap=1e-9).objective == pytest.approx(lasso)
+        assert solve_sum(X, Y, norm=norm, level=5.0, tol=1e-9).objective == pytest.approx(lasso)
 
 
 def range_of(count):
@@ -29,10 +30,10 @@ def range_of(count):
 
 
 def test_ten_thousand_levels():
-    levels = np.geomspace(10, 1e-3, 10_000)
-    found = path(X[:, :20], Y, levels=levels, gap=1e-6)
-    last = solve(X[:, :20], Y, level=1e-3, gap=1e-9)
-    assert len(found.levels) == 10_000
+    levels = np.geomspace(10, 1e-3, 10_000) / len(Y)
+    found = path(X[:, :20], Y, alphas=levels, tol=1e-6, fit_intercept=False)
+    last = solve_sum(X[:, :20], Y, level=1e-3, tol=1e-9)
+    assert len(found.alphas) == 10_000
     np.testing.assert_allclose(found.coefs[-1], last.coef, atol=1e-3)
 
 
@@ -42,7 +43,7 @@ WIDE = 2**31 + 10
 def test_more_columns_than_two_to_the_31_are_refused(tmp_path):
     parts = np.ones(2), np.array([0, WIDE - 1]), np.array([0, 1, 2])
     with pytest.raises(ValueError, match="X has 2,147,483,658 columns, and at most"):
-        solve(csr_array(parts, shape=(2, WIDE)), Y[:2], level=0.1)
+        solve_sum(csr_array(parts, shape=(2, WIDE)), Y[:2], level=0.1)
     # A store of one row: a file with a hole, which takes no disk.
     chunks = np.array([0, WIDE], dtype="<i8").tobytes() + bytes(4)
     manifest = Manifest("dense", "int8", 1, WIDE, 1, checksums={CHUNKS: zlib.crc32(chunks)})
@@ -76,7 +77,7 @@ def test_a_tree_ten_thousand_deep_is_refused():
 @pytest.mark.parametrize("shape", [(1, 3), (3, 1), (1, 1)])
 def test_one_row_or_one_column(make, shape):
     x, y = X[: shape[0], : shape[1]], Y[: shape[0]]
-    found = solve(make(x), y, level=0.1, gap=1e-9)
+    found = solve_sum(make(x), y, level=0.1, tol=1e-9)
     # By hand: one coefficient, of the column that the residual agrees with most.
     best = np.argmax(np.abs(x.T @ y))
     z, square = x[:, best] @ y, x[:, best] @ x[:, best]
@@ -91,7 +92,7 @@ def test_one_row_or_one_column(make, shape):
 @pytest.mark.parametrize("shape", [(3, 0), (0, 3)])
 def test_no_rows_or_no_columns(make, shape):
     for fit in (
-        lambda: solve(make(np.zeros(shape)), Y[: shape[0]], level=0.1),
+        lambda: solve_sum(make(np.zeros(shape)), Y[: shape[0]], level=0.1),
         lambda: AtomicRegressor("l1", alpha=0.1).fit(make(np.zeros(shape)), Y[: shape[0]]),
     ):
         with pytest.raises(ValueError, match="a minimum of 1 is required"):

@@ -15,24 +15,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
-from atomlearn import AtomicClassifier, AtomicClassifierCV, AtomicRegressor, designs
-from atomlearn.core.data.standardized import (
+from atomlearn import AtomicClassifier, AtomicClassifierCV, AtomicRegressor
+from atomlearn.core import (
+    Array,
+    Design,
+    SparseBlock,
+    SparseDesign,
     centered,
-    largest_magnitudes,
+    is_opened,
     scaled_design,
     scales_of_inputs,
 )
-from atomlearn.core.interfaces.design import Array, Design
-from atomlearn.designs import (
-    OnDevice,
-    RecheckedScores,
-    RowSubset,
-    SparseBlock,
-    SparseDesign,
-    Standardized,
-    as_design,
-)
+from atomlearn.core.data.standardized import largest_magnitudes
+from atomlearn.designs import OnDevice, RowSubset, Standardized, as_design
 from atomlearn.storage.device import sparse as sparse_tensor
+from atomlearn.storage.device.on_device import RecheckedScores
 from atomlearn.storage.device.tensors import BUDGET, to_host
 from atomlearn.testing.designs import DesignChecks, assert_within, brute_force_top
 from tests.oracles.tensors import PLACE, torch_tensor
@@ -199,7 +196,7 @@ def test_tensors_of_the_processor_are_read_in_place(layout: str, dtype: type) ->
     design = as_design(tensor)
     assert isinstance(design, SparseDesign)
     assert_array_equal(design.stored().toarray(), X)
-    assert designs.is_opened(tensor)
+    assert is_opened(tensor)
     if layout in ("csc", "csr"):
         assert np.shares_memory(design.stored().data, tensor.values().numpy())
         tensor.requires_grad_(True)

@@ -4,27 +4,29 @@ from __future__ import annotations
 
 import itertools
 import math
+from dataclasses import replace
 from typing import Any
 
 import mpmath
 import numpy as np
 import pytest
 
-from atomlearn.designs import ArrayScores
-from atomlearn.subsets import BranchNorm, solve_subset
+from atomlearn.core import ArrayScores
+from atomlearn.subsets import BranchNorm
 from atomlearn.subsets import search as search_module
 from atomlearn.subsets.norm import IN, OUT
 from atomlearn.subsets.relaxation import Point, Relaxation
 from atomlearn.subsets.search import Search
 from atomlearn.subsets.solve import subset_problem
+from tests.oracles.sums import subset_sum
 
 NO_COLUMNS = np.zeros(0, dtype=np.int64)
 
 
 def relaxed(X: Any, y: Any, k: int, ridge: float, price: float = 0.0) -> Relaxation:
-    """Return the relaxation of a problem with the squared loss, without an intercept."""
+    """Return the relaxation of a problem with the sum of squares, without an intercept."""
     problem = subset_problem(X, y, k, ridge, "squared", None, False, None, None, None)
-    return Relaxation(problem, price)
+    return Relaxation(replace(problem, weight=np.ones(len(y))), price)
 
 
 def ridge_value(X: Any, y: Any, columns: Any, ridge: float) -> float:
@@ -150,7 +152,7 @@ def test_short_columns_have_the_same_best_subset_as_by_enumeration(seed: int) ->
     values = values_of(centered, scale * (y - y.mean()), k, ridge, 0.0)
     values = {each: value for each, value in values.items() if len(each) == k}
     best = min(values.values())
-    result = solve_subset(X, scale * y, k=k, ridge=ridge, intercept=True, within=0.2)
+    result = subset_sum(X, scale * y, n_features=k, ridge=ridge, fit_intercept=True, within=0.2)
     assert result.objective == pytest.approx(best, rel=1e-9)
     assert result.near_complete
     found = {tuple(each.columns.tolist()): each.objective for each in result.near}

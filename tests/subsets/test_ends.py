@@ -11,14 +11,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from atomlearn import SubsetRegressor, losses, solve_subset
-from atomlearn.core.interfaces import Deadline
-from atomlearn.core.interfaces.certificate import Status
-from atomlearn.core.interfaces.deadline import Work
+from atomlearn import SubsetRegressor, losses
+from atomlearn.core import Deadline, Status, Work
 from atomlearn.core.problem.problem import with_deadline
 from atomlearn.subsets import SubsetResult, SubsetStatus
 from atomlearn.subsets.fit import ridge_fit
 from benchmarks.subsets.brute_force import fault_of_status, faults
+from tests.oracles.sums import subset_sum
 
 
 def stopping_after(steps: int, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -41,19 +40,19 @@ def test_optimal_is_what_the_reported_gap_says(
     y = y if loss == "squared" else np.sign(y)
     groups = [[2 * j, 2 * j + 1] for j in range(15)]
     stopping_after(steps, monkeypatch)
-    result = solve_subset(
-        X, y, k=3, ridge=18.0, loss=loss, groups=groups, within=1.0, time_limit=1.0
+    result = subset_sum(
+        X, y, n_features=3, ridge=18.0, loss=loss, groups=groups, within=1.0, time_limit=1.0
     )
     assert fault_of_status(result) == ""
     if result.near_complete:
         monkeypatch.undo()
-        every = solve_subset(X, y, k=3, ridge=18.0, loss=loss, groups=groups, within=1.0)
+        every = subset_sum(X, y, n_features=3, ridge=18.0, loss=loss, groups=groups, within=1.0)
         assert len(result.near) == len(every.near)
 
 
 def test_a_set_whose_fit_was_cut_short_leaves_the_gap_open(monkeypatch: pytest.MonkeyPatch) -> None:
     X, y = table(p=8)
-    whole = solve_subset(X, y, k=2, ridge=1.0, within=0.5)
+    whole = subset_sum(X, y, n_features=2, ridge=1.0, within=0.5)
     assert whole.near_complete
     cut = whole.near[1].columns.tolist()
 
@@ -65,7 +64,7 @@ def test_a_set_whose_fit_was_cut_short_leaves_the_gap_open(monkeypatch: pytest.M
         return ridge_fit(problem, accuracy, gram)
 
     monkeypatch.setattr("atomlearn.subsets.relaxation.ridge_fit", at_zero)
-    result = solve_subset(X, y, k=2, ridge=1.0, within=0.5)
+    result = subset_sum(X, y, n_features=2, ridge=1.0, within=0.5)
     assert result.gap > 0.1
     assert result.status is SubsetStatus.ROUNDING
     assert not result.near_complete
@@ -78,7 +77,7 @@ def test_a_set_whose_fit_was_cut_short_leaves_the_gap_open(monkeypatch: pytest.M
 @pytest.mark.parametrize("gap", [1e-3, 1e-6, 1e-15, 1e-300])
 def test_a_gap_that_floats_cannot_prove_is_not_said_to_be_proved(gap: float) -> None:
     X, y = table(p=6)
-    result = solve_subset(X, y, k=2, ridge=1e-3, gap=gap)
+    result = subset_sum(X, y, n_features=2, ridge=1e-3, tol=gap)
     assert fault_of_status(result) == ""
     assert (result.status is SubsetStatus.OPTIMAL) == (gap > 1e-12)
 
@@ -89,7 +88,7 @@ def test_a_search_that_never_began_proves_nothing(monkeypatch: pytest.MonkeyPatc
 
     monkeypatch.setattr("atomlearn.subsets.search.Search.begin", interrupted)
     X, y = table()
-    result = solve_subset(X, y, k=3, ridge=1.0, within=0.1)
+    result = subset_sum(X, y, n_features=3, ridge=1.0, within=0.1)
     assert result.status is SubsetStatus.INTERRUPTED
     assert not result.near_complete
     assert result.proved_in.size == 0
@@ -109,7 +108,7 @@ def test_a_price_hides_no_larger_set_within_reach(price: float) -> None:
             left = y - X[:, each] @ w
             values[tuple(each)] = 0.5 * (left @ left + w @ w) + price * size
     limit = 2.0 * min(values.values())
-    result = solve_subset(X, y, k=5, ridge=1.0, penalty=price, within=1.0)
+    result = subset_sum(X, y, n_features=5, ridge=1.0, price=price, within=1.0)
     found = {tuple(each.columns.tolist()) for each in result.near}
     assert result.near_complete
     assert found == {each for each, value in values.items() if value <= limit}
@@ -122,7 +121,7 @@ def test_nearly_equal_columns_under_a_weak_ridge_end_soon() -> None:
     for _ in range(4):
         x, size = rng.standard_normal(30), 10.0 ** rng.uniform(-7, -4)
         X = x[:, None] + size * rng.standard_normal((30, 2))
-        result = solve_subset(X, 2.0 * x, k=1, ridge=3e-8, loss=losses.Huber(1.345))
+        result = subset_sum(X, 2.0 * x, n_features=1, ridge=3e-8, loss=losses.Huber(1.345))
         assert result.status is SubsetStatus.OPTIMAL
     assert time.process_time() - began < 20.0  # takes 1 to 2
 
@@ -169,7 +168,7 @@ def test_without_time_for_any_choice_the_usual_ridge_is_taken(
 
 def test_the_status_of_a_result_follows_its_gap() -> None:
     X, y = table(p=6)
-    result = solve_subset(X, y, k=2, ridge=1.0)
+    result = subset_sum(X, y, n_features=2, ridge=1.0)
     fields = {name: getattr(result, name) for name in SubsetResult.__dataclass_fields__}
     for asked, status in [(1.0, SubsetStatus.OPTIMAL), (1e-300, SubsetStatus.NODE_LIMIT)]:
         fields |= {"fitted": replace(result.fitted, tol=asked, status=Status.STALLED)}

@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from atomlearn import solve_subset
-from atomlearn.core.interfaces import Deadline
-from atomlearn.core.interfaces.deadline import Work
-from atomlearn.subsets import SubsetStatus
+from atomlearn.core import Deadline, Work
+from atomlearn.subsets.result import SubsetStatus
+from tests.oracles.sums import subset_sum
 
 
 def correlated(seed: int, n: int = 60, p: int = 200) -> tuple[Any, Any]:
@@ -46,7 +45,7 @@ def swapped(X: Any, y: Any, columns: Any, ridge: float) -> tuple[float, list[int
 def test_no_exchange_of_one_column_is_better_and_neither_is_greedy(seed: int, nodes: int) -> None:
     X, y = correlated(seed)
     k, ridge = 5, 0.5
-    result = solve_subset(X, y, k=k, ridge=ridge, max_nodes=nodes)
+    result = subset_sum(X, y, n_features=k, ridge=ridge, max_nodes=nodes)
     assert result.status is SubsetStatus.NODE_LIMIT
     assert result.swap_optimal
     assert result.objective == pytest.approx(value(X, y, result.columns, ridge), rel=1e-10)
@@ -64,7 +63,7 @@ def test_no_exchange_of_one_column_is_better_and_neither_is_greedy(seed: int, no
 def test_an_exchange_takes_no_column_that_is_free() -> None:
     X, y = correlated(1, p=30)
     y = y + 5.0 * X[:, 3]
-    result = solve_subset(X, y, k=4, ridge=0.5, unpenalized=[3, 7], max_nodes=5)
+    result = subset_sum(X, y, n_features=4, ridge=0.5, unpenalized=[3, 7], max_nodes=5)
     assert not set(result.columns) & {3, 7}
     assert result.swap_optimal
 
@@ -72,14 +71,14 @@ def test_an_exchange_takes_no_column_that_is_free() -> None:
 def test_a_limit_that_came_first_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     X, y = correlated(2)
     monkeypatch.setattr(Deadline, "limited", lambda limit: Deadline(math.inf, Work(2)))
-    result = solve_subset(X, y, k=5, ridge=0.5, time_limit=1.0)
+    result = subset_sum(X, y, n_features=5, ridge=0.5, time_limit=1.0)
     assert result.status is SubsetStatus.TIME_LIMIT
     assert not result.swap_optimal
 
 
 def test_groups_are_not_exchanged_and_it_is_said() -> None:
     X, y = correlated(3, p=40)
-    result = solve_subset(X, y, k=3, ridge=5.0, groups=np.arange(40) // 2, max_nodes=3)
+    result = subset_sum(X, y, n_features=3, ridge=5.0, groups=np.arange(40) // 2, max_nodes=3)
     assert not result.swap_optimal
 
 
@@ -87,8 +86,10 @@ def test_groups_are_not_exchanged_and_it_is_said() -> None:
 def test_other_losses_are_settled_too(loss: str) -> None:
     X, y = correlated(4, p=40)
     y = np.sign(y) if loss == "logistic" else np.round(np.exp(np.clip(y / 4.0, -3.0, 3.0)))
-    result = solve_subset(X, y, k=4, ridge=0.5, loss=loss, intercept=True, max_nodes=10)
+    result = subset_sum(X, y, n_features=4, ridge=0.5, loss=loss, fit_intercept=True, max_nodes=10)
     assert result.swap_optimal
     start = [result.columns.tolist()]
-    again = solve_subset(X, y, k=4, ridge=0.5, loss=loss, intercept=True, max_nodes=0, start=start)
+    again = subset_sum(
+        X, y, n_features=4, ridge=0.5, loss=loss, fit_intercept=True, max_nodes=0, start=start
+    )
     assert again.objective >= result.objective * (1 - 1e-10)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from atomlearn import SubsetRegressor
-from atomlearn.core.data.limits import LIMITS
+from atomlearn.core import LIMITS
 from atomlearn.subsets import hunt
 
 

@@ -8,9 +8,10 @@ import mpmath
 import numpy as np
 import pytest
 
-from atomlearn import losses, solve_subset
-from atomlearn.subsets import SubsetStatus
+from atomlearn import losses
+from atomlearn.subsets.result import SubsetStatus
 from benchmarks.subsets.brute_force import Drawn, fitted
+from tests.oracles.sums import subset_sum
 
 
 def exact_ridge(X: Any, y: Any, ridge: float) -> mpmath.mpf:
@@ -23,7 +24,7 @@ def exact_ridge(X: Any, y: Any, ridge: float) -> mpmath.mpf:
 
 def whole(X: Any, y: Any, **given: Any) -> Any:
     """Return the fit of all columns, which are the only subset."""
-    return solve_subset(X, y, k=X.shape[1], **given)
+    return subset_sum(X, y, n_features=X.shape[1], **given)
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -69,12 +70,12 @@ def test_every_loss_reaches_the_accuracy(loss: str, kind: str) -> None:
         y = np.sign(signal)
     elif loss == "poisson":
         y = rng.poisson(np.exp(np.clip(signal, -3, 3))).astype(float)
-    given: dict[str, Any] = {"ridge": 1e-3, "intercept": kind == "intercept"}
+    given: dict[str, Any] = {"ridge": 1e-3, "fit_intercept": kind == "intercept"}
     columns, free = [0, 1, 2, 3], []
     if kind == "free":
         given["unpenalized"], columns, free = [1], [0, 2, 3], [1]
-    result = solve_subset(
-        X, y, k=len(columns), loss=losses.Huber(1.0) if loss == "huber" else loss, **given
+    result = subset_sum(
+        X, y, n_features=len(columns), loss=losses.Huber(1.0) if loss == "huber" else loss, **given
     )
     best = fitted(Drawn(X, y, loss, given, [], free), columns)
     assert result.objective == pytest.approx(best, rel=1e-8)
@@ -85,8 +86,14 @@ def test_a_fit_that_falls_to_zero_at_infinity_ends() -> None:
     # A free column and the intercept explain three counts: e^z falls to 0 for two of them.
     X = np.array([[2.2, -0.2, -2.2, -0.9], [0.0, -0.2, 0.9, 0.8], [0.1, -1.9, -0.7, 0.6]])
     given: dict[str, Any] = {"sample_weight": np.array([0.15, 0.1, 0.09]), "unpenalized": [3]}
-    result = solve_subset(
-        X, np.array([0.0, 5.0, 0.0]), k=3, ridge=0.66, loss="poisson", intercept=True, **given
+    result = subset_sum(
+        X,
+        np.array([0.0, 5.0, 0.0]),
+        n_features=3,
+        ridge=0.66,
+        loss="poisson",
+        fit_intercept=True,
+        **given,
     )
     assert result.status is SubsetStatus.PERFECT_FIT
     assert result.fitted.converged

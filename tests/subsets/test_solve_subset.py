@@ -13,12 +13,15 @@ import pytest
 from scipy import sparse
 
 from atomlearn import datasets, designs, losses
-from atomlearn.designs import ArrayScores, Dask
-from atomlearn.subsets import BranchNorm, SubsetStatus, solve_subset, subset_path
+from atomlearn.core import ArrayScores
+from atomlearn.designs import Dask
+from atomlearn.subsets import SubsetStatus, subset_path
+from atomlearn.subsets.norm import BranchNorm
 from atomlearn.subsets.relaxation import Relaxation
 from atomlearn.subsets.search import Search
 from benchmarks.subsets.brute_force import faults
 from tests.oracles.genotypes import filled, genotypes, naive_write_plink
+from tests.oracles.sums import subset_sum
 
 #: Two of the first fifty take as long as all others together.
 SEEDS = [seed for seed in range(5000, 5050) if seed not in (5023, 5038)]
@@ -68,7 +71,7 @@ def test_every_design_has_the_same_best_subset(tmp_path: Any) -> None:
     store = designs.OnDisk(tmp_path / "x.store")
     given = [X, np.asfortranarray(X, dtype=np.float32), sparse.csc_array(X), sparse.csr_array(X)]
     for each in [*given, designs.as_design(X), store]:
-        result = solve_subset(each, y, k=4, ridge=0.05, intercept=True)
+        result = subset_sum(each, y, n_features=4, ridge=0.05, fit_intercept=True)
         assert result.status is SubsetStatus.OPTIMAL
         assert result.gap <= 1e-4
         assert result.columns.tolist() == true.tolist()
@@ -78,7 +81,7 @@ def test_every_design_has_the_same_best_subset(tmp_path: Any) -> None:
 
 def test_few_passes_prove_most_columns_out() -> None:
     X, y, true = planted(300, 4000, 5, 0.2)
-    result = solve_subset(X, y, k=5, ridge=0.3)
+    result = subset_sum(X, y, n_features=5, ridge=0.3)
     assert result.columns.tolist() == true.tolist()
     assert result.passes <= 6
     assert result.n_proved_out + result.open_columns.size == 4000
@@ -94,13 +97,13 @@ def test_columns_that_nobody_lists_are_bounded_by_the_first_relaxation(
     X = rng.standard_normal((120, 24))
     y = X[:, 0] * X[:, 1] + 0.1 * rng.standard_normal(120)
     products = designs.Polynomial.interactions(X)
-    easy = solve_subset(products, y, k=1, ridge=100.0)
+    easy = subset_sum(products, y, n_features=1, ridge=100.0)
     assert easy.status is SubsetStatus.OPTIMAL
-    hard = solve_subset(products, y, k=3, ridge=1e-2)
+    hard = subset_sum(products, y, n_features=3, ridge=1e-2)
     assert hard.status is SubsetStatus.NOT_LISTED
     # Only the first relaxation is proved of so many: 24 * 25 / 2 columns can be looked through.
     monkeypatch.undo()
-    listed = solve_subset(products, y, k=3, ridge=1e-2, max_nodes=0)
+    listed = subset_sum(products, y, n_features=3, ridge=1e-2, max_nodes=0)
     assert hard.lower_bound == pytest.approx(listed.lower_bound, abs=2e-4 * hard.objective)
     assert hard.gap > 1e-3
     assert easy.columns[0] in hard.columns
@@ -117,9 +120,9 @@ def test_an_interrupt_anywhere_leaves_every_set_bounded(
         raise KeyboardInterrupt
 
     monkeypatch.setattr(owner, place, interrupted)
-    stopped = solve_subset(X, y, k=4, ridge=0.02)
+    stopped = subset_sum(X, y, n_features=4, ridge=0.02)
     monkeypatch.undo()
-    whole = solve_subset(X, y, k=4, ridge=0.02, max_nodes=200)
+    whole = subset_sum(X, y, n_features=4, ridge=0.02, max_nodes=200)
     assert stopped.status is SubsetStatus.INTERRUPTED
     assert stopped.lower_bound <= whole.lower_bound + 1e-9
     assert stopped.gap > 0.01
@@ -130,7 +133,7 @@ def test_several_classes_share_their_columns() -> None:
     X = rng.standard_normal((90, 12))
     labels = np.argmax(X[:, [2, 5, 5]] * [2.0, 2.0, -2.0] + rng.standard_normal((90, 3)), axis=1)
     Y = np.eye(3)[labels]
-    result = solve_subset(X, Y, k=2, ridge=1.0, loss=losses.Multinomial(3))
+    result = subset_sum(X, Y, n_features=2, ridge=1.0, loss=losses.Multinomial(3))
     assert result.status is SubsetStatus.OPTIMAL
     assert result.groups.tolist() == [2, 5]
     assert result.columns.tolist() == [6, 7, 8, 15, 16, 17]
@@ -144,7 +147,7 @@ def test_a_price_for_each_column_is_paid_where_it_pays() -> None:
             for size in range(8)
             for each in itertools.combinations(range(8), size)
         )
-        result = solve_subset(X, y, k=7, ridge=0.1, penalty=price)
+        result = subset_sum(X, y, n_features=7, ridge=0.1, price=price)
         assert result.status is SubsetStatus.OPTIMAL
         assert result.objective == pytest.approx(best, rel=2e-4)
         assert result.lower_bound <= best * (1 + 1e-9)
@@ -158,13 +161,13 @@ def _ridge_fit(X: Any, y: Any, ridge: float) -> float:
 def test_near_subsets_tell_which_columns_stand_for_each_other() -> None:
     X, y, true = planted()
     X[:, 0] = X[:, true[0]] + 1e-3 * X[:, 0]
-    result = solve_subset(X, y, k=4, ridge=0.05, within=0.02)
+    result = subset_sum(X, y, n_features=4, ridge=0.05, within=0.02)
     assert result.near_complete
     assert 0 in result.twins()[int(true[0])] or int(true[0]) in result.twins()[0]
     values = [each.objective for each in result.near]
     assert values == sorted(values)
     # More sets than are listed do not end the proof of the best one.
-    few = solve_subset(X, y, k=4, ridge=0.05, within=10.0, max_sets=3)
+    few = subset_sum(X, y, n_features=4, ridge=0.05, within=10.0, max_near=3)
     assert not few.near_complete
     assert len(few.near) > 3
     assert few.status is SubsetStatus.OPTIMAL
@@ -181,7 +184,7 @@ def test_all_near_subsets_are_listed_ties_among_them() -> None:
         each: _ridge_fit(X[:, list(each)], y, 1.0) for each in itertools.combinations(range(14), 3)
     }
     best = min(everything.values())
-    result = solve_subset(X, y, k=3, ridge=1.0, within=0.01)
+    result = subset_sum(X, y, n_features=3, ridge=1.0, within=0.01)
     assert result.near_complete
     found = {tuple(each.columns.tolist()): each.objective for each in result.near}
     expected = {each: value for each, value in everything.items() if value <= 1.01 * best}
@@ -200,14 +203,14 @@ def test_genotypes_of_two_bits_and_chunks_agree_with_memory(tmp_path: Path) -> N
     y = filled(X)[:, 7] - filled(X)[:, 20] + rng.standard_normal(90)
     naive_write_plink(tmp_path / "g.bed", X)
     datasets.convert(tmp_path / "g.bed", tmp_path / "g.store")
-    asked = {"k": 3, "intercept": True, "within": 0.02}
-    memory = solve_subset(filled(X), y, **asked)
+    asked = {"n_features": 3, "fit_intercept": True, "within": 0.02}
+    memory = subset_sum(filled(X), y, **asked)
     chunked = pytest.importorskip("dask.array").from_array(filled(X), chunks=(30, 15))
     on_disk = [designs.PlinkBed(tmp_path / "g.bed"), designs.OnDisk(tmp_path / "g.store")]
     for each in [*on_disk, Dask(chunked)]:
-        result = solve_subset(each, y, **asked)
+        result = subset_sum(each, y, **asked)
         assert result.status is SubsetStatus.OPTIMAL
-        assert result.ridge == pytest.approx(memory.ridge, rel=1e-6)
+        assert result.l2 == pytest.approx(memory.l2, rel=1e-6)
         assert result.objective == pytest.approx(memory.objective, rel=1e-6)
         assert result.open_columns.tolist() == memory.open_columns.tolist()
         found = [near.columns.tolist() for near in result.near]
@@ -216,8 +219,8 @@ def test_genotypes_of_two_bits_and_chunks_agree_with_memory(tmp_path: Path) -> N
 
 def test_a_path_begins_each_size_at_the_one_before() -> None:
     X, y, true = planted()
-    results = subset_path(X, y, ks=[4, 2, 1], ridge=0.05)
-    assert [result.k for result in results] == [1, 2, 4]
+    results = subset_path(X, y, n_features=[4, 2, 1], l2=0.05 / len(y), fit_intercept=False)
+    assert [result.n_features for result in results] == [1, 2, 4]
     assert results[-1].columns.tolist() == true.tolist()
     objectives = [result.objective for result in results]
     assert objectives == sorted(objectives, reverse=True)
@@ -225,10 +228,10 @@ def test_a_path_begins_each_size_at_the_one_before() -> None:
 
 def test_a_search_that_is_cut_short_tells_what_is_proved() -> None:
     X, y, _ = planted(60, 300, 4, 20.0)
-    whole = solve_subset(X, y, k=4, ridge=0.02, time_limit=0.3)
+    whole = subset_sum(X, y, n_features=4, ridge=0.02, time_limit=0.3)
     assert whole.status is SubsetStatus.TIME_LIMIT
     assert 0.0 < whole.lower_bound < whole.objective
-    first = solve_subset(X, y, k=4, ridge=0.02, max_nodes=0)
+    first = subset_sum(X, y, n_features=4, ridge=0.02, max_nodes=0)
     assert first.status is SubsetStatus.NODE_LIMIT
     assert first.gap >= whole.gap
 
@@ -236,7 +239,7 @@ def test_a_search_that_is_cut_short_tells_what_is_proved() -> None:
         if record.nodes > 5:
             raise KeyboardInterrupt
 
-    stopped = solve_subset(X, y, k=4, ridge=0.02, observers=[interrupt])
+    stopped = subset_sum(X, y, n_features=4, ridge=0.02, observers=[interrupt])
     assert stopped.status is SubsetStatus.INTERRUPTED
     assert stopped.lower_bound < stopped.objective
     bounds = [record.lower_bound for record in stopped.history]
@@ -248,9 +251,9 @@ def test_all_kinds_of_data_are_known_where_nothing_else_was_imported() -> None:
 import numpy as np
 from atomlearn.subsets import solve_subset
 X = np.random.default_rng(0).standard_normal((40, 6))
-print(solve_subset(X, X[:, [3, 3]], k=1, ridge=1.0).groups)
+print(solve_subset(X, X[:, [3, 3]], n_features=1, l2=0.1, fit_intercept=False).groups)
 try:
-    solve_subset("no such file.npz", X[:, 3], k=1)
+    solve_subset("no such file.npz", X[:, 3], n_features=1)
 except FileNotFoundError:
     print("read as a path")
 """
@@ -264,7 +267,7 @@ def test_a_free_column_of_several_targets_is_free_for_all_of_them() -> None:
     W = np.zeros((6, 2))
     W[[0, 3]] = [[3.0, 3.0], [1.0, -2.0]]
     Y = X @ W + 0.3 * rng.standard_normal((60, 2))
-    result = solve_subset(X, Y, k=1, ridge=1.0, unpenalized=[0])
+    result = subset_sum(X, Y, n_features=1, ridge=1.0, unpenalized=[0])
     best = []
     for column in range(1, 6):
         used = X[:, [0, column]]
@@ -279,32 +282,35 @@ def test_a_free_column_of_several_targets_is_free_for_all_of_them() -> None:
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ({"k": 9}, "k=9, but X has 8 columns"),
-        ({"k": 8, "unpenalized": [0]}, "7 columns to choose from .1 columns are unpenalized"),
-        ({"k": 5, "groups": [0, 0, 1, 1, 2, 2, 3, 3]}, "4 groups"),
-        ({"k": 2, "ridge": 0}, "without a ridge"),
-        ({"k": 2, "ridge": -1.0}, "positive"),
-        ({"k": 0}, "at least 1"),
-        ({"k": 2.5}, "whole number"),
-        ({"k": 2, "loss": "quantile"}, "kinks"),
-        ({"k": 2, "gap": 0.0}, "gap"),
-        ({"k": 2, "time_limit": -1}, "time_limit"),
+        ({"n_features": 9}, "n_features=9, but X has 8 columns"),
+        (
+            {"n_features": 8, "unpenalized": [0]},
+            "7 columns to choose from .1 columns are unpenalized",
+        ),
+        ({"n_features": 5, "groups": [0, 0, 1, 1, 2, 2, 3, 3]}, "4 groups"),
+        ({"n_features": 2, "ridge": 0}, "without a ridge"),
+        ({"n_features": 2, "ridge": -1.0}, "positive"),
+        ({"n_features": 0}, "at least 1"),
+        ({"n_features": 2.5}, "whole number"),
+        ({"n_features": 2, "loss": "quantile"}, "kinks"),
+        ({"n_features": 2, "tol": 0.0}, "tol"),
+        ({"n_features": 2, "time_limit": -1}, "time_limit"),
     ],
 )
 def test_bad_input_is_named(given: dict[str, Any], words: str) -> None:
     X, y, _ = planted(40, 8)
     with pytest.raises((ValueError, TypeError), match=words):
-        solve_subset(X, y, **given)
+        subset_sum(X, y, **given)
 
 
 def test_nan_is_refused() -> None:
     X, y, _ = planted(40, 8)
     X[3, 2] = np.nan
     with pytest.raises(ValueError, match="NaN"):
-        solve_subset(X, y, k=2)
+        subset_sum(X, y, n_features=2)
 
 
 def test_one_class_has_no_usual_ridge() -> None:
     X, y, _ = planted(40, 8)
     with pytest.raises(ValueError, match="one class"):
-        solve_subset(X, np.ones_like(y), k=2, loss="logistic", intercept=True)
+        subset_sum(X, np.ones_like(y), n_features=2, loss="logistic", fit_intercept=True)

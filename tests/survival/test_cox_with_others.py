@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from atomlearn.core.interfaces import Array
-from atomlearn.losses import Cox, FreeColumns, survival_target
+from atomlearn.core import Array, FreeColumns
+from atomlearn.losses import Cox, survival_target
 from tests.core.losses.test_around import (  # noqa: F401
     Case,
     test_an_offset_goes_with_its_samples,

@@ -12,22 +12,22 @@ import scipy.sparse as sp
 from scipy.special import expit
 
 from atomlearn.datasets import (
-    Synthetic,
     make_correlated,
     make_feature_generation,
     make_k_support_logistic,
     make_text_like_sparse,
     make_zou_hastie,
 )
+from atomlearn.testing.synthetic import Synthetic
 
 SMALL: dict[str, Callable[..., Synthetic]] = {
-    "k_support": lambda seed: make_k_support_logistic(30, 400, 40, 4, seed=seed),
-    "correlated": lambda seed: make_correlated(30, 50, 0.5, 5, seed=seed),
+    "k_support": lambda seed: make_k_support_logistic(30, 400, 40, 4, rng=seed),
+    "correlated": lambda seed: make_correlated(30, 50, 0.5, 5, rng=seed),
     "zou_hastie": make_zou_hastie,
-    "dense": lambda seed: make_feature_generation(30, 60, 6, 20, seed=seed),
-    "sparse": lambda seed: make_feature_generation(30, 60, 6, 20, density=0.3, seed=seed),
+    "dense": lambda seed: make_feature_generation(30, 60, 6, 20, rng=seed),
+    "sparse": lambda seed: make_feature_generation(30, 60, 6, 20, density=0.3, rng=seed),
     "text": lambda seed: make_text_like_sparse(
-        50, 900, words_per_row=9, n_true=5, n_frequent=50, seed=seed
+        50, 900, words_per_row=9, n_true=5, n_frequent=50, rng=seed
     ),
 }
 
@@ -49,7 +49,7 @@ def test_seeds_decide_everything(name: str) -> None:
 
 
 def test_k_support_logistic_follows_its_model() -> None:
-    data = make_k_support_logistic(20_000, 300, 100, 5, dtype=np.float64, seed=1)
+    data = make_k_support_logistic(20_000, 300, 100, 5, dtype=np.float64, rng=1)
     assert np.linalg.norm(data.X, axis=1) == pytest.approx(1.0, rel=1e-12)
     assert data.coef.tolist() == [1.0] * 100 + [0.0] * 200
     assert data.groups is not None
@@ -84,7 +84,7 @@ def test_memory_is_that_of_x(make: Callable[[], Synthetic]) -> None:
 
 @pytest.mark.parametrize("rho", [0.0, 0.5, 0.9])
 def test_correlated_columns(rho: float) -> None:
-    data = make_correlated(20_000, 12, rho, 4, 3.0, seed=0)
+    data = make_correlated(20_000, 12, rho, 4, 3.0, rng=0)
     assert data.X.flags.f_contiguous
     distance = np.abs(np.subtract.outer(np.arange(12), np.arange(12)))
     assert np.corrcoef(data.X.T) == pytest.approx(rho**distance, abs=0.03)
@@ -114,7 +114,7 @@ def test_zou_hastie_is_drawn_from_its_covariance() -> None:
 @pytest.mark.parametrize("density", [1.0, 0.2])
 @pytest.mark.parametrize("shift", [0.0, 4.0])
 def test_feature_generation_labels_are_signs(density: float, shift: float) -> None:
-    data = make_feature_generation(400, 1000, 300, 250, density=density, shift=shift, seed=5)
+    data = make_feature_generation(400, 1000, 300, 250, density=density, shift=shift, rng=5)
     assert data.X.dtype == np.float32
     assert data.X_test.shape == (250, 1000)
     assert sp.issparse(data.X) == (density < 1.0)
@@ -130,7 +130,7 @@ def test_feature_generation_labels_are_signs(density: float, shift: float) -> No
 
 
 def test_sparse_feature_generation_fills_evenly() -> None:
-    X = make_feature_generation(500, 400, 10, 0, density=0.1, seed=0).X
+    X = make_feature_generation(500, 400, 10, 0, density=0.1, rng=0).X
     assert isinstance(X, sp.csc_matrix)
     assert X.indices.dtype == np.int32
     X.check_format(full_check=True)

@@ -20,7 +20,7 @@ class Objective(BaseObjective):
         self.design = designs.Polynomial(X, interaction_only=True)
         penalty = Regularizer(norms.L1(), "penalized", 1.0)
         problem = Problem.build(self.design, y, as_loss("squared"), penalty)
-        self.lmbd = self.reg * paths.largest_useful_level(problem)
+        self.lmbd = self.reg * paths.largest_useful_alpha(problem)
 
     def get_one_result(self):
         return {"columns": np.zeros(0, np.int64), "weights": np.zeros(0)}

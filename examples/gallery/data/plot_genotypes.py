@@ -30,10 +30,10 @@ with tempfile.TemporaryDirectory() as folder:
     scaled = designs.Standardized(study)
     found = {}
     for title, norm, level in [
-        ("single variants", norms.L1(), 120.0),
-        ("windows of 10 kb", norms.LatentGroups(study.variants.windows(10_000)), 400.0),
+        ("single variants", norms.L1(), 120),
+        ("windows of 10 kb", norms.LatentGroups(study.variants.windows(10_000)), 400),
     ]:
-        found[title] = solve(scaled, study.target, norm=norm, level=level, intercept=True)
+        found[title] = solve(scaled, study.target, norm=norm, alpha=level / len(trait))
 
 fig, axes = plt.subplots(2, 1, figsize=(8, 4), sharex=True, layout="constrained")
 for ax, (title, result) in zip(axes, found.items(), strict=True):

@@ -12,9 +12,9 @@ import numpy as np
 from atomlearn import datasets, paths
 
 data = datasets.make_text_like_sparse(
-    n=5000, p=200_000, n_true=50, n_frequent=500, snr=10.0, labels=True, seed=0
+    n=5000, p=200_000, n_true=50, n_frequent=500, snr=10.0, labels=True, rng=0
 )
-found = paths.path(data.X, data.y, loss="logistic", n_levels=10, ratio=0.05, gap=1e-4)
+found = paths.path(data.X, data.y, loss="logistic", n_alphas=10, alpha_ratio=0.05, tol=1e-4)
 true = set(np.flatnonzero(data.coef))
 hits = [len(true.intersection(result.columns)) for result in found.results]
 print("passes over the data:", found.passes, "worst gap:", found.relative_gaps.max())

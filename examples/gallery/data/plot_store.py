@@ -22,8 +22,8 @@ with tempfile.TemporaryDirectory() as folder:
     made = datasets.convert(Path(folder) / "trial.npz", Path(folder) / "trial.store")
     store = designs.OnDisk(made.path)
     print(made.layout, made.dtype, f"{made.n_bytes / 1e6:.0f} MB")
-    on_disk = solve(store, store.target, norm=norms.KSupport(10), level=60.0, form="squared")
-in_memory = solve(X, y, norm=norms.KSupport(10), level=60.0, form="squared")
+    on_disk = solve(store, store.target, norm=norms.KSupport(10), alpha=60 / len(y), form="squared")
+in_memory = solve(X, y, norm=norms.KSupport(10), alpha=60 / len(y), form="squared")
 print(on_disk)
 print("largest difference:", np.abs(on_disk.coef - in_memory.coef).max())
 

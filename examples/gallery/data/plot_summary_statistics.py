@@ -26,8 +26,8 @@ blocks = [parts[:, block].T @ parts[:, block] / n for block in range(regions)]
 correlation = X.T @ (y - y.mean()) / n
 
 R, target = designs.from_moments(blocks, correlation)
-summary = solve(R, target, level=0.12)
-everything = solve(X, y - y.mean(), level=0.12 * n)
+summary = solve(R, target, alpha=0.12, fit_intercept=False)
+everything = solve(X, y, alpha=0.12)
 
 fig, ax = plt.subplots(figsize=(7, 3), layout="constrained")
 ax.plot(truth, color="0.75", lw=3, label="truth")

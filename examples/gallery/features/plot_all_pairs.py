@@ -20,7 +20,7 @@ c = X[:, [99]].toarray().ravel()
 y = 5 * a * b + c + 0.05 * rng.standard_normal(1000)
 print("columns searched:", pairs.shape[1])
 
-result = solve(pairs, y, level=1.5)
+result = solve(pairs, y, alpha=1.5 / len(y))
 print(result)
 
 # %%

@@ -19,19 +19,20 @@ design = designs.Entries(rows, cols, truth.shape)
 hidden = np.ones(truth.shape, bool)
 hidden[rows, cols] = False
 
-levels, errors, ranks = [30.0, 15.0, 8.0, 4.0, 2.0, 1.0, 0.5], [], []
+alphas = np.array([30.0, 15.0, 8.0, 4.0, 2.0, 1.0, 0.5]) / len(observed)
+errors, ranks = [], []
 warm = None
-for level in levels:
-    fit = solve(design, observed, norm=norms.TraceNorm(), level=level, gap=1e-4, warm_start=warm)
+for alpha in alphas:
+    fit = solve(design, observed, norm=norms.TraceNorm(), alpha=alpha, tol=1e-4, warm_start=warm)
     warm = fit
     errors.append(np.sqrt(np.mean((fit.low_rank.toarray() - truth)[hidden] ** 2)))
     ranks.append(fit.low_rank.rank)
 
 fig, ax = plt.subplots(figsize=(5.5, 3.2), layout="constrained")
-ax.semilogx(levels, errors, "o-")
-for level, error, rank in zip(levels, errors, ranks, strict=True):
+ax.semilogx(alphas, errors, "o-")
+for alpha, error, rank in zip(alphas, errors, ranks, strict=True):
     ax.annotate(
-        f"rank {rank}", (level, error), textcoords="offset points", xytext=(4, 5), fontsize=8
+        f"rank {rank}", (alpha, error), textcoords="offset points", xytext=(4, 5), fontsize=8
     )
-ax.set(xlabel="level", ylabel="error on entries never seen")
+ax.set(xlabel="alpha", ylabel="error on entries never seen")
 ax.invert_xaxis()

@@ -16,7 +16,7 @@ truth = np.zeros((3, 18))
 truth[0, :5], truth[1, 4:9], truth[2, 12:17] = 1.0, 1.0, 1.0
 X = rng.standard_normal((400, 3)) @ truth + 0.4 * rng.standard_normal((400, 18))
 
-model = SparsePCA(k=5, n_components=3).fit(X)
+model = SparsePCA(n_features=5, n_components=3).fit(X)
 print(model.status_.name, "proved gap", model.gap_, "as far as the search goes", model.search_gap_)
 _, _, dense = np.linalg.svd(X - X.mean(axis=0), full_matrices=False)
 

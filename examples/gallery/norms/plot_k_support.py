@@ -16,9 +16,7 @@ errors = {k: [] for k in [1, 3, 10, 30]}
 for seed in range(8):
     data = datasets.make_zou_hastie(seed, n=50)
     for k, found in errors.items():
-        path = paths.path(
-            data.X, data.y, norm=norms.KSupport(k), n_levels=15, gap=1e-4, intercept=True
-        )
+        path = paths.path(data.X, data.y, norm=norms.KSupport(k), n_alphas=15, tol=1e-4)
         held_out = path.predict(as_design(data.X_validation)) - data.y_validation
         best = np.argmin(np.mean(held_out**2, axis=1))
         found.append(np.mean((path.predict(as_design(data.X_test))[best] - data.y_test) ** 2))

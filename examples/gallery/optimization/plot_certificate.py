@@ -11,10 +11,10 @@ import numpy as np
 
 from atomlearn import datasets, norms, solve
 
-data = datasets.make_correlated(n=300, p=5000, rho=0.9, n_true=50, snr=3.0, seed=0)
-settings = {"norm": norms.KSupport(20), "level": 3.0, "form": "squared"}
-optimum = solve(data.X, data.y, gap=1e-12, **settings)
-result = solve(data.X, data.y, gap=1e-8, **settings)
+data = datasets.make_correlated(n=300, p=5000, rho=0.9, n_true=50, snr=3.0, rng=0)
+settings = {"norm": norms.KSupport(20), "alpha": 3 / len(data.y), "form": "squared"}
+optimum = solve(data.X, data.y, tol=1e-12, **settings)
+result = solve(data.X, data.y, tol=1e-8, **settings)
 passes = [record.passes for record in result.history]
 proved = np.array([record.gap for record in result.history])
 truth = np.array([record.objective for record in result.history]) - optimum.objective

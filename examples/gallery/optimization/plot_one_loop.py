@@ -8,7 +8,7 @@ Observers see every step: here, which columns enter and leave, and how the model
 import matplotlib.pyplot as plt
 import numpy as np
 
-from atomlearn import datasets, norms, solve
+from atomlearn import datasets, solve
 
 seen = []
 
@@ -18,8 +18,8 @@ def watch(progress):
     seen.append(set(progress.warm_start().columns.tolist()))
 
 
-data = datasets.make_correlated(n=200, p=2000, rho=0.8, n_true=20, snr=4.0, seed=1)
-result = solve(data.X, data.y, norm=norms.L1(), level=5.0, gap=1e-10, observers=[watch])
+data = datasets.make_correlated(n=200, p=2000, rho=0.8, n_true=20, snr=4.0, rng=1)
+result = solve(data.X, data.y, alpha=5 / len(data.y), tol=1e-10, observers=[watch])
 final = set(result.columns.tolist())
 
 fig, ax = plt.subplots(figsize=(6, 3.2), layout="constrained")

@@ -24,7 +24,7 @@ for ax, (title, norm) in zip(
     axes, {"free signs": norms.L1(), "between 0 and 1": norms.L1(lower=0.0, upper=1.0)}.items(),
     strict=True,
 ):  # fmt: skip
-    fit = solve(spectra, mixture, norm=norm, level=0.02)
+    fit = solve(spectra, mixture, norm=norm, alpha=0.02 / len(mixture), fit_intercept=False)
     ax.bar(range(60), fit.coef)
     ax.plot([5, 20, 41], [1.0, 0.6, 0.8], "kx")
     ax.set(title=f"{title}: {fit.active.size} substances", xlabel="substance")

@@ -20,7 +20,7 @@ ax.plot(X[:, 0], y, ".", color="0.7")
 grid = np.full((50, 30), 1.0)
 grid[:, 0] = np.linspace(0, 2, 50)
 for q in (0.1, 0.5, 0.9):
-    fit = solve(X, y, loss=losses.Quantile(q), level=6.0, intercept=True, gap=1e-4)
+    fit = solve(X, y, loss=losses.Quantile(q), alpha=6 / len(y), tol=1e-4)
     below = np.mean(y <= X @ fit.coef + fit.intercept)
     print(q, fit.status.name, "columns:", fit.active, f"{below:.0%} below")
     ax.plot(grid[:, 0], grid @ fit.coef + fit.intercept, label=f"q = {q}")

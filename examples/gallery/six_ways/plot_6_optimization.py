@@ -10,9 +10,9 @@ import matplotlib.pyplot as plt
 
 from atomlearn import datasets, norms, solve, solvers
 
-data = datasets.make_correlated(n=300, p=3000, rho=0.7, n_true=30, snr=5.0, seed=0)
-problem = {"norm": norms.KSupport(20), "level": 20.0, "form": "squared"}
-best = solve(data.X, data.y, **problem, gap=1e-10)
+data = datasets.make_correlated(n=300, p=3000, rho=0.7, n_true=30, snr=5.0, rng=0)
+problem = {"norm": norms.KSupport(20), "alpha": 20 / len(data.y), "form": "squared"}
+best = solve(data.X, data.y, **problem, tol=1e-10)
 print(best)
 
 # %%
@@ -28,7 +28,7 @@ for name, solver in [
     ("Frank-Wolfe, away steps", solvers.FrankWolfe(direction="away")),
     ("FISTA", solvers.FISTA()),
 ]:
-    found = solve(data.X, data.y, solver=solver, **ball, gap=1e-6, max_iter=200, time_limit=3.0)
+    found = solve(data.X, data.y, solver=solver, **ball, tol=1e-6, max_iter=200, time_limit=3.0)
     ax.loglog(
         [record.passes for record in found.history],
         [max(record.gap / record.objective, 1e-9) for record in found.history],

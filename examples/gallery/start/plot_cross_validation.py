@@ -12,7 +12,7 @@ import numpy as np
 
 from atomlearn import AtomicRegressorCV, datasets, norms
 
-data = datasets.make_correlated(n=150, p=600, rho=0.8, n_true=10, snr=3.0, seed=1)
+data = datasets.make_correlated(n=150, p=600, rho=0.8, n_true=10, snr=3.0, rng=1)
 candidates = [norms.L1(), norms.KSupport(10)]
 best = AtomicRegressorCV(norms=candidates, cv=5).fit(data.X, data.y)
 simple = AtomicRegressorCV(norms=candidates, cv=5, selection="one_standard_error").fit(

@@ -9,13 +9,13 @@ penalty, and returns a point together with a bound on how far its objective is f
 import matplotlib.pyplot as plt
 import numpy as np
 
-from atomlearn import norms, solve
+from atomlearn import solve
 
 rng = np.random.default_rng(0)
 X = rng.standard_normal((200, 5000))
 y = X[:, :10].sum(axis=1) + 0.5 * rng.standard_normal(200)
 
-result = solve(X, y, norm=norms.L1(), level=25.0)
+result = solve(X, y, alpha=25 / len(y))
 print(result)
 
 # %%

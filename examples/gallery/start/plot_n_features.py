@@ -12,7 +12,7 @@ import numpy as np
 
 from atomlearn import FeatureGenerator, datasets
 
-data = datasets.make_feature_generation(n=1000, p=10_000, n_true=30, n_test=1000, seed=0)
+data = datasets.make_feature_generation(n=1000, p=10_000, n_true=30, n_test=1000, rng=0)
 y, y_test = np.sign(data.y), np.sign(data.y_test)
 
 sizes = [5, 10, 20, 30, 40, 60]

@@ -17,16 +17,16 @@ for ax, norm, title in [
     (axes[0], norms.L1(), "lasso (k = 1)"),
     (axes[1], norms.KSupport(k=15), "k-support, k = 15"),
 ]:
-    found = paths.path(data.X, data.y, norm=norm, n_levels=40, ratio=1e-3, intercept=True)
+    found = paths.path(data.X, data.y, norm=norm, n_alphas=40, alpha_ratio=1e-3)
     for column, coefficients in zip(found.columns, found.coefs.T, strict=True):
         matters = data.coef[column] != 0
         ax.semilogx(
-            found.levels / found.levels[0],
+            found.alphas / found.alphas[0],
             coefficients,
             color=f"C{column // 5}" if matters else "0.8",
             linewidth=1.5 if matters else 0.7,
         )
     ax.invert_xaxis()
-    ax.set(xlabel="level / largest level", title=title)
+    ax.set(xlabel="alpha / largest alpha", title=title)
     print(title, "passes:", found.passes, "worst proved gap:", found.relative_gaps.max())
 axes[0].set_ylabel("coefficient")

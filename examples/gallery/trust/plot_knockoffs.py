@@ -12,7 +12,7 @@ import numpy as np
 
 from atomlearn import AtomicRegressorCV, KnockoffSelector, datasets
 
-data = datasets.make_correlated(n=500, p=1000, rho=0.5, n_true=50, snr=2.0, seed=0)
+data = datasets.make_correlated(n=500, p=1000, rho=0.5, n_true=50, snr=2.0, rng=0)
 true = data.coef != 0
 selector = KnockoffSelector(fdr=0.1, random_state=0).fit(data.X, data.y)
 lasso = AtomicRegressorCV(cv=5).fit(data.X, data.y)

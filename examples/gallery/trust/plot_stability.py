@@ -11,7 +11,7 @@ import numpy as np
 
 from atomlearn import AtomicRegressor, StabilitySelector, datasets
 
-data = datasets.make_correlated(n=300, p=500, rho=0.6, n_true=15, snr=3.0, seed=2)
+data = datasets.make_correlated(n=300, p=500, rho=0.6, n_true=15, snr=3.0, rng=2)
 selector = StabilitySelector(AtomicRegressor(alpha=0.5), n_resamples=60, random_state=0)
 selector.fit(data.X, data.y)
 shares = selector.selection_probabilities_

@@ -33,8 +33,8 @@ from atomlearn.estimators.classifier import AtomicClassifier
 from atomlearn.estimators.cross_validated import (
     AtomicClassifierCV,
     AtomicRegressorCV,
-    AtomicSurvivalCV,
 )
+from atomlearn.estimators.cross_validated_survival import AtomicSurvivalCV
 from atomlearn.estimators.regressor import AtomicRegressor
 from atomlearn.estimators.survival import AtomicSurvival, Baseline
 from atomlearn.estimators.units import Units, as_they_are, standardized_design, too_many

@@ -28,8 +28,8 @@ from atomlearn.findings.knockoffs import KnockoffSelector
 from atomlearn.findings.power import power
 from atomlearn.findings.stability import StabilitySelector
 from atomlearn.reports.view import in_words
-from atomlearn.subsets import SubsetRecord
 from atomlearn.subsets.hunt import GAP
+from atomlearn.subsets.result import SubsetRecord
 
 
 def select_columns(data: Data, plan: Plan) -> Outcome:

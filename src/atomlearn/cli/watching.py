@@ -32,7 +32,7 @@ class Watch(RunObserver):
     >>> from atomlearn import solve
     >>> from atomlearn.cli.watching import Watch
     >>> watch = Watch(quiet=True)
-    >>> fitted = solve(np.eye(3), [3.0, 0.0, 0.0], level=1.0, observers=watch.observers)
+    >>> fitted = solve(np.eye(3), [3.0, 0.0, 0.0], alpha=0.3, observers=watch.observers)
     >>> watch.options["time_limit"] is None
     True
     """

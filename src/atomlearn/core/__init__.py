@@ -88,7 +88,7 @@ __getattr__ = lazy(
         "paths.ends": "End NoImprovement NumberOfFeatures Reached",
         "paths.folds": "Fold Score decisions_at held_out_loss training_part",
         "paths.lattice": "search_lattice",
-        "paths.levels": "check_levels largest_useful_level level_grid level_grids",
+        "paths.levels": "check_levels largest_useful_alpha alpha_grid level_grids",
         "paths.path": "PathResult path path_of",
         "paths.pool": "Pool",
         "paths.relax": "checked_shares relaxed",

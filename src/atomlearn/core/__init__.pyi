@@ -186,9 +186,9 @@ from atomlearn.core.paths.folds import decisions_at as decisions_at
 from atomlearn.core.paths.folds import held_out_loss as held_out_loss
 from atomlearn.core.paths.folds import training_part as training_part
 from atomlearn.core.paths.lattice import search_lattice as search_lattice
+from atomlearn.core.paths.levels import alpha_grid as alpha_grid
 from atomlearn.core.paths.levels import check_levels as check_levels
-from atomlearn.core.paths.levels import largest_useful_level as largest_useful_level
-from atomlearn.core.paths.levels import level_grid as level_grid
+from atomlearn.core.paths.levels import largest_useful_alpha as largest_useful_alpha
 from atomlearn.core.paths.levels import level_grids as level_grids
 from atomlearn.core.paths.path import PathResult as PathResult
 from atomlearn.core.paths.path import path as path

@@ -1,4 +1,4 @@
-"""solve: minimise sum_i s_i loss_i + (tau/2)||w||^2 + R(w) to a proved relative gap."""
+"""solve: minimize the mean loss plus a penalty, to a proved relative gap."""
 
 from __future__ import annotations
 
@@ -10,7 +10,17 @@ import numpy as np
 from atomlearn._kernels import single_threaded_blas
 from atomlearn.core.catalogue import TARGETS, loaded
 from atomlearn.core.data.convert import as_design, feature_names
-from atomlearn.core.interfaces import Design, Form, Loss, Norm, WarmStart, own_parameters, positive
+from atomlearn.core.interfaces import (
+    Design,
+    Form,
+    Loss,
+    Norm,
+    WarmStart,
+    is_number,
+    own_parameters,
+    positive,
+)
+from atomlearn.core.interfaces.numbers import mean_weight
 from atomlearn.core.losses.registry import as_loss
 from atomlearn.core.norms.names import named, named_columns
 from atomlearn.core.norms.registry import as_norm
@@ -31,15 +41,15 @@ def solve(
     *,
     loss: str | Loss = "squared",
     norm: str | Norm = "l1",
-    level: float | None = None,
-    radius: float | None = None,
+    alpha: float | None = None,
+    l1_ratio: float = 1.0,
     form: Form = "penalized",
-    tau: float = 0.0,
-    intercept: bool = False,
+    radius: float | None = None,
+    fit_intercept: bool = True,
     sample_weight: object = None,
     offset: object = None,
     unpenalized: object = None,
-    gap: float = TOLERANCE,
+    tol: float = TOLERANCE,
     max_iter: int = MAX_ITER,
     solver: Solver | None = None,
     stop: StoppingRule | None = None,
@@ -47,66 +57,71 @@ def solve(
     warm_start: Any = None,
     time_limit: float | None = None,
 ) -> Result:
-    """Minimise  sum_i s_i loss(y_i, x_i'w + b + o_i) + (tau/2) ||w||^2 + R(w)  to a proved gap.
+    """Minimize the mean loss plus  alpha (l1_ratio R(w) + (1 - l1_ratio)/2 ||w||^2).
 
-    R(w) = level * gauge(w) ("penalized"), (level/2) * gauge(w)^2 ("squared"), or 0 where
-    gauge(w) <= radius ("constrained").
+    The mean loss is  sum_i s_i loss(y_i, x_i'w + b + o_i) / sum_i s_i. R(w) is the gauge of the
+    norm ("penalized"), half its square ("squared"), or 0 within the radius ("constrained").
 
     Parameters
     ----------
     X : array, sparse matrix, data frame or Design, shape (n_samples, n_features)
-        float32 stays float32 and sparse stays sparse.
+        Data. float32 stays float32 and sparse stays sparse.
     y : array (n_samples,), or (n_samples, n_tasks)
         Targets; for classification the labels -1 and +1 (or 0 and 1). Two dimensions make it a
-        problem over W (n_features, n_tasks), with predictions X W: ``designs.Tasks``.
-    loss : {"squared", "logistic", "squared_hinge"} or Loss
-    norm : name or Norm
-        For example ``"l1"`` or ``norms.KSupport(k=100)``.
-    level : float
-        Weight of the norm; for the penalized and the squared form.
+        problem over W (n_features, n_tasks), with predictions X W: ``designs.Tasks``. The loss is
+        then summed over tasks, and its mean is taken over samples.
+    loss : str or Loss, default="squared"
+        Loss of one sample, for example ``"logistic"`` or ``losses.Huber(1.5)``.
+    norm : str or Norm, default="l1"
+        Norm, for example ``"l1"`` or ``norms.KSupport(k=100)``.
+    alpha : float
+        Strength of the penalty. The constrained form needs no alpha; with ``l1_ratio`` below 1 it
+        is the strength of the ridge term.
+    l1_ratio : float, default=1.0
+        Share of the norm in the penalty, in (0, 1]; the rest is the ridge term. In the constrained
+        form, where R is 0 or infinite, it may be 0: the ridge term is (alpha/2) ||w||^2 then.
+    form : {"penalized", "squared", "constrained"}, default="penalized"
+        How the norm enters.
     radius : float
-        Bound on the norm; for the constrained form.
-    form : {"penalized", "squared", "constrained"}
-    tau : float
-        Weight of the ridge term.
-    intercept : bool
-        Whether to fit an unpenalized intercept b.
+        Bound on the norm, for the constrained form.
+    fit_intercept : bool, default=True
+        Whether to fit an unpenalized intercept b. Survival losses have none.
     sample_weight : array (n_samples,), optional
-        Weights s_i >= 0, not all zero.
+        Weights s_i >= 0, not all zero. A sample of weight 0 does not count.
     offset : array (n_samples,), optional
         Numbers o_i added to the predictions, such as the logarithm of an exposure.
     unpenalized : indices, mask or names of columns, optional
-        Columns that neither the norm nor the ridge term sees, such as age and sex: f is minimized
-        over their coefficients as over the intercept. In the norm their entries are at whatever
-        is best for it: 0, for norms that no sign and no zero makes larger. They may depend on each
-        other; ``coef`` has their coefficients in their places.
-    gap : float
+        Columns that are free of the penalty, such as age and sex: the loss is minimized over their
+        coefficients as over the intercept. They may depend on each other; ``coef`` has their
+        coefficients in their places.
+    tol : float, default=1e-6
         Relative duality gap to prove: gap / abs(objective).
-    max_iter : int
-        Bound on steps.
+    max_iter : int, default=1000
+        Bound on the number of steps.
     solver : Solver, optional
-        Default: column generation with the semismooth Newton master; for a norm known by its
-        best atom alone (``norms.UserNorm``), ``AtomGeneration``.
+        Default: column generation with the semismooth Newton master; ``AtomGeneration`` for a norm
+        that is known by its best atom only (``norms.UserNorm``).
     stop : StoppingRule, optional
         Further rules, for example ``stopping.Seconds(60) | stopping.Passes(100)``.
-    observers : iterable of callables
+    observers : iterable of callables, default=()
         Called with the Progress after each step, for example ``PrintProgress()``.
     warm_start : Result, WarmStart or coefficients, optional
-        Where to begin: an earlier result, or an array (n_features,), the intercept found anew.
+        Where to begin: an earlier result, or an array (n_features,), with a new intercept.
     time_limit : float, optional
-        Seconds after which the best point so far is returned with its proved gap, and status
+        Seconds after which the best point so far is returned with its proved gap and the status
         ``TIME_LIMIT``. The first pass over the data is always finished.
 
     Returns
     -------
     Result
-        ``coef, intercept, objective, gap, relative_gap, status, passes, seconds, history``. All of
-        it in float64, also where X is float32. ``verify()`` computes both bounds again.
+        ``coef, intercept, objective, gap, relative_gap, status, passes, seconds, history``, in
+        float64 also if X is float32. The objective and the gap are of the mean loss.
+        ``verify()`` computes both bounds again.
 
     Raises
     ------
     ValueError, TypeError
-        Before any arithmetic, naming what is wrong and the remedy.
+        Before any arithmetic. The message names the error and the remedy.
 
     Notes
     -----
@@ -114,12 +129,13 @@ def solve(
     ``status.is_converged`` has the gap proved at the returned point, intercept and sample
     weights included.
     """
-    gap = positive("gap", gap, "relative duality gap to prove, for example 1e-6")
-    settings = Settings(gap, max_iter, solver, _limited(stop, time_limit), tuple(observers))
-    penalty = Regularizer(as_norm(norm), form, _amount(form, level, radius))
+    tol = positive("tol", tol, "relative duality gap to prove, for example 1e-6")
+    settings = Settings(tol, max_iter, solver, _limited(stop, time_limit), tuple(observers))
+    amount, tau = _amounts(form, alpha, l1_ratio, radius)
+    penalty = Regularizer(as_norm(norm), form, amount)
     with single_threaded_blas():
         problem = checked_problem(
-            X, y, loss, penalty, tau, intercept, sample_weight, offset, unpenalized
+            X, y, loss, penalty, tau, fit_intercept, sample_weight, offset, unpenalized
         )
         result = settings.run(problem, _start(warm_start, problem.design.shape[1]))
         result.problem = problem
@@ -132,34 +148,39 @@ def checked_problem(
     loss: str | Loss,
     penalty: Regularizer,
     tau: float,
-    intercept: bool,
+    fit_intercept: bool,
     sample_weight: object,
     offset: object,
     unpenalized: object,
 ) -> Problem:
-    """Return the problem of what ``solve`` takes, checked; several targets are one long one."""
+    """Return the checked problem of the arguments of ``solve``; its weights add up to 1.
+
+    Several targets become one long target.
+    """
     shape: tuple[int, ...] = getattr(y, "shape", ())
     names = None if unpenalized is None else feature_names(X)
+    design = as_design(X)
+    weight = mean_weight(sample_weight, design.shape[0])
     if len(shape) == 2 and shape[1] > 1:
-        X, y, sample_weight = loaded(TARGETS[-1])(X, y, sample_weight, intercept)
+        X, y, weight = loaded(TARGETS[-1])(X, y, weight, fit_intercept)
+        design = as_design(X)
     the_loss = as_loss(loss)
     the_norm = named(penalty.norm, feature_names(X))
-    design = as_design(X)
     return Problem.build(
         design,
         y,
         the_loss,
         penalty.of(the_norm),
         tau=tau,
-        fit_intercept=intercept,
-        sample_weight=sample_weight,
+        fit_intercept=False if the_loss.task == "survival" else fit_intercept,
+        sample_weight=weight,
         offset=None if offset is None else np.reshape(np.asarray(offset), -1),
         unpenalized=_free(unpenalized, names, shape, design),
     )
 
 
 def _limited(stop: StoppingRule | None, time_limit: float | None) -> StoppingRule | None:
-    """Return the stopping rule with a limit of seconds, where one is given."""
+    """Return the stopping rule with a limit of seconds, if one is given."""
     if time_limit is None:
         return stop
     limit = Seconds(positive("time_limit", time_limit, "seconds, for example 60"))
@@ -194,23 +215,42 @@ def _free(
     return (rows[:, None] * shape[1] + np.arange(shape[1])).reshape(-1)
 
 
-def _amount(form: str, level: float | None, radius: float | None) -> float:
-    """Return level or radius, whichever the form needs; refuse the other one."""
-    name = "level"
-    given = level
-    other = radius
+def _amounts(
+    form: str, alpha: float | None, l1_ratio: float, radius: float | None
+) -> tuple[float, float]:
+    """Return the amount of the regularizer and the weight of the ridge term."""
+    if not (is_number(l1_ratio) and 0 <= l1_ratio <= 1):
+        raise ValueError(f"l1_ratio must be a number from 0 to 1, got {l1_ratio!r}")
+    if alpha is not None:
+        alpha = positive("alpha", alpha, "strength of the penalty of the mean loss")
     if form == "constrained":
-        name = "radius"
-        given = radius
-        other = level
-    if given is None:
-        begin = "0.1 * paths.path(X, y, n_levels=1, loss=..., norm=..., form=...).levels[0]"
-        if name == "radius":
-            begin = "half of norm.value(result.coef) of a fit at a level"
+        return _constrained(alpha, l1_ratio, radius)
+    if alpha is None:
         raise ValueError(
-            f"form={form!r} needs {name}=, a positive number; for one to begin with: {begin}"
+            f"form={form!r} needs alpha=, a positive number; a first value: "
+            "0.1 * paths.path(X, y, n_alphas=1, loss=..., norm=..., form=...).alphas[0]"
         )
-    if other is not None:
-        unused = "level" if name == "radius" else "radius"
-        raise ValueError(f"form={form!r} takes {name}= and not {unused}=; leave {unused} out")
-    return given
+    if radius is not None:
+        raise ValueError(f"form={form!r} takes alpha= and not radius=; leave radius out")
+    if l1_ratio == 0:
+        raise ValueError(
+            "l1_ratio=0 leaves no weight for the norm; for the ridge penalty alone use norm='l2' "
+            "and form='squared'"
+        )
+    return alpha * l1_ratio, alpha * (1 - l1_ratio)
+
+
+def _constrained(alpha: float | None, l1_ratio: float, radius: float | None) -> tuple[float, float]:
+    """Return the radius and the weight of the ridge term."""
+    if radius is None:
+        raise ValueError(
+            "form='constrained' needs radius=, a positive number; a first value: half of "
+            "norm.value(result.coef) of a penalized fit"
+        )
+    if (alpha is None) != (l1_ratio == 1):
+        raise ValueError(
+            "form='constrained' takes radius=, and alpha= only for a ridge term: leave alpha and "
+            f"l1_ratio out, or give both, with l1_ratio below 1; got alpha={alpha!r} and "
+            f"l1_ratio={l1_ratio!r}"
+        )
+    return radius, 0.0 if alpha is None else alpha * (1 - l1_ratio)

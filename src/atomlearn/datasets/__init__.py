@@ -1,14 +1,11 @@
 """Readers and writers of data files, and synthetic problems with known solutions."""
 
 from atomlearn.datasets.gene_sets import read_gene_sets
-from atomlearn.storage.conversion.to_store import Conversion, convert
-from atomlearn.storage.formats.table import DataTable, Schema
-from atomlearn.storage.intake.columns import ColumnPlan
+from atomlearn.storage.conversion.to_store import convert
 from atomlearn.storage.intake.in_place import write_plink
 from atomlearn.storage.intake.read import read
 from atomlearn.storage.intake.reading import Reading, read_schema
 from atomlearn.testing.synthetic import (
-    Synthetic,
     make_correlated,
     make_feature_generation,
     make_k_support_logistic,
@@ -17,12 +14,7 @@ from atomlearn.testing.synthetic import (
 )
 
 __all__ = [
-    "ColumnPlan",
-    "Conversion",
-    "DataTable",
     "Reading",
-    "Schema",
-    "Synthetic",
     "convert",
     "make_correlated",
     "make_feature_generation",

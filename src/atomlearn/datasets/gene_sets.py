@@ -1,4 +1,4 @@
-"""Gene set files (.gmt): sets of features by name, as ``norms.LatentGroups`` takes them."""
+"""Gene set files (.gmt): sets of features by name, for ``norms.LatentGroups``."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from atomlearn.storage.formats.compressed import open_text
 def read_gene_sets(path: str | Path) -> dict[str, list[str]]:
     """Return the sets of a .gmt file (also .gz, .bz2, .xz): name -> members, in their order.
 
-    Each line is a name, a description and the members, separated by tabs. Members named twice in
-    a line count once; empty fields are left out.
+    Each line has a name, a description and the members, separated by tabs. A member named twice in
+    a line counts once; empty fields are left out.
 
     Raises
     ------
     FileNotFoundError
-        Where there is no such file.
+        If there is no such file.
     ValueError
-        Where a line has no member, or a name comes twice; with the number of the line.
+        If a line has no member, or a name occurs twice; with the number of the line.
     """
     source = Path(path)
     sets: dict[str, list[str]] = {}

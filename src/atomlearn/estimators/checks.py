@@ -67,11 +67,11 @@ def available_if(check: Callable[[Any], Any]) -> Callable[[Callable[..., Any]], 
 
 #: The solvers that ``solver=`` may name; those that re-fit take the accuracy.
 SOLVERS: dict[str, Callable[[float], Solver]] = {
-    "column_generation": lambda tol: core.ColumnGeneration(tolerance=tol),
-    "atom_generation": lambda tol: core.AtomGeneration(tolerance=tol),
+    "column_generation": lambda tol: core.ColumnGeneration(tol=tol),
+    "atom_generation": lambda tol: core.AtomGeneration(tol=tol),
     "fista": lambda tol: papers.FISTA(),
     "kfcfw": lambda tol: papers.KFCFW(),
-    "frank_wolfe": lambda tol: papers.FrankWolfe(tolerance=tol),
+    "frank_wolfe": lambda tol: papers.FrankWolfe(tol=tol),
 }
 
 

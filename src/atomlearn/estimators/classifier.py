@@ -37,30 +37,71 @@ class AtomicClassifier(SelectsColumns, OneLevel, LinearClassifier):
     Parameters
     ----------
     norm : str or Norm, default="l1"
-        A name, or an object such as ``norms.KSupport(k=10)`` whose parameters ``set_params`` and
+        A name, or an object such as ``norms.KSupport(k=10)``, whose parameters ``set_params`` and
         grid searches reach as ``norm__k``.
     alpha : float, default=0.01
-        Weight of the penalty. (With the mean logistic loss and columns of unit variance, l1
-        selects nothing from 0.5 on.)
+        Strength of the penalty; the loss is a mean over samples. With the logistic loss and columns
+        of unit variance, l1 selects nothing from 0.5 on.
+    l1_ratio : float, default=1.0
+        Share of the norm in the penalty, from 0 to 1; the rest is squares: alpha * (l1_ratio *
+        penalty(w) + (1 - l1_ratio) / 2 * ||w||^2). With ``norm="l1"`` it is that of scikit-learn's
+        ElasticNet. 0 leaves only the squares; the constrained form needs 1.
+    form : {"penalized", "squared", "constrained"}, default="penalized"
+        The gauge itself, half its square, or a bound on it.
+    radius : float, default=1.0
+        Bound on the gauge if ``form="constrained"``; alpha has no effect then.
     loss : {"logistic", "squared_hinge"} or Loss, default="logistic"
-        "squared_hinge" is max(0, 1 - y z)^2 / 2.
+        A loss for classification. "squared_hinge" is max(0, 1 - y z)^2 / 2.
     multi_class : {"ovr", "multinomial"}, default="ovr"
-        How more than two classes are fitted; two classes are one problem either way.
-    unpenalized : indices, mask or names of inputs, optional
-        Covariates that are not penalized, such as age and sex: fitted like the intercept, and
-        always kept. With ``features`` beyond "linear": their own columns or curves.
+        How more than two classes are fitted: one against the rest, or together. Two classes are one
+        problem either way.
     class_weight : dict, "balanced" or None, default=None
-        Factors on the sample weights by class; "balanced" gives each class the same total.
+        Factors on the sample weights of each class; "balanced" gives all classes the same total
+        weight. The loss is the mean under these weights: ``C`` of scikit-learn is 1 / (alpha * sum
+        of weights).
+    features : str, default="linear"
+        "interactions" adds all products x_i x_j, i < j, after the columns of X; "quadratic" adds
+        the squares, too. Products are implicit and never stored
+        (``designs.Polynomial.interactions``). "polynomial" is the same as "quadratic", scaled as in
+        the kernel (x'y + 1)^2. "splines", "intersection", "additive_gaussian" and "additive_chi2"
+        make the model a sum of curves, one for each input (``designs.Additive(X,
+        normalize=True)``); ``norm="groups"``, or ``norms.KSupport(k, "inputs")``, selects whole
+        inputs. "anova" adds a surface for each pair of inputs (``designs.Anova(X,
+        normalize=True)``), with groups "terms".
+    standardize : bool, default=False
+        Whether to divide columns by their standard deviations for the fit (and to center dense
+        columns, if there is an intercept). Coefficients are in the units of X in any case. Curves
+        have variance 1 in any case.
+    unpenalized : indices, mask or names of inputs, default=None
+        Covariates without a penalty, such as age and sex: they are fitted like the intercept and
+        always kept. With ``features`` other than "linear" these are their own columns or curves.
+    relax : float, default=0.0
+        Share of a refit without penalty over the selected columns: ``coef_`` is (1 - relax) times
+        the penalized fit plus relax times the refit, as in glmnet.
+    fit_intercept : bool, default=True
+        Whether to fit an intercept, which is not penalized.
+    tol : float, default=1e-6
+        Relative duality gap to prove.
+    max_iter : int, default=1000
+        Maximum number of steps of the solver.
+    solver : str or Solver, default="auto"
+        "auto" is column generation over subspaces or over atoms, as the norm allows. Others:
+        "column_generation", "atom_generation", "fista", "kfcfw", "frank_wolfe".
     warm_start : bool, default=False
-        Whether to begin where the last ``fit`` ended (same columns and classes).
-    n_jobs : int, optional
-        Classes fitted at a time, in threads that share X; nothing to do for two classes.
-    observers : sequence of callables, optional
-        ``observer(progress)`` is called after each step of each class's fit.
-    time_limit : float, optional
-        Seconds after which the whole fit ends with what it has. Classes share what is left of it.
-    form, radius, features, fit_intercept, relax, tol, max_iter, solver, verbose, stop
-        As in ``AtomicRegressor``.
+        Whether ``fit`` begins at the solution of the last ``fit``, if columns and classes are the
+        same.
+    n_jobs : int, default=None
+        Number of classes fitted at a time, in threads that share X; it has no effect for two
+        classes.
+    verbose : int, default=0
+        If above 0, print one line for each step.
+    observers : sequence of callables, default=None
+        ``observer(progress)`` is called after each step of the fit of each class.
+    stop : StoppingRule, default=None
+        A rule that ends the fit in addition to ``tol`` and ``max_iter``, such as
+        ``solvers.stopping.Passes(20)``.
+    time_limit : float, default=None
+        Seconds after which the whole fit ends with the best point so far. Classes share them.
 
     Attributes
     ----------

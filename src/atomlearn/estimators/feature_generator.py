@@ -30,7 +30,6 @@ from atomlearn.core import (
     positive,
     single_row,
 )
-from atomlearn.estimators.base import AtomicModel
 from atomlearn.estimators.checks import (
     checked_design,
     expanded,
@@ -39,10 +38,9 @@ from atomlearn.estimators.checks import (
     loss_task,
     whole,
 )
-from atomlearn.estimators.generation import Selected, debiased, problem_of, take, weighed
+from atomlearn.estimators.generation import ScaledModel, Selected, debiased, problem_of, weighed
 from atomlearn.estimators.generation_trials import RISING, STRENGTHS, Choice, Trials, sizes_of
 from atomlearn.estimators.parameters import keeps_blas_single
-from atomlearn.estimators.selects_columns import SelectsColumns
 from atomlearn.estimators.targets import checked_targets, offset_of
 from atomlearn.estimators.units import units_of
 from atomlearn.maps.feature_map import map_of
@@ -51,7 +49,7 @@ from atomlearn.papers.feature_generation import FeatureGeneration
 from atomlearn.papers.generated import generated
 
 
-class FeatureGenerator(SelectsColumns, AtomicModel):
+class FeatureGenerator(ScaledModel):
     """min over d, w, b of  1/2 sum_j w_j^2 / d_j + C sum_i s_i loss(y_i, x_i'w + b).
 
     d lies in [0, 1] with sum d <= batch: a scaling of the features, sparse at the optimum. Each
@@ -88,14 +86,12 @@ class FeatureGenerator(SelectsColumns, AtomicModel):
         Features to select from: the columns of X; with "polynomial" also all squares and products
         of two, scaled as in the kernel (x'y + 1)^2 [1]_; with "interactions" the products
         x_i x_j, i < j, as they are, with "quadratic" the squares too. Products are never stored:
-        each pass searches all of them exactly, see ``designs.Polynomial``. With "intersection",
+        each pass searches all of them exactly (``designs.Polynomial``). With "intersection",
         "additive_gaussian", "additive_chi2" and "splines" inputs are selected whole, for a sum of
         curves of them, as ``designs.Additive(X, normalize=True)`` makes it; ``curve(j)`` is that
         of input j. With "anova" terms are selected: a curve of an input, or a surface of two
         inputs (``designs.Anova``), all of which are searched; ``surface(i, j)`` is one of them.
-        Other maps are given as X itself: ``designs.Cubic(X)`` for products of three inputs, or
-        ``designs.Additive(X, kernel)``, kernel(x, z) = min(|x|^a, |z|^a), for the general
-        intersection kernel [1]_.
+        Other maps are given as X itself, such as ``designs.Cubic(X)`` for products of three inputs.
     groups : list of lists of columns, array of labels (n_features_in_,), or norm, optional
         Groups to select whole, of columns of X; not with products or "anova". Lists may overlap:
         a feature then has a copy in each of its groups; a norm such as ``norms.Trees(...)`` stands
@@ -109,23 +105,32 @@ class FeatureGenerator(SelectsColumns, AtomicModel):
         Bound on passes.
     verbose : int, default=0
         Above 0, print one line a pass.
-    standardize : bool, default=True
-        Divide features by their standard deviations while selecting (centered, too, where there is
-        an intercept and X is dense); coefficients are in the units of X all the same. Products
-        are divided by deviations of their own, or where they are more than 2^22, the columns by
-        theirs; False keeps the scaling of "polynomial". Curves have variance 1 in any case.
-    fit_intercept, observers, stop, time_limit
-        As in ``AtomicRegressor``.
-    unpenalized : columns by number, mask or name, optional
+    standardize : bool, default=False
+        Whether to divide features by their standard deviations for the selection (and to center
+        dense ones, if there is an intercept); coefficients are in the units of X in any case.
+        Products are divided by their own deviations, or by those of their columns if there are more
+        than 2^22 products. Curves have variance 1 in any case.
+    fit_intercept : bool, default=True
+        Whether to fit an intercept, which is not penalized.
+    observers : sequence of callables, default=None
+        ``observer(progress)`` is called after each step.
+    stop : StoppingRule, default=None
+        A rule that ends the fit in addition to ``tol`` and ``max_iter``, such as
+        ``solvers.stopping.Passes(20)``.
+    time_limit : float, default=None
+        Seconds after which the whole fit ends with the best point so far.
+    unpenalized : columns by number, mask or name, default=None
         Covariates: in the model in any case, without penalty, and none of the ``n_features``.
     cv : int or splitter, default=5
         Folds that choose what is "auto".
     gamma, r : float > 0, default=1.0
         Of the kernel (gamma x'y + r)^2, with ``features="polynomial"``.
-    outer_tol, max_blocks : float, int, optional
-        epsilon_c and T of the paper: stop once a pass lowers the objective by at most this share
-        of its first value, or after so many passes, whatever ``n_features``.
-    debias : float, optional
+    outer_tol : float, default=None
+        epsilon_c of the paper: the fit ends with the first pass that lowers the objective by at
+        most this share of its first value.
+    max_blocks : int, default=None
+        T of the paper: the fit ends after this number of passes.
+    debias : float, default=None
         C of a re-fit over the selected features with a ridge alone [1]_: ``coef_`` is then that of
         ``debiased_``, its Result; ``objective_`` and ``gap_`` are those of the selection.
 
@@ -143,21 +148,18 @@ class FeatureGenerator(SelectsColumns, AtomicModel):
     rounds_ : (n_selected,) ndarray of int64
         The pass that found each of them, from 1.
     n_wanted_ : int
-        The number asked for; ``size_choice_`` how it, and where to select, was chosen, as pairs.
+        The requested number; ``size_choice_`` tells how it was chosen.
     C_, selected_at_ : float
-        C of ``coef_`` and ``objective_``, and while features were selected; ``C_choice_`` how it
-        was chosen. A small one leaves some of the features selected at 0: pages and the command
-        line call these "considered", and count as selected what has a coefficient.
+        C of ``coef_`` and ``objective_``, and of the selection; ``C_choice_`` tells how it was
+        chosen. With a small C some of the features have coefficient 0: pages call these
+        "considered", and count as selected those with a coefficient.
     n_selected_ : int
-        Their number (of groups, where ``groups`` is given): ``n_features`` exactly, unless the
-        optimum has fewer, of which a warning tells.
+        Their number (of groups, with ``groups``): ``n_features``, unless the optimum has fewer.
     scaling_ : (n_features_in_,) ndarray
         The scaling d of the features; zero where not selected.
     coef_ : (1, n_features_in_) ndarray; (n_features_in_,) for regression; float64
-        (n_classes, n_features_in_) for more than two classes, as ``intercept_`` (n_classes,).
-        With products, this and ``scaling_`` are of all columns of the map, and where these are
-        more than 2^26 a csr_array of one row. Of additive models: of all columns of the design,
-        see ``feature_map_``, and ``scaling_`` is of the inputs (of the terms with "anova").
+        (n_classes, n_features_in_) for more than two classes. With products and curves, of all
+        columns of ``feature_map_``: a csr_array of one row if there are more than 2^26.
     intercept_ : (1,) ndarray; float for regression
     classes_ : (n_classes,) ndarray, for classification
     moments_, scaled_by_ : tuple of columns, means, scales; str
@@ -170,8 +172,18 @@ class FeatureGenerator(SelectsColumns, AtomicModel):
         None where there are none.
     status_ : Status
         COLUMN_LIMIT where ``n_features`` was reached, CONVERGED where the optimum is proved.
-    n_passes_, n_iter_, history_, results_, n_features_in_, feature_names_in_
-        As of ``AtomicClassifier``.
+    n_passes_ : float
+        Passes over the data.
+    n_iter_ : int
+        Points whose gap was computed, the starting point included.
+    history_ : list of Record
+        One for each of them.
+    results_ : list of Result
+        One for each output.
+    n_features_in_ : int
+        Number of columns of X.
+    feature_names_in_ : ndarray of str
+        Names of the columns of X, if it has any.
 
     Notes
     -----
@@ -326,7 +338,7 @@ class FeatureGenerator(SelectsColumns, AtomicModel):
         own, C, found = self._generated(lifted, rising, wanted, n_units, settings)
         self.selected_at_ = C
         state = found.state
-        ends = (settings.gap, self.selected_tol)
+        ends = (settings.tol, self.selected_tol)
         for strength in strengths:
             result = found
             if strength != C:
@@ -339,8 +351,8 @@ class FeatureGenerator(SelectsColumns, AtomicModel):
             self.debiased_ = None
             if self.debias is not None:
                 factor = positive("debias", self.debias, "C of the re-fit") / C
-                self.debiased_ = debiased(problem, last, factor, settings.gap)
-            take(self, problem, self.debiased_ or last, units, data.classes)
+                self.debiased_ = debiased(problem, last, factor, settings.tol)
+            self._take_scaled(problem, self.debiased_ or last, units, data.classes)
             self._record_selection(selected)
             self._report_selection(last, found, wanted)
             yield
@@ -362,7 +374,7 @@ class FeatureGenerator(SelectsColumns, AtomicModel):
         solver = FeatureGeneration(
             outer_tolerance=self.outer_tol, max_blocks=self.max_blocks, from_zero=paper
         )
-        ends = (settings.gap, settings.max_iter, observers, settings.stop, self.selected_tol)
+        ends = (settings.tol, settings.max_iter, observers, settings.stop, self.selected_tol)
         runs = list[Result]()
         for C in rising:
             own = replace(problem, weight=C / rising[-1] * problem.weight)

@@ -34,7 +34,9 @@ from atomlearn.core import (
     single_row,
     task_intercepts,
 )
+from atomlearn.estimators.base import AtomicModel
 from atomlearn.estimators.checks import input_names
+from atomlearn.estimators.selects_columns import SelectsColumns
 from atomlearn.estimators.targets import Checked, offset_of
 from atomlearn.estimators.units import Units, batch_of, too_many
 from atomlearn.lifting.latent import LatentKSupport, LatentNorm
@@ -186,34 +188,37 @@ class Selected:
         return cls(terms[order], rounds[first[order]], scaled, largest)
 
 
-def take(
-    estimator: Any, problem: Problem, result: Result, units: Units, classes: NDArray[Any] | None
-) -> None:
-    """Set the coefficients of an estimator of one output, or of all classes, in units of the data.
+class ScaledModel(SelectsColumns, AtomicModel):
+    """A model that selects scaled columns, for all classes together; not for direct use."""
 
-    ``units`` : those of the columns while selecting.
-    """
-    count = 1 if classes is None or len(classes) == 2 else len(classes)
-    columns, places = np.unique(result.columns // count, return_inverse=True)
-    weights = np.zeros((count, columns.size))
-    weights[result.columns % count, places.ravel()] = result.weights
-    intercepts = np.full(count, float(result.intercept))
-    if count > 1 and problem.loss.free is not None:
-        linear = problem.design.gather(result.columns).dot(result.weights)
-        own = task_intercepts(problem, linear)
-        intercepts = own if own.size else intercepts
-    estimator.moments_ = (columns, *units.of(columns))
-    estimator.scaled_by_ = units.words
-    weights, intercepts = units.to_data(columns, weights, intercepts)
-    entries = [(columns, row) for row in weights]
-    n_columns = units.design.shape[1]
-    coef = coefficient_rows(entries, n_columns, estimator.feature_map_.implicit)
-    estimator.coef_ = coef
-    estimator.intercept_ = intercepts
-    if classes is not None:
-        estimator.classes_ = classes
-    else:
-        estimator.coef_, estimator.intercept_ = single_row(coef), float(estimator.intercept_[0])
+    def _take_scaled(
+        self, problem: Problem, result: Result, units: Units, classes: NDArray[Any] | None
+    ) -> None:
+        """Set coefficients, intercepts and classes, in units of the data.
+
+        ``units`` : those of the columns in the selection.
+        """
+        count = 1 if classes is None or len(classes) == 2 else len(classes)
+        columns, places = np.unique(result.columns // count, return_inverse=True)
+        weights = np.zeros((count, columns.size))
+        weights[result.columns % count, places.ravel()] = result.weights
+        intercepts = np.full(count, float(result.intercept))
+        if count > 1 and problem.loss.free is not None:
+            linear = problem.design.gather(result.columns).dot(result.weights)
+            own = task_intercepts(problem, linear)
+            intercepts = own if own.size else intercepts
+        self.moments_ = (columns, *units.of(columns))
+        self.scaled_by_ = units.words
+        weights, intercepts = units.to_data(columns, weights, intercepts)
+        entries = [(columns, row) for row in weights]
+        coef = coefficient_rows(entries, units.design.shape[1], self.feature_map_.implicit)
+        if classes is None:
+            self.coef_ = single_row(coef)
+            self.intercept_ = float(intercepts[0])
+        else:
+            self.coef_ = coef
+            self.intercept_ = intercepts
+            self.classes_ = classes
 
 
 def debiased(problem: Problem, result: Result, factor: float, gap: float) -> Result:
@@ -231,7 +236,7 @@ def debiased(problem: Problem, result: Result, factor: float, gap: float) -> Res
         regularizer=Regularizer(L2(), "squared", 1.0),
         free=columns[:0],
     )
-    found = run(alone, ColumnGeneration(tolerance=gap), RelativeGap(gap) | Iterations(50))
+    found = run(alone, ColumnGeneration(tol=gap), RelativeGap(gap) | Iterations(50))
     linear = block.gather(found.columns).dot(found.weights)
     found = replace(found, columns=columns[found.columns], n_features=problem.design.shape[1])
     own = free_part(problem, linear)
@@ -250,7 +255,7 @@ def weighed(
     ``state`` : where they start; ``ends`` : relative gaps, over all features and over those found.
     """
     scaled = replace(problem, weight=factor * problem.weight)
-    solver = FeatureGeneration(settled=True, final_tolerance=ends[1])
+    solver = FeatureGeneration(settled=True, tol=ends[1])
     start = WarmStart(state.columns, state.weights, state.intercept)
     result = run(scaled, solver, RelativeGap(ends[0]), (), start)
     result.state.found = found.state.found

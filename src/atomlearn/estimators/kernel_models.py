@@ -89,36 +89,85 @@ class MultipleKernelClassifier(_KernelModel, LinearClassifier):
 
     Parameters
     ----------
-    kernels : list of functions K(A, B) or ``designs.KernelOn``, optional
-        Default: Gaussian kernels of three widths on all columns and on each column alone, and a
-        linear one. ``designs.kernel_grid`` makes larger collections. Precomputed matrices: fit
-        ``AtomicClassifier`` to ``designs.Kernels(matrices)``.
     norm : str or Norm, default="groups"
-        "groups" is ``norms.Groups("kernels")``.
+        "groups" is ``norms.Groups("kernels")``: it selects kernels. ``norms.KSupport(k,
+        "kernels")`` is another such norm; "l2" uses all kernels.
+    kernels : list of functions K(A, B) or ``designs.KernelOn``, default=None
+        None: Gaussian kernels of three widths on all columns and on each single column, and a
+        linear one. ``designs.kernel_grid`` makes larger collections. For precomputed matrices fit
+        ``AtomicClassifier`` or ``AtomicRegressor`` to ``designs.Kernels(matrices)``.
     alpha : float, default=0.01
-        Weight of the penalty.
+        Strength of the penalty; the loss is a mean over samples.
+    l1_ratio : float, default=1.0
+        Share of the norm in the penalty, from 0 to 1; the rest is squares: alpha * (l1_ratio *
+        penalty(w) + (1 - l1_ratio) / 2 * ||w||^2). With ``norm="l1"`` it is that of scikit-learn's
+        ElasticNet. 0 leaves only the squares; the constrained form needs 1.
     form : {"squared", "penalized", "constrained"}, default="squared"
+        Half the square of the gauge, the gauge itself, or a bound on it.
     radius : float, default=1.0
-        Bound on the norm where ``form="constrained"``.
-    loss : str or Loss, default="logistic"
-        Or "squared_hinge".
+        Bound on the gauge if ``form="constrained"``; alpha has no effect then.
+    loss : {"logistic", "squared_hinge"} or Loss, default="logistic"
+        A loss for classification. "squared_hinge" is max(0, 1 - y z)^2 / 2.
+    class_weight : dict, "balanced" or None, default=None
+        Factors on the sample weights of each class; "balanced" gives all classes the same total
+        weight. The loss is the mean under these weights: ``C`` of scikit-learn is 1 / (alpha * sum
+        of weights).
     rank : int, default=100
-        Columns of a kernel at most, see ``designs.Kernels``.
-    fit_intercept, class_weight, relax, tol, max_iter, solver, verbose, observers, stop,
-    time_limit
-        As in ``AtomicClassifier``.
+        Maximum number of columns that stand for a kernel (``designs.Kernels``).
+    relax : float, default=0.0
+        Share of a refit without penalty over the selected kernels: ``coef_`` is (1 - relax) times
+        the penalized fit plus relax times the refit.
+    fit_intercept : bool, default=True
+        Whether to fit an intercept, which is not penalized.
+    tol : float, default=1e-6
+        Relative duality gap to prove.
+    max_iter : int, default=1000
+        Maximum number of steps of the solver.
+    solver : str or Solver, default="auto"
+        "auto" is column generation over subspaces or over atoms, as the norm allows. Others:
+        "column_generation", "atom_generation", "fista", "kfcfw", "frank_wolfe".
+    verbose : int, default=0
+        If above 0, print one line for each step.
+    observers : sequence of callables, default=None
+        ``observer(progress)`` is called after each step.
+    stop : StoppingRule, default=None
+        A rule that ends the fit in addition to ``tol`` and ``max_iter``, such as
+        ``solvers.stopping.Passes(20)``.
+    time_limit : float, default=None
+        Seconds after which the whole fit ends with the best point so far.
 
     Attributes
     ----------
     kernel_norms_ : (n_kernels,) ndarray
-        ||f_m||, of more than two classes the largest.
+        Norms ||f_m|| of the functions; of more than two classes the largest.
     kernel_weights_ : (n_kernels,) ndarray
         The same with sum 1: the kernel weights of SimpleMKL. Zero: not used.
     maps_ : KernelMaps
         The columns of each kernel.
-    classes_, coef_, intercept_, objective_, gap_, status_, n_passes_, n_iter_, history_, results_
-        As of ``AtomicClassifier``; ``coef_`` over the columns of all kernels.
-    n_features_in_, feature_names_in_
+    classes_ : (n_classes,) ndarray
+        The labels, sorted.
+    coef_ : ndarray, float64
+        Coefficients over the columns of all kernels.
+    intercept_ : (1,) or (n_classes,) ndarray
+        Intercepts.
+    objective_ : float
+        Mean loss plus penalty of the final fit, summed over one-against-rest problems.
+    gap_ : float
+        Proved bound on the distance of ``objective_`` to the optimum.
+    status_ : Status
+        Why the fit ended; ``str(status_)`` is a sentence.
+    n_passes_ : float
+        Passes over the data.
+    n_iter_ : int
+        Points whose gap was computed, the starting point included.
+    history_ : list of Record
+        One for each of them.
+    results_ : list of Result
+        One for each output.
+    n_features_in_ : int
+        Number of columns of X.
+    feature_names_in_ : ndarray of str
+        Names of the columns of X, if it has any.
 
     References
     ----------
@@ -143,18 +192,81 @@ class MultipleKernelRegressor(_KernelModel, LinearRegressor):
 
     Parameters
     ----------
-    kernels, norm, alpha, form, radius, rank, fit_intercept, relax, tol, max_iter, solver,
-    verbose, observers, stop, time_limit
-        As in ``MultipleKernelClassifier``.
+    norm : str or Norm, default="groups"
+        "groups" is ``norms.Groups("kernels")``: it selects kernels. ``norms.KSupport(k,
+        "kernels")`` is another such norm; "l2" uses all kernels.
+    kernels : list of functions K(A, B) or ``designs.KernelOn``, default=None
+        None: Gaussian kernels of three widths on all columns and on each single column, and a
+        linear one. ``designs.kernel_grid`` makes larger collections. For precomputed matrices fit
+        ``AtomicClassifier`` or ``AtomicRegressor`` to ``designs.Kernels(matrices)``.
+    alpha : float, default=0.01
+        Strength of the penalty; the loss is a mean over samples.
+    l1_ratio : float, default=1.0
+        Share of the norm in the penalty, from 0 to 1; the rest is squares: alpha * (l1_ratio *
+        penalty(w) + (1 - l1_ratio) / 2 * ||w||^2). With ``norm="l1"`` it is that of scikit-learn's
+        ElasticNet. 0 leaves only the squares; the constrained form needs 1.
+    form : {"squared", "penalized", "constrained"}, default="squared"
+        Half the square of the gauge, the gauge itself, or a bound on it.
+    radius : float, default=1.0
+        Bound on the gauge if ``form="constrained"``; alpha has no effect then.
     loss : str or Loss, default="squared"
+        A loss for regression. "squared" is (y - z)^2 / 2. "poisson", "negative_binomial" (counts),
+        "gamma" and "tweedie" (amounts) have ``predict`` = exp(X w + b). Others: "huber",
+        "quantile", or an object such as ``losses.Quantile(0.9)``.
+    rank : int, default=100
+        Maximum number of columns that stand for a kernel (``designs.Kernels``).
+    relax : float, default=0.0
+        Share of a refit without penalty over the selected kernels: ``coef_`` is (1 - relax) times
+        the penalized fit plus relax times the refit.
+    fit_intercept : bool, default=True
+        Whether to fit an intercept, which is not penalized.
+    tol : float, default=1e-6
+        Relative duality gap to prove.
+    max_iter : int, default=1000
+        Maximum number of steps of the solver.
+    solver : str or Solver, default="auto"
+        "auto" is column generation over subspaces or over atoms, as the norm allows. Others:
+        "column_generation", "atom_generation", "fista", "kfcfw", "frank_wolfe".
+    verbose : int, default=0
+        If above 0, print one line for each step.
+    observers : sequence of callables, default=None
+        ``observer(progress)`` is called after each step.
+    stop : StoppingRule, default=None
+        A rule that ends the fit in addition to ``tol`` and ``max_iter``, such as
+        ``solvers.stopping.Passes(20)``.
+    time_limit : float, default=None
+        Seconds after which the whole fit ends with the best point so far.
 
     Attributes
     ----------
-    kernel_norms_, kernel_weights_, maps_
-        As of ``MultipleKernelClassifier``.
-    coef_, intercept_, objective_, gap_, status_, n_passes_, n_iter_, history_, results_
-        As of ``AtomicRegressor``; ``coef_`` over the columns of all kernels.
-    n_features_in_, feature_names_in_
+    kernel_norms_ : (n_kernels,) ndarray
+        Norms ||f_m|| of the functions; of more than two classes the largest.
+    kernel_weights_ : (n_kernels,) ndarray
+        The same with sum 1: the kernel weights of SimpleMKL. Zero: not used.
+    maps_ : KernelMaps
+        The columns of each kernel.
+    coef_ : ndarray, float64
+        Coefficients over the columns of all kernels.
+    intercept_ : float
+        The intercept.
+    objective_ : float
+        Mean loss plus penalty of the final fit.
+    gap_ : float
+        Proved bound on the distance of ``objective_`` to the optimum.
+    status_ : Status
+        Why the fit ended; ``str(status_)`` is a sentence.
+    n_passes_ : float
+        Passes over the data.
+    n_iter_ : int
+        Points whose gap was computed, the starting point included.
+    history_ : list of Record
+        One for each of them.
+    results_ : list of Result
+        One for each output.
+    n_features_in_ : int
+        Number of columns of X.
+    feature_names_in_ : ndarray of str
+        Names of the columns of X, if it has any.
 
     References
     ----------

@@ -86,9 +86,9 @@ class Moments:
         if not fit_intercept:
             sums = sums + self.weight * np.outer(self.means, self.means)
         design, target = from_moments(sums[:-1, :-1], sums[:-1, -1])
-        weight = np.full(target.size, 1.0 / self.weight)
+        weight = np.full(target.size, 1.0 / (target.size * self.weight))
         problem = of_checked_data(design, target, weight, as_loss("squared"), penalty, False)
-        rest = 0.5 * max(float(sums[-1, -1] - target @ target), 0.0) / self.weight
+        rest = 0.5 * max(float(sums[-1, -1] - np.mean(target**2)), 0.0) / self.weight
         return problem, rest, growth(target.size) * float(sums[-1, -1]) / self.weight
 
     def completed(self, result: Result, rest: float, lost: float, fit_intercept: bool) -> Result:

@@ -80,7 +80,7 @@ class OutOfFold:
             return None
         for (train, _), outputs in zip(folds, paths, strict=True):
             for problem, path in zip(problems, outputs, strict=True):
-                result = path.at(level)
+                result = path.at(level / path.l1_ratio)
                 if result is None or result.matrix_parts is not None:
                     return None
                 part = training_part(problem, train) if share else problem
@@ -223,7 +223,7 @@ def _timed(loss: Loss, y: Any, risk: Array, weight: Array) -> tuple[Array, Array
     left = y.copy()
     left["event"], stands = ~event, np.ones(y.size)
     if not event.all():
-        slope = float(solve(risk[:, None], left, loss=loss, level=1e-3 * y.size).coef[0])
+        slope = float(solve(risk[:, None], left, loss=loss, alpha=1e-3).coef[0])
         leaving = Baseline.of(left, slope * risk, weight)
         stands = np.exp(leaving.until(y["time"], "left") * np.exp(slope * risk))
         stands[~event] = (y.size - stands[event].sum()) / np.sum(~event)

@@ -52,54 +52,65 @@ class AtomicRegressor(OneLevel, LinearRegressor):
     Parameters
     ----------
     norm : str or Norm, default="l1"
-        A name, or an object such as ``norms.KSupport(k=10)`` whose parameters ``set_params`` and
-        grid searches reach as ``norm__k``. For several targets "rows" (each feature across all
-        tasks, ``norms.RowGroups``), "trace" or any other norm of matrices too; groups of features,
-        as in ``norms.Groups``, then hold their coefficients for all tasks.
+        A name, or an object such as ``norms.KSupport(k=10)``, whose parameters ``set_params`` and
+        grid searches reach as ``norm__k``. For several targets "rows" (each feature for all tasks,
+        ``norms.RowGroups``), "trace" or another norm of matrices; groups of features then hold
+        their coefficients for all tasks.
     alpha : float, default=1.0
-        Weight of the penalty.
+        Strength of the penalty; the loss is a mean over samples.
+    l1_ratio : float, default=1.0
+        Share of the norm in the penalty, from 0 to 1; the rest is squares: alpha * (l1_ratio *
+        penalty(w) + (1 - l1_ratio) / 2 * ||w||^2). With ``norm="l1"`` it is that of scikit-learn's
+        ElasticNet. 0 leaves only the squares; the constrained form needs 1.
     form : {"penalized", "squared", "constrained"}, default="penalized"
+        The gauge itself, half its square, or a bound on it.
     radius : float, default=1.0
-        Bound on the gauge where ``form="constrained"``; there alpha plays no part.
+        Bound on the gauge if ``form="constrained"``; alpha has no effect then.
     loss : str or Loss, default="squared"
-        A loss for regression; "squared" is (y - z)^2 / 2. "poisson", "negative_binomial" (counts),
-        "gamma", "tweedie" (amounts), whose ``predict`` is exp(X w + b); "huber", "quantile", or
-        such as ``losses.Quantile(0.9)``.
+        A loss for regression. "squared" is (y - z)^2 / 2. "poisson", "negative_binomial" (counts),
+        "gamma" and "tweedie" (amounts) have ``predict`` = exp(X w + b). Others: "huber",
+        "quantile", or an object such as ``losses.Quantile(0.9)``.
     features : str, default="linear"
-        "interactions" adds all products x_i x_j, i < j, after the columns of X, "quadratic" the
-        squares too, as ``designs.Polynomial.interactions`` does: implicit, never stored.
-        "polynomial" are the same columns as "quadratic" scaled as in the kernel (x'y + 1)^2,
-        ``designs.Polynomial``. With ``norm=norms.Hierarchy("weak")`` products come only with
-        their main effects. "splines", "intersection", "additive_gaussian" and "additive_chi2"
-        make the model a sum of curves, one an input, as ``designs.Additive(X, normalize=True)``
-        does: ``norm="groups"``, or ``norms.KSupport(k, "inputs")``, selects whole inputs;
-        ``curve(j)`` is what input j adds. "anova" adds a surface for each pair of inputs, as
-        ``designs.Anova(X, normalize=True)`` does, with groups "terms" and ``surface(i, j)``.
+        "interactions" adds all products x_i x_j, i < j, after the columns of X; "quadratic" adds
+        the squares, too. Products are implicit and never stored
+        (``designs.Polynomial.interactions``). "polynomial" is the same as "quadratic", scaled as in
+        the kernel (x'y + 1)^2. "splines", "intersection", "additive_gaussian" and "additive_chi2"
+        make the model a sum of curves, one for each input (``designs.Additive(X,
+        normalize=True)``); ``norm="groups"``, or ``norms.KSupport(k, "inputs")``, selects whole
+        inputs. "anova" adds a surface for each pair of inputs (``designs.Anova(X,
+        normalize=True)``), with groups "terms". With ``norm=norms.Hierarchy("weak")`` products
+        enter only with their main effects. ``curve(j)`` and ``surface(i, j)`` return the curves and
+        surfaces.
+    standardize : bool, default=False
+        Whether to divide columns by their standard deviations for the fit (and to center dense
+        columns, if there is an intercept). Coefficients are in the units of X in any case. Curves
+        have variance 1 in any case.
+    unpenalized : indices, mask or names of inputs, default=None
+        Covariates without a penalty, such as age and sex: they are fitted like the intercept and
+        always kept. With ``features`` other than "linear" these are their own columns or curves.
+    relax : float, default=0.0
+        Share of a refit without penalty over the selected columns: ``coef_`` is (1 - relax) times
+        the penalized fit plus relax times the refit, as in glmnet.
     fit_intercept : bool, default=True
         Whether to fit an intercept, which is not penalized.
-    unpenalized : indices, mask or names of inputs, optional
-        Covariates that are not penalized either, such as age and sex: fitted like the intercept,
-        and always kept. With ``features`` beyond "linear": their own columns or curves.
-    relax : float, default=0.0
-        Share of a refit without penalty on what was selected: coef_ is (1 - relax) times the
-        penalized fit plus relax times the refit, as glmnet's ``relax``.
     tol : float, default=1e-6
         Relative duality gap to prove.
     max_iter : int, default=1000
-        Bound on steps of the solver.
+        Maximum number of steps of the solver.
     solver : str or Solver, default="auto"
-        "auto" is column generation, over subspaces or over atoms as the norm allows. Others:
+        "auto" is column generation over subspaces or over atoms, as the norm allows. Others:
         "column_generation", "atom_generation", "fista", "kfcfw", "frank_wolfe".
     warm_start : bool, default=False
-        Whether to begin where the last ``fit`` ended.
+        Whether ``fit`` begins at the solution of the last ``fit``.
     verbose : int, default=0
-        Above 0, print one line a step.
-    observers : sequence of callables, optional
+        If above 0, print one line for each step.
+    observers : sequence of callables, default=None
         ``observer(progress)`` is called after each step.
-    stop : StoppingRule, optional
-        When to end a fit beside ``tol`` and ``max_iter``, such as ``solvers.stopping.Passes(20)``.
-    time_limit : float, optional
-        Seconds after which the whole fit ends with what it has.
+    stop : StoppingRule, default=None
+        A rule that ends the fit in addition to ``tol`` and ``max_iter``, such as
+        ``solvers.stopping.Passes(20)``.
+    time_limit : float, default=None
+        Seconds after which the whole fit ends with the best point so far.
 
     Attributes
     ----------

@@ -140,17 +140,19 @@ class CrossValidatedModel(AtomicModel):
         scorer = self._scorer()
         if scorer is None:
             return lambda z, test: loss.score(y[test], np.ravel(z), data.weight[test])
-        # Its X is decisions, so that scorers see these and X is not copied.
-        stand_in = copy(self)
-        stand_in.__dict__ |= {
-            "classes_": data.classes,
-            "intercept_": 0.0,
-            "_linear": lambda X, offset=None: X,
-        }
+        # A model whose inputs are the decisions: scorers see these only, and X is not copied.
+        of_decisions: Any = copy(self)
+        of_decisions.features = "linear"
+        of_decisions.n_features_in_ = len(data.targets)
+        of_decisions.coef_ = np.eye(len(data.targets))
+        of_decisions.intercept_ = 0.0
+        if data.classes is not None:
+            of_decisions.classes_ = data.classes
+        vars(of_decisions).pop("feature_names_in_", None)
 
         def score(decisions: Array, test: Rows) -> float:
             of_fold = _check_method_params(y, params, indices=test)
-            return float(scorer(stand_in, decisions, y[test], **of_fold))
+            return float(scorer(of_decisions, decisions, y[test], **of_fold))
 
         return score
 
@@ -342,18 +344,17 @@ class CrossValidatedModel(AtomicModel):
             levels = alphas * each
         pools: dict[int, Pool] = {}
 
-        def scored(norms: Sequence[Norm], levels: Array, l1_ratio: Any) -> CrossValidation:
+        def scored(norms: Sequence[Norm], levels: Array, l1_ratios: Array) -> CrossValidation:
             more = folds, score, half, self.n_jobs, shares, self.until, pools
-            l1_ratios = np.broadcast_to(l1_ratio, len(norms)).tolist()
-            return cross_validate(problems, norms, levels, *more, l1_ratios=l1_ratios)
+            return cross_validate(problems, norms, levels, *more, l1_ratios=l1_ratios.tolist())
 
         # Shares of a refit are compared over the whole grid.
         if is_open and len(shares) == 1:
             scores = search_lattice(scored, norms, levels, ratios)
         else:
             scores = scored([*norms] * len(ratios), levels, each.ravel())
-        self._record_search(scores, alphas.reshape(len(ratios), len(norms), -1))
         chosen, position = scores.choose(self.selection)
+        self._record_search(scores, alphas.reshape(len(ratios), len(norms), -1))
         self.alpha_ = float(alphas[chosen, position])
         self.l1_ratio_ = float(each[chosen, 0])
         self._out_of_fold = None

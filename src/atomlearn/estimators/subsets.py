@@ -26,16 +26,21 @@ from atomlearn.core import (
 )
 from atomlearn.estimators.base import AtomicModel
 from atomlearn.estimators.checks import checked_design, input_names, whole
-from atomlearn.estimators.generation import problem_of, take
+from atomlearn.estimators.generation import ScaledModel, problem_of
 from atomlearn.estimators.generation_trials import Trials
 from atomlearn.estimators.parameters import keeps_blas_single
-from atomlearn.estimators.selects_columns import SelectsColumns
 from atomlearn.estimators.targets import Checked
 from atomlearn.estimators.units import units_of
 from atomlearn.maps.feature_map import map_of
-from atomlearn.subsets import SubsetRecord, SubsetResult
 from atomlearn.subsets.hunt import GAP
-from atomlearn.subsets.solve import MOST_SETS, best_subset, checked_ridge, usual_ridge, wanted_of
+from atomlearn.subsets.result import SubsetRecord, SubsetResult
+from atomlearn.subsets.solve import (
+    MOST_NEAR,
+    best_subset,
+    checked_ridge,
+    usual_ridge,
+    wanted_of,
+)
 
 #: Values of l2 that ``l2="cv"`` tries, in units of the default one.
 FACTORS = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
@@ -44,7 +49,7 @@ SECONDS = 60.0
 
 
 @dataclass(eq=False, repr=False)
-class SubsetModel(SelectsColumns, AtomicModel):
+class SubsetModel(ScaledModel):
     """The shared part of both; not for direct use."""
 
     n_features: Any = 10
@@ -90,7 +95,7 @@ class SubsetModel(SelectsColumns, AtomicModel):
         ``offset`` (n_samples,) is added to X w + b. ``groups`` and ``order`` are of rows, for a
         size or a ridge that is chosen by cross-validation: see ``AtomicRegressorCV.fit``.
         """
-        wanted = wanted_of(self.tol, self.within, MOST_SETS, self.time_limit, self.max_nodes)
+        wanted = wanted_of(self.tol, self.within, MOST_NEAR, self.time_limit, self.max_nodes)
         data = self._checked(X, y, sample_weight, offset)
         problem, n_units, units = self._problem(data)
         given = self.l2 not in (None, "cv")
@@ -198,7 +203,7 @@ class SubsetModel(SelectsColumns, AtomicModel):
 
     def _record(self, data: Checked, problem: Problem, result: SubsetResult, units: Any) -> None:
         """Set what was fitted, in the units of the data."""
-        take(self, problem, result.fitted, units, data.classes)
+        self._take_scaled(problem, result.fitted, units, data.classes)
         self.selected_ = np.unique(result.columns // len(data.targets))
         self.selected_names_ = self.feature_map_.names(self.selected_, input_names(self))
         self.result_ = result
@@ -209,8 +214,8 @@ class SubsetModel(SelectsColumns, AtomicModel):
         self.objective_ = result.objective
         self.lower_bound_ = result.lower_bound
         self.gap_ = max(result.objective - result.lower_bound, 0.0)
-        self.l2_ = result.ridge
-        self.n_selected_ = result.k
+        self.l2_ = result.l2
+        self.n_selected_ = result.n_features
         self.n_passes_, self.n_iter_ = result.passes, max(result.nodes, 1)
 
 
@@ -233,37 +238,40 @@ class SubsetRegressor(RegressorMixin, SubsetModel):
     Parameters
     ----------
     n_features : int or several, default=10
-        Columns of the subset (groups, where ``groups`` is given). Of several, such as
+        Number of columns of the subset (of groups, if ``groups`` is given). Of several, such as
         ``range(1, 11)``, cross-validation chooses one.
-    ridge : float, "cv" or None, default=None
-        None: 0.1 times the curvature of the mean loss along a usual column, which is 0.1 for the
-        squared loss and standardized columns. "cv": one of 0.03 to 10 times that, chosen by
-        cross-validation. A weak ridge takes long to prove.
+    l2 : float, "cv" or None, default=None
+        Weight of ||w||^2 / 2; the loss is a mean over samples. None: 0.1 times the curvature of the
+        mean loss along a usual column, which is 0.1 for the squared loss and standardized columns.
+        "cv": cross-validation chooses from 0.03 to 10 times that. A proof takes longer if l2 is
+        small.
     loss : str or Loss, default="squared"
-        Smooth losses for numbers: "squared", "poisson", ``losses.Huber()``, ...
-    groups : list of lists of columns, or array of labels, optional
-        Disjoint groups to select whole.
+        A smooth loss for numbers: "squared", "poisson", ``losses.Huber()``, ...
+    groups : list of lists of columns, or array of labels, default=None
+        Disjoint groups, each of which is selected as a whole.
+    standardize : bool, default=False
+        Whether to divide columns by their standard deviations for the fit (and to center dense
+        columns, if there is an intercept). Coefficients are in the units of X in any case. Curves
+        have variance 1 in any case.
+    unpenalized : indices, mask or names of columns, default=None
+        Covariates that are in every subset, free of l2, and not counted.
     fit_intercept : bool, default=True
-    standardize : bool, default=True
-        Divide columns by their standard deviations while selecting; coefficients are in the units
-        of X all the same.
-    unpenalized : columns by number, mask or name, optional
-        Covariates that are in every subset, without a ridge, and not counted.
+        Whether to fit an intercept, which is not penalized.
+    within : float or None, default=0.01
+        List in ``result_.near`` all subsets with an objective within this share of the best one, up
+        to 1000 of them.
+    cv : int, default=5
+        Number of folds that choose ``n_features`` and ``l2``, if there are several.
     tol : float, default=1e-4
-        The search ends when no subset can be better by more than this share of the objective.
+        The search ends if no subset can be better by more than this share of the objective.
+    max_nodes : int, default=None
+        Maximum number of branches of the search. 0: the first subset, with its bound.
+    verbose : int, default=0
+        If above 0, print both bounds during the search.
+    observers : sequence of callables, default=None
+        Called with a ``subsets.SubsetRecord`` after every few branches.
     time_limit : float or None, default=60.0
         Seconds of the search, after which the best subset so far is taken.
-    max_iter : int, optional
-        Bound on the branches of the search. 0: the first subset, with its bound.
-    within : float or None, default=0.01
-        List in ``result_.near`` all subsets whose objective is within this share of the best one,
-        up to 1000 of them.
-    cv : int, default=5
-        Folds, where size or ridge are chosen.
-    verbose : int, default=0
-        Above 0, print both bounds as they come.
-    observers : sequence of callables, optional
-        Called with a ``subsets.SubsetRecord`` after every few branches.
 
     Attributes
     ----------
@@ -309,13 +317,44 @@ class SubsetClassifier(ClassifierMixin, SubsetModel):
 
     Parameters
     ----------
+    n_features : int or several, default=10
+        Number of columns of the subset (of groups, if ``groups`` is given). Of several, such as
+        ``range(1, 11)``, cross-validation chooses one.
+    l2 : float, "cv" or None, default=None
+        Weight of ||w||^2 / 2; the loss is a mean over samples. None: 0.1 times the curvature of the
+        mean loss along a usual column, which is 0.1 for the squared loss and standardized columns.
+        "cv": cross-validation chooses from 0.03 to 10 times that. A proof takes longer if l2 is
+        small.
     loss : {"logistic", "squared_hinge"} or Loss, default="logistic"
+        A loss for classification. "squared_hinge" is max(0, 1 - y z)^2 / 2.
+    groups : list of lists of columns, or array of labels, default=None
+        Disjoint groups, each of which is selected as a whole.
+    standardize : bool, default=False
+        Whether to divide columns by their standard deviations for the fit (and to center dense
+        columns, if there is an intercept). Coefficients are in the units of X in any case. Curves
+        have variance 1 in any case.
+    unpenalized : indices, mask or names of columns, default=None
+        Covariates that are in every subset, free of l2, and not counted.
+    fit_intercept : bool, default=True
+        Whether to fit an intercept, which is not penalized.
+    within : float or None, default=0.01
+        List in ``result_.near`` all subsets with an objective within this share of the best one, up
+        to 1000 of them.
+    cv : int, default=5
+        Number of folds that choose ``n_features`` and ``l2``, if there are several.
     class_weight : dict, "balanced" or None, default=None
-        Factors on the sample weights by class; "balanced" gives each class the same total.
-    n_features, ridge, groups, fit_intercept, standardize, unpenalized, tol, time_limit, max_iter
-        As in ``SubsetRegressor``.
-    within, cv, verbose, observers
-        As in ``SubsetRegressor``.
+        Factors on the sample weights of each class; "balanced" gives all classes the same total
+        weight. The loss is the mean under these weights.
+    tol : float, default=1e-4
+        The search ends if no subset can be better by more than this share of the objective.
+    max_nodes : int, default=None
+        Maximum number of branches of the search. 0: the first subset, with its bound.
+    verbose : int, default=0
+        If above 0, print both bounds during the search.
+    observers : sequence of callables, default=None
+        Called with a ``subsets.SubsetRecord`` after every few branches.
+    time_limit : float or None, default=60.0
+        Seconds of the search, after which the best subset so far is taken.
 
     Attributes
     ----------

@@ -153,28 +153,92 @@ class AtomicSurvival(SelectsColumns, OneLevel, LinearSurvival):
     Parameters
     ----------
     norm : str or Norm, default="l1"
+        A name, or an object such as ``norms.KSupport(k=10)``, whose parameters ``set_params`` and
+        grid searches reach as ``norm__k``.
     alpha : float, default=1.0
-        Weight of the penalty. That of ``sksurv.linear_model.CoxnetSurvivalAnalysis`` with
-        ``l1_ratio=1`` is the same.
+        Strength of the penalty; the loss is a mean over samples. It is that of
+        ``sksurv.linear_model.CoxnetSurvivalAnalysis``.
+    l1_ratio : float, default=1.0
+        Share of the norm in the penalty, from 0 to 1; the rest is squares: alpha * (l1_ratio *
+        penalty(w) + (1 - l1_ratio) / 2 * ||w||^2). With ``norm="l1"`` it is that of scikit-learn's
+        ElasticNet. 0 leaves only the squares; the constrained form needs 1.
+    form : {"penalized", "squared", "constrained"}, default="penalized"
+        The gauge itself, half its square, or a bound on it.
+    radius : float, default=1.0
+        Bound on the gauge if ``form="constrained"``; alpha has no effect then.
     ties : {"efron", "breslow"}, default="efron"
-        What is done where several events have one time.
-    form, radius, features, unpenalized, relax, tol, max_iter, solver, warm_start
-        As in ``AtomicRegressor``.
-    verbose, observers, stop, time_limit
-        As in ``AtomicRegressor``.
+        Treatment of events at the same time.
+    features : str, default="linear"
+        "interactions" adds all products x_i x_j, i < j, after the columns of X; "quadratic" adds
+        the squares, too. Products are implicit and never stored
+        (``designs.Polynomial.interactions``). "polynomial" is the same as "quadratic", scaled as in
+        the kernel (x'y + 1)^2. "splines", "intersection", "additive_gaussian" and "additive_chi2"
+        make the model a sum of curves, one for each input (``designs.Additive(X,
+        normalize=True)``); ``norm="groups"``, or ``norms.KSupport(k, "inputs")``, selects whole
+        inputs. "anova" adds a surface for each pair of inputs (``designs.Anova(X,
+        normalize=True)``), with groups "terms".
+    standardize : bool, default=False
+        Whether to divide columns by their standard deviations for the fit (and to center dense
+        columns, if there is an intercept). Coefficients are in the units of X in any case. Curves
+        have variance 1 in any case.
+    unpenalized : indices, mask or names of inputs, default=None
+        Covariates without a penalty, such as age and sex: they are fitted like the intercept and
+        always kept. With ``features`` other than "linear" these are their own columns or curves.
+    relax : float, default=0.0
+        Share of a refit without penalty over the selected columns: ``coef_`` is (1 - relax) times
+        the penalized fit plus relax times the refit, as in glmnet.
+    tol : float, default=1e-6
+        Relative duality gap to prove.
+    max_iter : int, default=1000
+        Maximum number of steps of the solver.
+    solver : str or Solver, default="auto"
+        "auto" is column generation over subspaces or over atoms, as the norm allows. Others:
+        "column_generation", "atom_generation", "fista", "kfcfw", "frank_wolfe".
+    warm_start : bool, default=False
+        Whether ``fit`` begins at the solution of the last ``fit``.
+    verbose : int, default=0
+        If above 0, print one line for each step.
+    observers : sequence of callables, default=None
+        ``observer(progress)`` is called after each step.
+    stop : StoppingRule, default=None
+        A rule that ends the fit in addition to ``tol`` and ``max_iter``, such as
+        ``solvers.stopping.Passes(20)``.
+    time_limit : float, default=None
+        Seconds after which the whole fit ends with the best point so far.
 
     Attributes
     ----------
     coef_ : (n_features,) ndarray, float64
-        Log hazard ratios, one a unit of each column.
+        Log hazard ratios per unit of each column.
     unique_times_ : (n_times,) ndarray
         The times of events.
-    baselines_ : dict of Baseline, one a stratum
-        Breslow's estimate of the cumulative baseline hazard (also with Efron's ties, as in
-        scikit-survival).
-    selected_, selected_names_, parts_, objective_, gap_, status_, n_passes_, n_iter_, history_
-        As of ``AtomicRegressor``.
-    results_, n_features_in_, feature_names_in_
+    baselines_ : dict of Baseline
+        Breslow's estimate of the cumulative baseline hazard of each stratum (also with Efron's
+        ties, as in scikit-survival).
+    selected_ : ndarray of int
+        Columns with a coefficient.
+    selected_names_ : list of str
+        Their names.
+    parts_ : list of Part, or None
+        For latent norms the parts whose sum is ``coef_``.
+    objective_ : float
+        Mean loss plus penalty.
+    gap_ : float
+        Proved bound on the distance of ``objective_`` to the optimum.
+    status_ : Status
+        Why the fit ended; ``str(status_)`` is a sentence.
+    n_passes_ : float
+        Passes over the data.
+    n_iter_ : int
+        Points whose gap was computed, the starting point included.
+    history_ : list of Record
+        One for each of them.
+    results_ : list of Result
+        One for each output.
+    n_features_in_ : int
+        Number of columns of X.
+    feature_names_in_ : ndarray of str
+        Names of the columns of X, if it has any.
 
     Notes
     -----

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
 from atomlearn.core import Array, Columns, Design, Standardized, scales_of_inputs
 from atomlearn.maps.feature_map import map_of
-from atomlearn.maps.pairs.polynomial import Polynomial
 
 #: So many products of two columns are scaled one by one (their moments take 32 MB each); beyond
 #: it their factors are.
@@ -60,7 +59,7 @@ def standardized_design(design: Design, center: bool, weight: Array | None = Non
     if map_of(design).unit is not None:
         return as_they_are(design, "of variance 1 each, as their map makes them")
     if too_many(design):
-        return _of_scaled_inputs(cast(Polynomial, design))
+        return _of_scaled_inputs(design)
     standard = Standardized(design, center=center, weight=weight)
 
     def divided(columns: Columns) -> tuple[Array, Array]:
@@ -76,7 +75,8 @@ def units_of(estimator: Any, design: Design, weight: Array) -> Units:
     return standardized_design(design, estimator.fit_intercept and not design.is_sparse, weight)
 
 
-def _of_scaled_inputs(design: Polynomial) -> Units:
+def _of_scaled_inputs(design: Any) -> Units:
+    """Return the units of a design of products (``designs.Polynomial``)."""
     scales, name = scales_of_inputs(design.base)
 
     def multiplied(columns: Columns) -> tuple[Array, Array]:

@@ -254,7 +254,7 @@ def _residuals(X: Array, y: Any, loss: Loss, level: float) -> Callable[[Columns]
     problem = Problem.build(as_design(X), y, loss, penalty, fit_intercept=free)
 
     def left(problem: Problem, start: WarmStart | None = None) -> tuple[Array, WarmStart]:
-        result = Settings(gap=GAP).run(problem, start)
+        result = Settings(tol=GAP).run(problem, start)
         return -loss_gradient(problem, result.predict(problem.design)), result.warm_start()
 
     whole, start = left(problem)

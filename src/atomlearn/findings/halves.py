@@ -27,7 +27,7 @@ from atomlearn.core import (
     drive,
     known_offset,
     l1_weights,
-    largest_useful_level,
+    largest_useful_alpha,
     training_part,
 )
 from atomlearn.estimators.classifier import AtomicClassifier
@@ -65,7 +65,7 @@ def automatic_alphas(model: Any, X: Any, y: Any, asked: Any) -> Array:
         )
     model = clone(model)
     problems = model._problems(model._checked(X, y, None), model.norm, 1.0, model.l1_ratio)
-    largest = max(map(largest_useful_level, problems)) / (model.l1_ratio or 1.0)
+    largest = max(map(largest_useful_alpha, problems)) / (model.l1_ratio or 1.0)
     return largest * np.geomspace(0.9, 0.1, 10)
 
 

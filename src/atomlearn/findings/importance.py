@@ -36,20 +36,20 @@ from atomlearn.core import (
     Result,
     Settings,
     all_text,
+    alpha_grid,
     as_design,
     as_loss,
     finite,
     l1_weights,
-    largest_useful_level,
-    level_grid,
+    largest_useful_alpha,
     mean_loss,
     path_of,
 )
 from atomlearn.estimators.cross_validated import (
     AtomicClassifierCV,
     AtomicRegressorCV,
-    AtomicSurvivalCV,
 )
+from atomlearn.estimators.cross_validated_survival import AtomicSurvivalCV
 from atomlearn.estimators.dependent_rows import folds
 from atomlearn.estimators.targets import are_whole
 from atomlearn.findings.given import of_single_rows
@@ -199,7 +199,7 @@ def path_with_scores(
     penalty = Regularizer(norm, "penalized", 1.0)
     free = None if free is None or not free.size else free
     problem = Problem.build(as_design(X), y, loss, penalty, fit_intercept=True, unpenalized=free)
-    grid = level_grid(largest_useful_level(problem), n_levels, ratio)
+    grid = alpha_grid(largest_useful_alpha(problem), n_levels, ratio)
     passed = _Passed(X, loss)
     results = list[Result]()
     levels = list[float]()

@@ -137,7 +137,7 @@ def _bound_by_rows(problem: Problem, kept: Kept, linear: Array, new: float) -> f
     design = as_design(np.asfortranarray(table))
     part = of_checked_data(design, target, weight, problem.loss, problem.regularizer, False)
     start = WarmStart(kept.point[0], kept.point[1], 0.0)
-    result = Settings(gap=GAP).run(part, start)
+    result = Settings(tol=GAP).run(part, start)
     return result.objective - result.gap
 
 

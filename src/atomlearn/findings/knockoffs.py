@@ -48,7 +48,7 @@ def knockoff_threshold(statistics: ArrayLike, fdr: float, offset: int = 1) -> fl
 
     Examples
     --------
-    >>> from atomlearn.findings import knockoff_threshold
+    >>> from atomlearn.findings.knockoffs import knockoff_threshold
     >>> knockoff_threshold([5.0, 4.0, 3.0, 2.0, -1.0], 0.25)
     2.0
     """
@@ -100,9 +100,9 @@ class KnockoffSelector(OwnParameters, SelectorMixin, BaseEstimator):
         Of the fit: "l1", a ``KSupport``; with ``groups`` l1 becomes the norm of the groups.
     fdr : float, default=0.1
         The false discovery rate to stay below, in expectation over data and knockoffs.
-    knockoffs : "gaussian" or array (n_samples, n_features), or a list of such arrays
+    knockoffs : "gaussian", array (n_samples, n_features) or list of arrays, default="gaussian"
         Drawn here, or made by you or another package, one array a draw.
-    n_draws : int, optional
+    n_draws : int, default=None
         Above 1, knockoffs are drawn so often and the draws joined by e-values, which makes the
         selection stable and cautious. None: 10 where columns are strongly correlated and neither
         factors nor few neighbors explain it, so that Ledoit-Wolf guesses, as a warning says;
@@ -122,7 +122,7 @@ class KnockoffSelector(OwnParameters, SelectorMixin, BaseEstimator):
     loss : str or Loss, default="auto"
         "auto" is "logistic" for labels, "cox" for survival times (a structured y) and "squared"
         for numbers; any loss of ``atomlearn.losses`` else.
-    n_alphas : int
+    n_alphas : int, default=20
         Weights of the norm over columns and knockoffs that are tried.
     cv : int or "auto", default="auto"
         Number of folds that choose among the alphas. "auto": a formula leaves out one row at a

@@ -21,7 +21,7 @@ from atomlearn.core import (
     as_loss,
     dense_part,
     drive,
-    largest_useful_level,
+    largest_useful_alpha,
 )
 
 #: By how much a standard error may grow for a smaller bias: a quarter, as Zhang and Zhang have it.
@@ -60,7 +60,7 @@ def directions(
     """
     tasks = []
     found = list[list[Array]]()
-    settings = Settings(gap=GAP)
+    settings = Settings(tol=GAP)
     for unit in units:
         prices = np.where(np.isin(np.arange(price.size), unit), BARRED * price, price)
         penalty = Regularizer(L1(weights=prices), "penalized", 1.0)
@@ -74,7 +74,7 @@ def directions(
                 sample_weight=weight,
                 unpenalized=free if free.size else None,
             )
-            first = largest_useful_level(problem)
+            first = largest_useful_alpha(problem)
             found.append([x - np.average(x, weights=weight)])
             levels = first * np.geomspace(1.0, LAST, N_LEVELS)
             tasks.append((problem, levels, _followed(design, weight, x, found[-1])))

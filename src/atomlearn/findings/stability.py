@@ -88,7 +88,7 @@ class StabilitySelector(OwnParameters, MetaEstimatorMixin, SelectorMixin, Packed
 
     Parameters
     ----------
-    estimator : estimator, optional
+    estimator : estimator, default=None
         Anything with ``coef_`` or ``get_support()`` after ``fit``. Default: ``AtomicRegressor()``
         along ``alphas="auto"``.
     n_resamples : int, default=100
@@ -97,17 +97,17 @@ class StabilitySelector(OwnParameters, MetaEstimatorMixin, SelectorMixin, Packed
         Share of the halves that must select a feature, in (0.5, 1].
     random_state : int, Generator or None, default=None
         Seed of the halves.
-    alphas : array or "auto", optional
+    alphas : array or "auto", default=None
         Weights of the penalty to walk along, from the largest on, instead of the estimator's own
         ``alpha``: a feature counts as selected by a half if it is at any of them. "auto": ten, from
         0.9 to 0.1 of the largest alpha at which all rows select anything, for ``AtomicRegressor``
         and ``AtomicClassifier``.
-    n_features : int, optional
+    n_features : int, default=None
         The most features a half may select: along ``alphas`` those that come first, and by default
         half as many as it has rows, beyond which a fit tells little; else those of the largest
         coefficients, by default all. It sets q, and with it the bounds. With "auto" the default is
         such that ``bounds_["meinshausen_buhlmann"]`` is about one.
-    groups : lists of columns or labels (n_features,), optional
+    groups : lists of columns or labels (n_features,), default=None
         Count groups instead: one is selected where any of its columns is.
 
     Attributes

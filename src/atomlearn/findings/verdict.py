@@ -79,7 +79,7 @@ class Verdict:
     Examples
     --------
     >>> import numpy as np
-    >>> from atomlearn.findings import verdict_on
+    >>> from atomlearn.findings.verdict import verdict_on
     >>> truth = np.array([0, 1] * 20)
     >>> found = verdict_on("classification", truth, truth + np.linspace(0, 1.5, 40))
     >>> found.verdict, found.score > 0.8, found.p_value < 0.001

@@ -1,1 +1,1 @@
-"""Norms given by a lift: latent groups, chains, trees, hierarchies, operators, unions."""
+"""Norms defined by a lift: latent groups, chains, trees, hierarchies, operators, unions."""

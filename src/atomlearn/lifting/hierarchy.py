@@ -1,4 +1,4 @@
-"""Hierarchy: an interaction only with its main effects, weak (one of them) or strong (both)."""
+"""Hierarchy: interactions are selected only with one (weak) or both (strong) main effects."""
 
 from __future__ import annotations
 
@@ -14,19 +14,21 @@ from atomlearn.lifting.latent import LatentNorm
 class Hierarchy(LatentNorm):
     """Latent groups over main effects and pairs: pairs are selected only with main effects.
 
-    weak: {i}, {i, ij} and {j, ij}, so beta_ij != 0 only where beta_i or beta_j may be; strong:
-    {i} and {i, j, ij}, both. [V] section 4.3; Yan, Bien (2017), doi:10.1214/17-STS622.
+    weak: {i}, {i, ij} and {j, ij}, so that beta_ij != 0 only with beta_i or beta_j in the support;
+    strong: {i} and {i, j, ij}, with both. [V] section 4.3; Yan, Bien (2017), doi:10.1214/17-STS622.
 
     Parameters
     ----------
     kind : {"weak", "strong"}
+        Kind of hierarchy.
     pairs : None or array-like of shape (n_pairs, 2)
         The main effects of each interaction column; the columns are the main effects first, then
-        these. i = j stands for a square. None: all pairs i < j in lexicographic order, the order
-        of ``designs.Polynomial.interactions`` and of scikit-learn's
+        these. i = j means a square. None: all pairs i < j in lexicographic order, the order of
+        ``designs.Polynomial.interactions`` and of scikit-learn's
         ``PolynomialFeatures(interaction_only=True, include_bias=False)``.
     pair_weight : float > 0
-        delta of the groups with an interaction; single main effects have 1. Larger: fewer pairs.
+        Weight delta of the groups with an interaction; single main effects have 1. A larger weight
+        selects fewer pairs.
 
     References
     ----------

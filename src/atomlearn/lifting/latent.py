@@ -1,4 +1,4 @@
-"""LatentGroups: sets of features that overlap, w a sum of vectors each supported on one set."""
+"""LatentGroups: sets of features that may overlap; w is a sum of vectors on one set each."""
 
 from __future__ import annotations
 
@@ -37,24 +37,24 @@ from atomlearn.lifting.value import lifted_value
 class LiftedNorm(Parameters, Norm):
     """A norm that is the image of a simpler one over more coordinates: gauge(w) = inf inner(u).
 
-    Subclasses say how (``lift``); polar, best columns and best atoms are those of the lifted norm.
+    Subclasses implement ``lift``; polar, best columns and best atoms are those of the lifted norm.
     """
 
     @abstractmethod
     def lift(self, n_features: int) -> Lift:
-        """Read and check the parameters, return the expansion and the norm over it."""
+        """Check the parameters, and return the expansion and the norm over it."""
 
     def on(self, n_features: int, shape: tuple[int, int] | None = None) -> Norm:
-        """The same norm with its lift made; raise where a parameter is unusable."""
+        """Return the same norm with its lift computed; raise if a parameter is invalid."""
         return Image(self, self.lift(n_features))
 
     def polar(self, scores: Scores) -> float:
-        """The polar of the lifted norm at L'z."""
+        """Return the polar of the lifted norm at L'z."""
         lift = self.lift(scores.n_columns)
         return lift.norm.polar(lift.expansion.scores(scores))
 
     def best_columns(self, scores: Scores, count: int) -> Columns:
-        """The features of the best atoms, best first, each once."""
+        """Return the features of the best atoms, best first, each once."""
         lift = self.lift(scores.n_columns)
         lifted = lift.norm.best_columns(lift.expansion.scores(scores), count)
         at = lift.expansion.touched(lifted)
@@ -62,25 +62,26 @@ class LiftedNorm(Parameters, Norm):
         return at.features[at.rows[np.sort(first)]]
 
     def best_atom(self, scores: Scores) -> Atom:
-        """L u of the best atom u of the lifted norm."""
+        """Return L u for the best atom u of the lifted norm."""
         lift = self.lift(scores.n_columns)
         atom = lift.norm.best_atom(lift.expansion.scores(scores))
         return Atom(*lift.expansion.apply(atom.columns, atom.values))
 
     def value(self, w: Array) -> float:
-        """inf inner(u) over L u = w: a small problem of its own, solved to 1e-8 or better."""
+        """Return inf inner(u) over L u = w, by a small problem solved to 1e-8 or better."""
         w = to_float64(w)
         return lifted_value(self.lift(w.size), w)
 
 
 class Image(LiftedNorm):
-    """A lifted norm for one number of features: its lift, made once from its parameters.
+    """A lifted norm for a given number of features, with its lift.
 
     Parameters
     ----------
     norm : Norm
-        What it was made from.
+        The norm with its parameters.
     made : Lift
+        Its lift.
     """
 
     def __init__(self, norm: Norm, made: Lift) -> None:
@@ -89,18 +90,18 @@ class Image(LiftedNorm):
 
     @property
     def absolute(self) -> bool:  # type: ignore[override]
-        """As the norm it was made from."""
+        """The value of the norm with parameters."""
         return self.norm.absolute
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the norm it was made from, which says all, and the number of features."""
+        """Return the norm with its parameters, and the number of features."""
         return {"norm": self.norm, "n_features": self.made.expansion.shape[0]}
 
     def __repr__(self) -> str:
         return repr(self.norm)
 
     def lift(self, n_features: int) -> Lift:
-        """The one that was made."""
+        """Return the lift, for the same number of features."""
         if n_features != self.made.expansion.shape[0]:
             raise ValueError(
                 f"{self!r} was read for {self.made.expansion.shape[0]} features, and there are "
@@ -109,7 +110,7 @@ class Image(LiftedNorm):
         return self.made
 
     def on(self, n_features: int, shape: tuple[int, int] | None = None) -> Norm:
-        """The norm itself."""
+        """Return the norm itself."""
         self.lift(n_features)
         return self
 
@@ -117,25 +118,25 @@ class Image(LiftedNorm):
 class LatentNorm(LiftedNorm):
     """gauge(w) = min { sum_B delta_B ||z_B||_2 : w = sum_B z_B, z_B zero outside the set B }.
 
-    [V] section 2.1; Jacob, Obozinski, Vert (2009). Polar max_B ||z_B||_2 / delta_B. Subclasses say
-    which sets there are.
+    [V] section 2.1; Jacob, Obozinski, Vert (2009). The polar is max_B ||z_B||_2 / delta_B.
+    Subclasses define the sets.
     """
 
     weights: Any = None
 
-    #: With w also its best parts have the signs of w.
+    #: The best parts of w have the signs of w.
     absolute = True
 
     @abstractmethod
     def membership(self, n_features: int) -> Membership:
-        """Return the sets, each feature in one; sets beyond ``n_listed`` are lone features."""
+        """Return the sets, each feature in one; sets beyond ``n_listed`` are single features."""
 
     def nested(self, sets: Membership, n_features: int) -> Nested | None:
-        """Return how the sets lie in each other; None where they overlap otherwise."""
+        """Return the nesting of the sets; None if they overlap otherwise."""
         return None
 
     def lift(self, n_features: int) -> Lift:
-        """Return L, which repeats each feature once for every set, and the norm over the sets."""
+        """Return L, which repeats each feature for every set, and the norm over the sets."""
         sets = self.membership(n_features)
         nested = self.nested(sets, n_features)
         labels = sets.labels if nested is None else nested.labels
@@ -174,25 +175,25 @@ class LatentNorm(LiftedNorm):
 class LatentGroups(LatentNorm):
     """gauge(w) = min { sum_B delta_B ||z_B||_2 : w = sum_B z_B, z_B zero outside the set B }.
 
-    The support of a solution is a *union* of sets, which may overlap as they like. The polar is
-    max_B ||z_B||_2 / delta_B, the atoms are the vectors of norm 1 / delta_B on one set.
+    The support of a solution is a *union* of sets, which may overlap in any way. The polar is max_B
+    ||z_B||_2 / delta_B, the atoms are the vectors of norm 1 / delta_B on one set.
 
     Parameters
     ----------
     groups : list of index lists, mapping, boolean or sparse matrix, or data frame
-        The sets. Lists may hold column indices, column names, or patterns such as "gene_*" where
-        X is a data frame; a mapping gives each set a name; a matrix has one row a feature and one
-        column a set; a data frame has two columns (group, feature), as read from a .gmt file by
-        ``datasets.read_gene_sets``. A feature in no set is a set of its own.
+        The sets. Lists contain column indices, column names, or patterns such as "gene_*" if X is a
+        data frame; a mapping gives each set a name; a matrix has a row for each feature and a
+        column for each set; a data frame has two columns (group, feature), as read from a .gmt file
+        by ``datasets.read_gene_sets``. A feature in no set is a set by itself.
     weights : None, "sqrt_size", array-like or mapping
-        delta_B > 0, one a listed set (by name where a mapping). None: all ones, "sqrt_size": the
-        square root of the size, which balances sets of unequal size.
+        delta_B > 0 for each listed set (by name in a mapping). None: all ones, "sqrt_size": the
+        square root of the size, which balances sets of different sizes.
     missing : {"error", "ignore"}
-        What to do with names that X does not have.
+        Treatment of names that X does not have.
 
     Notes
     -----
-    No closed proximal map exists; problems are solved over the lifted columns, one for each
+    There is no closed proximal map; problems are solved over the lifted columns, one for each
     membership, which are never stored for all sets together. A pass costs one pass over X plus
     O(total size of the sets).
 
@@ -207,7 +208,7 @@ class LatentGroups(LatentNorm):
     >>> from atomlearn import solve, norms
     >>> X, sets = np.eye(4), {"a": [0, 1], "b": [1, 2, 3]}
     >>> y = np.array([3.0, 4.0, 0.0, 0.0])
-    >>> result = solve(X, y, norm=norms.LatentGroups(sets), level=1.0)
+    >>> result = solve(X, y, norm=norms.LatentGroups(sets), alpha=0.25, fit_intercept=False)
     >>> [(part.name, part.columns.tolist()) for part in result.parts]
     [('a', [0, 1])]
     """
@@ -218,7 +219,7 @@ class LatentGroups(LatentNorm):
         self.missing = missing
 
     def membership(self, n_features: int) -> Membership:
-        """Return the sets, each feature in one; sets beyond ``n_listed`` are lone features."""
+        """Return the sets, each feature in one; sets beyond ``n_listed`` are single features."""
         return membership_of(self.groups, n_features, type(self).__name__)
 
     def with_names(self, names: Sequence[str]) -> Self:
@@ -228,7 +229,7 @@ class LatentGroups(LatentNorm):
         groups = resolved(self.groups, names, type(self).__name__, self.missing)
         weights = self.weights
         if not isinstance(groups, dict):
-            # Sets of which nothing is left take their weights with them.
+            # Weights of sets that are now empty are dropped.
             kept = [number for number, group in enumerate(groups) if group]
             groups = [groups[number] for number in kept]
             if np.ndim(weights):
@@ -237,7 +238,7 @@ class LatentGroups(LatentNorm):
 
 
 class Chains(LatentNorm):
-    """Latent groups of ``length`` neighbouring features: {1..k}, {2..k+1}, ... ([V] section 4.2).
+    """Latent groups of ``length`` neighboring features: {1..k}, {2..k+1}, ... ([V] section 4.2).
 
     The support of a solution is a union of runs of at least ``length`` features: peaks of a
     spectrum, segments of a genome, windows of a time series.
@@ -245,7 +246,7 @@ class Chains(LatentNorm):
     Parameters
     ----------
     length : int >= 1
-        Features of a chain; more than there are acts as all of them.
+        Features of a chain; a larger number than that of features means all of them.
     weights : None, "sqrt_size" or array-like
         delta of each of the n_features - length + 1 chains. None: all ones.
 
@@ -266,7 +267,7 @@ class Chains(LatentNorm):
         self.weights = weights
 
     def membership(self, n_features: int) -> Membership:
-        """Return the chains, by their first feature."""
+        """Return the chains, ordered by their first feature."""
         length = min(whole_number("Chains", "length", self.length), max(n_features, 1))
         n_chains = max(n_features - length + 1, 0)
         check_members(n_chains * length, "Chains")
@@ -277,24 +278,24 @@ class Chains(LatentNorm):
 class LatentKSupport(LatentNorm):
     """gauge(w) = min { k-support norm of (||z_B||_2)_B : w = sum_B z_B, z_B zero outside B }.
 
-    The k-support norm over groups whose features overlap: each set has a copy of its features, as
-    in [T] sections 2.3 and 4.3, and an atom is a unit vector over the copies of k sets. The polar
-    is the l2 norm of the k largest ||z_B||_2. With k = 1 it is ``LatentGroups``, with disjoint sets
-    ``KSupport(k, groups)``.
+    This is the k-support norm over groups whose features may overlap: each set has a copy of its
+    features, as in [T] sections 2.3 and 4.3, and an atom is a unit vector over the copies of k
+    sets. The polar is the l2 norm of the k largest ||z_B||_2. With k = 1 it is ``LatentGroups``,
+    with disjoint sets ``KSupport(k, groups)``.
 
     Parameters
     ----------
     k : int >= 1
-        Sets of an atom. More than there are acts as all of them.
-    groups : as for LatentGroups, or a norm of sets
-        The sets; a feature in none is a set of its own. A norm such as ``Trees(...)``,
-        ``Chains(8)`` or ``Hierarchy()`` stands for its sets (its weights are left out).
+        Sets of an atom. A larger number than that of sets means all of them.
+    groups : groups of LatentGroups, or a norm of sets
+        The sets; a feature in none is a set by itself. A norm such as ``Trees(...)``, ``Chains(8)``
+        or ``Hierarchy()`` gives its sets, without their weights.
 
     Notes
     -----
     With ``solvers.FeatureGeneration`` a pass takes the k best sets as one block, and
-    ``FeatureGenerator(groups=...)`` selects by this norm where groups overlap. A set that holds
-    another never has the smaller score: in a tree the largest sets come first.
+    ``FeatureGenerator(groups=...)`` selects by this norm if groups overlap. A set that contains
+    another never has the smaller score, so that in a tree the largest sets come first.
 
     References
     ----------
@@ -317,15 +318,15 @@ class LatentKSupport(LatentNorm):
 
     @property
     def _latent(self) -> LatentNorm:
-        """The norm whose sets these are."""
+        """The norm that defines the sets."""
         return self.groups if isinstance(self.groups, LatentNorm) else LatentGroups(self.groups)
 
     def membership(self, n_features: int) -> Membership:
-        """Return the sets, each feature in one; sets beyond ``n_listed`` are lone features."""
+        """Return the sets, each feature in one; sets beyond ``n_listed`` are single features."""
         return self._latent.membership(n_features)
 
     def nested(self, sets: Membership, n_features: int) -> Nested | None:
-        """As the norm whose sets these are."""
+        """Return the nesting of the norm that defines the sets."""
         return self._latent.nested(sets, n_features)
 
     def with_names(self, names: Sequence[str]) -> LatentKSupport:

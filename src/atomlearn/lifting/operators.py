@@ -15,13 +15,14 @@ from atomlearn.lifting.latent import LiftedNorm
 class Operators(LiftedNorm):
     """gauge(w) = inf { sum_M ||u_M||_2 : sum_M M'u_M = w }; polar max_M ||M z||_2.
 
-    Atoms M'u with ||u||_2 <= 1: ellipsoids of any position and dimension. Diagonal 0/1 matrices
+    Atoms are M'u with ||u||_2 <= 1: ellipsoids of any position and dimension. Diagonal 0/1 matrices
     give latent groups; averages over regions, wavelets of a scale or directions of a graph's
-    Laplacian give smooth or structured pieces. Together the M must see every feature.
+    Laplacian give smooth or structured pieces. Each feature must have a nonzero column in some M.
 
     Parameters
     ----------
     operators : list of arrays or sparse matrices, each of shape (r_M, n_features)
+        The matrices M.
 
     References
     ----------
@@ -40,7 +41,7 @@ class Operators(LiftedNorm):
         self.operators = operators
 
     def lift(self, n_features: int) -> Lift:
-        """Return L, the rows of all operators side by side, and the group norm over them."""
+        """Return L, the rows of all operators next to each other, and the group norm over them."""
         rows = []
         for number, operator in enumerate(self.operators):
             matrix = sparse.csr_array(operator, dtype=np.float64)

@@ -1,4 +1,4 @@
-"""Trees: latent groups that are nested or disjoint, rated without listing all scores."""
+"""Trees: latent groups that are nested or disjoint, rated without a list of all scores."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from atomlearn.lifting.latent import LatentGroups
 class Trees(LatentGroups):
     """Latent groups of which any two are nested or disjoint ([T] Definition 1).
 
-    Features at the leaves, ever larger groups around them: taxa of a phylogeny, regions of an
-    image pyramid, levels of an ontology. A solution is a union of groups of any level, so it picks
-    the resolution at which the signal lives. Polar max_B ||z_B||_2 / delta_B.
+    Features are the leaves, with larger and larger groups around them: taxa of a phylogeny, regions
+    of an image pyramid, levels of an ontology. A solution is a union of groups of any level, so
+    that the resolution adapts to the signal. The polar is max_B ||z_B||_2 / delta_B.
 
     Parameters
     ----------
-    groups : as for LatentGroups
-        Sets of features, nested or disjoint; features in none are roots of their own.
+    groups : groups of LatentGroups
+        Sets of features, nested or disjoint; features in none are roots by themselves.
     weights : None, "sqrt_size", array-like or mapping
-        delta_B, one a listed group. With equal weights a group never beats the group around it;
-        "sqrt_size" lets small groups win where the signal is concentrated.
+        delta_B for each listed group. With equal weights a group never has a larger score than the
+        group around it; "sqrt_size" selects small groups if the signal is concentrated.
     missing : {"error", "ignore"}
-        What to do with names of columns that X does not have.
+        Treatment of names of columns that X does not have.
 
     Notes
     -----
-    The score of a group is summed over the features that lie in the same groups, so that designs
-    whose scores are never listed, such as all pairs of columns, have trees too.
+    Scores are summed over features that are in the same groups, so that trees also work with
+    designs whose scores are never listed, such as all pairs of columns.
 
     References
     ----------
@@ -50,9 +50,8 @@ class Trees(LatentGroups):
     def from_parents(cls, parents: Any, nodes: Any = None, weights: Any = None) -> Trees:
         """Return the norm of a tree given by the parent of each node (-1 at roots).
 
-        ``nodes``: the node at which each feature sits, by default feature j at node j. The group
-        of a node holds the features at it and below it; nodes without any are left out, with
-        their weight.
+        ``nodes``: the node of each feature, by default node j for feature j. The group of a node
+        has the features at this node and below; nodes without any are left out, with their weight.
         """
         parents = np.asarray(parents)
         nodes = np.arange(parents.size) if nodes is None else np.asarray(nodes)
@@ -89,10 +88,10 @@ class Trees(LatentGroups):
         return cls(groups, weights)
 
     def nested(self, sets: Membership, n_features: int) -> Nested:
-        """Return how the groups lie in each other; raise where two overlap without nesting."""
+        """Return the nesting of the groups; raise if two overlap without being nested."""
         labels = sets.labels
         sizes = sets.sizes
-        # Around each feature: its groups from the smallest to the largest (equal ones by number).
+        # Groups of each feature, from the smallest to the largest (equal ones by number).
         order = np.lexsort((labels, sizes[labels], sets.members))
         inner = labels[order]
         feature = sets.members[order]
@@ -109,7 +108,7 @@ class Trees(LatentGroups):
                 f"Trees: groups {child} and {other} overlap without one being inside the other; "
                 "use LatentGroups for groups that overlap freely"
             )
-        # Features whose smallest group is the same lie in the same groups.
+        # Features with the same smallest group are in the same groups.
         smallest = inner[np.diff(feature, prepend=-1) != 0]
         _, examples, cells = np.unique(smallest, return_index=True, return_inverse=True)
         parts = np.ones(sets.members.size), sets.members, sets.starts

@@ -1,4 +1,4 @@
-"""Union: atoms of several norms together; w is a sum of parts, each under its own norm."""
+"""Union: atoms of several norms together; w is a sum of parts, one for each norm."""
 
 from __future__ import annotations
 
@@ -29,12 +29,13 @@ class Union(LiftedNorm):
     """gauge(w) = inf { sum_i norm_i(w_i) : sum_i w_i = w }; polar max_i norm_i°(z).
 
     The atoms are those of all norms: single features and whole groups, several families of groups.
-    Weigh the norms by ``Scaled``: Union([Scaled(L1(), 2.0), Groups(...)]). [V] section 2.1.
+    Weights of the norms are set by ``Scaled``: Union([Scaled(L1(), 2.0), Groups(...)]). [V] section
+    2.1.
 
     Parameters
     ----------
     norms : list of Norm
-        Each with a proximal map, or latent itself.
+        Norms with a proximal map, or latent norms.
 
     References
     ----------
@@ -53,7 +54,7 @@ class Union(LiftedNorm):
         self.norms = norms
 
     def lift(self, n_features: int) -> Lift:
-        """Return the coordinates of all norms side by side, and the norm over them."""
+        """Return the coordinates of all norms next to each other, and the norm over them."""
         norms = list(self.norms)
         if not norms:
             raise ValueError("Union needs at least one norm, got none")
@@ -77,11 +78,11 @@ class Union(LiftedNorm):
         return Lift(expansion, inner, np.repeat(np.arange(len(sizes)), sizes))
 
     def _has_rays(self) -> bool:
-        """Return whether a part has neither a value nor a proximal map, only atoms."""
+        """Return whether a part has atoms, but neither a value nor a proximal map."""
         return any(term.norm.of_matrices and not term.norm.proximal for term in self.terms())
 
     def on(self, n_features: int, shape: tuple[int, int] | None = None) -> Norm:
-        """The same norm with its parts read, and its lift made where it is a norm of vectors."""
+        """Return the same norm with its parts read, and a norm of vectors with its lift."""
         norms = [checked_norm("Union", norm).on(n_features, shape) for norm in self.norms]
         for norm in norms:
             refuse_free("Union", norm, n_features, "; name it in unpenalized= instead")
@@ -94,41 +95,41 @@ class Union(LiftedNorm):
 
     @property
     def of_matrices(self) -> bool:  # type: ignore[override]
-        """True where one of the norms is."""
+        """Whether one of the norms is over matrices."""
         return any(norm.of_matrices for norm in self.norms)
 
     @property
     def matrix_shape(self) -> tuple[int, ...] | None:
-        """That of the first norm which knows it."""
+        """The shape of the first norm that has one."""
         shapes = (norm.matrix_shape for norm in self.norms)
         return next((shape for shape in shapes if shape is not None), None)
 
     def terms(self) -> list[Term]:
-        """Those of all norms."""
+        """Return the terms of all norms."""
         return [term for norm in self.norms for term in norm.terms()]
 
-    def solver(self, tolerance: float) -> object | None:
-        """That of the first norm which names one: norms of matrices take others beside them."""
-        named = (norm.solver(tolerance) for norm in self.norms)
+    def solver(self, tol: float) -> object | None:
+        """Return the solver of the first norm that has one, which may be one of matrices."""
+        named = (norm.solver(tol) for norm in self.norms)
         return next((solver for solver in named if solver is not None), None)
 
     def polar_bounds(self, scores: Scores, thorough: bool = False) -> tuple[float, float]:
-        """The largest lower and the largest upper bound on the polars of the norms."""
+        """Return the largest lower and the largest upper bound on the polars of the norms."""
         found = [norm.polar_bounds(scores, thorough) for norm in self.norms]
         return max(low for low, _ in found), max(high for _, high in found)
 
     def polar(self, scores: Scores) -> float:
-        """max_i norm_i°(z)."""
+        """Return max_i norm_i°(z)."""
         return self.polar_bounds(scores, thorough=True)[1]
 
     def best_atom(self, scores: Scores) -> Atom:
-        """The best atom of the norm whose best atom is best."""
+        """Return the best of the best atoms of the norms."""
         atoms = [norm.best_atom(scores) for norm in self.norms]
         values = [float(atom.values @ scores.at(atom.columns)) for atom in atoms]
         return atoms[int(np.argmax(values))]
 
     def value(self, w: NDArray[Any]) -> float:
-        """inf inner(u) over L u = w; of a 2-d array, or of a vector, to 1e-8."""
+        """Return inf inner(u) over L u = w, for a vector or a 2-d array, to 1e-8."""
         if np.ndim(w) == 2:
             return self.on(np.size(w), np.shape(w)).value(np.ravel(w))
         if self._has_rays():
@@ -153,7 +154,7 @@ def _lift_of(norm: Norm, n_features: int) -> Lift:
 
 
 def _joined(expansion: Expansion, lifts: list[Lift], groups: list[GroupWeights]) -> Lift:
-    """Return one group norm over the coordinates of all, one after the other."""
+    """Return one group norm over the coordinates of all norms, one after the other."""
     labels = []
     weights = []
     names = []

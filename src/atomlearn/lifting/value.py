@@ -1,4 +1,4 @@
-"""The value of a norm given by its lift: min { inner(u) : L u = w } with bounds from both sides."""
+"""The value of a norm given by its lift: min { inner(u) : L u = w } with lower and upper bounds."""
 
 from __future__ import annotations
 
@@ -27,28 +27,28 @@ from atomlearn.core import (
     run,
 )
 
-#: Relative gap of a value: that to go on to, and that which is enough where floats tell no more.
+#: Relative gap of a value: the goal, and the gap that suffices if rounding prevents the goal.
 GAP = 1e-9
 ENOUGH = 1e-8
-#: Relative gap of the problems on the way; steps of multipliers, at most.
+#: Relative gap of the intermediate problems; largest number of steps of multipliers.
 NEAR = 1e-10
 MOST = 25
 
 
 def lifted_value(lift: Lift, w: Array) -> float:
-    """Return min { inner(u) : L u = w }; an upper bound, certified to a relative gap of 1e-8.
+    """Return min { inner(u) : L u = w }, as an upper bound certified to a relative gap of 1e-8.
 
-    By the method of multipliers: each step solves min 1/2 ||w + eps z - L u||^2 + eps inner(u).
-    It gives a u that is moved onto L u = w (an upper bound), and the next multiplier z, scaled
-    into the polar's ball (a lower bound <w, z>). Of norms of matrices, whose problems take many
-    steps, by alternating directions: the inner norm's prox, and projections onto L u = w.
+    It uses the method of multipliers: each step solves min 1/2 ||w + eps z - L u||^2 + eps
+    inner(u). The solution u is moved onto L u = w (an upper bound), and the next multiplier z is
+    scaled into the polar's ball (a lower bound <w, z>). For norms of matrices, whose problems take
+    many steps, it uses alternating directions: the inner norm's prox, and projections onto L u = w.
 
     Raises
     ------
     ValueError
-        Where w is no L u: the gauge is infinite.
+        If w is no L u, so that the gauge is infinite.
     RuntimeError
-        Where the bounds do not meet; with both of them.
+        If the gap of the bounds remains too large; the message has both.
 
     References
     ----------
@@ -89,7 +89,7 @@ def lifted_value(lift: Lift, w: Array) -> float:
 def _by_multipliers(
     norm: Norm, matrix: sparse.csc_array, w: Array, solve: Callable[[Array], Array]
 ) -> Iterator[tuple[float, float]]:
-    """Yield bounds on the value from both sides, by the method of multipliers."""
+    """Yield lower and upper bounds on the value, by the method of multipliers."""
     design = SparseDesign(matrix)
     one = np.ones(w.size)
     z = np.zeros(w.size)
@@ -113,7 +113,7 @@ def _by_multipliers(
 def _alternating(
     norm: Norm, matrix: sparse.csc_array, w: Array, solve: Callable[[Array], Array]
 ) -> Iterator[tuple[float, float]]:
-    """Yield bounds on the value from both sides, by alternating directions."""
+    """Yield lower and upper bounds on the value, by alternating directions."""
     u: Array = matrix.T @ solve(w)
     dual = np.zeros(u.size)
     step = 1.0
@@ -128,7 +128,7 @@ def _alternating(
             s = solve(-(matrix @ dual)) / step
             polar = norm.polar(ArrayScores(matrix.T @ s))
             yield float(w @ s) / polar if polar > 0 else 0.0, norm.value(u)
-        if iteration >= balance:  # ever more rarely, so that it settles
+        if iteration >= balance:  # more and more rarely, so that it converges
             balance = int(1.5 * balance)
             factor = _balancing(x, u, before, dual)
             step = step * factor
@@ -136,11 +136,11 @@ def _alternating(
 
 
 def _balancing(x: Array, u: Array, before: Array, dual: Array) -> float:
-    """Return the factor of the step that balances the relative residuals, at most 5 either way.
+    """Return the factor of the step that balances the relative residuals, between 1/5 and 5.
 
-    The residuals are those of [Boyd et al. 2011, 3.3], each relative to what it is a residual of
-    [Wohlberg 2017]: in absolute terms they can differ for ever where the dual is small, and the
-    step then runs away. A large step makes x small: the primal residual grows with it.
+    The residuals are those of [Boyd et al. 2011, 3.3], relative to the sizes of their terms
+    [Wohlberg 2017]: absolute residuals can differ forever if the dual is small, and then the step
+    diverges. A large step makes x small, so that the primal residual grows with the step.
     """
     primal = float(np.linalg.norm(x - u)) / max(float(np.linalg.norm(u)), TINY)
     change = float(np.linalg.norm(u - before)) / max(float(np.linalg.norm(dual)), TINY)

@@ -232,7 +232,7 @@ class Additive(TermDesign):
     >>> X = rng.uniform(-2, 2, size=(200, 5))
     >>> design = Additive(X, "splines")
     >>> norm = norms.Groups(design.groups)
-    >>> r = solve(design, np.sin(2 * X[:, 3]), norm=norm, level=2.0, intercept=True)
+    >>> r = solve(design, np.sin(2 * X[:, 3]), norm=norm, alpha=0.01)
     >>> np.unique(design.map.term_of(r.columns))
     array([3])
     """

@@ -208,7 +208,7 @@ class Anova(TermDesign):
     >>> X = rng.uniform(-1, 1, size=(300, 6))
     >>> design = Anova(X, normalize=True)
     >>> y = np.sign(X[:, 1] * X[:, 4])
-    >>> r = solve(design, y, norm=norms.Groups(design.groups), level=80.0, intercept=True)
+    >>> r = solve(design, y, norm=norms.Groups(design.groups), alpha=0.2)
     >>> {design.terms[g] for g in design.groups[r.columns]}
     {(1, 4)}
     """

@@ -229,7 +229,7 @@ class Kernels(Forwarding, MappedDesign):
     >>> design = Kernels([KernelOn("rbf", (j,)) for j in range(3)], X)
     >>> y = np.where(np.abs(X[:, 1]) < 0.7, 1.0, -1.0)
     >>> r = solve(design, y, loss="squared_hinge", norm=norms.Groups(design.groups), form="squared",
-    ...           level=0.1, intercept=True)
+    ...           alpha=1e-3)
     >>> int(np.argmax(design.sizes_of(r.columns, r.weights)))
     1
     """

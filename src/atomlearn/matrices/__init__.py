@@ -1,4 +1,4 @@
-"""Problems over matrices: norms, designs, the solver over factors, and what papers make of them.
+"""Problems over matrices: norms, designs, and the solver over factors.
 
-Matrix pursuit, sparse principal components, sparse plus low rank, several targets at once.
+They serve matrix pursuit, sparse principal components, sparse plus low rank, and several targets.
 """

@@ -12,8 +12,8 @@ def robust_coordinates(
 ) -> tuple[Array, float]:
     """Return argmin over C, S of 1/2 ||X - C V' - S||_F^2 + threshold ||S||_1, V'V = I.
 
-    And a bound on the relative gap of each row. Given C the best S leaves Huber's loss of
-    X - C V': a regression a row, all of them solved together.
+    The second result is a bound on the relative gap of each row. At the best S, C minimizes Huber's
+    loss of X - C V': one regression for each row, all solved together.
     """
     if not V.shape[1] or not threshold > 0:
         return X @ V, 0.0
@@ -23,7 +23,7 @@ def robust_coordinates(
 
 
 def _huber(X: Array, V: Array, threshold: float, tol: float, max_iter: int) -> tuple[Array, float]:
-    """Return C for these rows and the largest relative gap of a row, by least squares with weights.
+    """Return C for these rows and the largest relative gap of a row, by reweighted least squares.
 
     The weights are those of the quadratic above Huber's loss that touches it at the last point.
     """
@@ -36,12 +36,12 @@ def _huber(X: Array, V: Array, threshold: float, tol: float, max_iter: int) -> t
         R = some - C[going_on] @ V.T
         clipped = np.clip(R, -threshold, threshold)
         values = (clipped * (R - 0.5 * clipped)).sum(axis=1)
-        # The dual: U orthogonal to V, no entry beyond the threshold.
+        # The dual point: U is orthogonal to V, with entries up to the threshold.
         U = clipped - clipped @ V @ V.T
         U *= (threshold / np.maximum(np.abs(U).max(axis=1), threshold))[:, None]
         gap = np.maximum(values - (U * (some - 0.5 * U)).sum(axis=1), 0.0)
         gaps[going_on] = gap / np.where(values > 0.0, values, 1.0)
-        # Each row ends by its own gap: its coordinates do not depend on those beside it.
+        # Each row ends by its gap, so that its coordinates do not depend on other rows.
         still = gaps[going_on] > tol
         going_on = going_on[still]
         R = R[still]

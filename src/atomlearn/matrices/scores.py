@@ -1,4 +1,4 @@
-"""Scores as matrices Z (p, q) that multiply, and what a search for rank-one atoms finds."""
+"""Scores as matrices Z (p, q) that multiply, and results of searches for rank-one atoms."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Shape = tuple[int, int]
 
 
 def check_tensor_shape(owner: str, shape: object) -> tuple[int, ...]:
-    """Return the shape as a tuple of whole numbers >= 1, or raise with the remedy."""
+    """Return the shape as a tuple of whole numbers >= 1; the error names a remedy."""
     try:
         sizes = tuple(int(size) for size in shape)  # type: ignore[attr-defined]
         exact = all(size == given for size, given in zip(sizes, shape, strict=True))  # type: ignore[call-overload]
@@ -32,7 +32,7 @@ def check_tensor_shape(owner: str, shape: object) -> tuple[int, ...]:
 
 
 def agreed_shape(owner: object, given: Any, shape: Any) -> Any:
-    """Return the shape of W: the one given to a norm, else that of the design; they must agree."""
+    """Return the shape of W: that of the norm, else that of the design; they must agree."""
     if given is None or shape is None:
         return shape if given is None else given
     if tuple(given) != tuple(shape):
@@ -45,11 +45,19 @@ def agreed_shape(owner: object, given: Any, shape: Any) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What a search for the best rank-one atoms u v' of a matrix norm has found, best first.
+    """Result of a search for the best rank-one atoms u v' of a matrix norm, best first.
 
-    left : (p, t); right : (q, t); values : (t,) <u_i v_i', Z> (times 1 / gauge of the atom, 1);
-    lower, upper : lower <= gauge°(Z) <= upper, where ``lower`` is the best value found (0 where
-    no atom is positive). ``upper`` may hold with a failure probability that its norm states.
+    Attributes
+    ----------
+    left : (p, t) float64
+        The vectors u.
+    right : (q, t) float64
+        The vectors v.
+    values : (t,) float64
+        <u_i v_i', Z>.
+    lower, upper : float
+        lower <= gauge°(Z) <= upper; ``lower`` is the best value found (0 if no atom is positive).
+        ``upper`` may fail with a probability that its norm documents.
     """
 
     left: Array
@@ -59,13 +67,13 @@ class Found:
     upper: float
 
     def above(self, level: float) -> tuple[Array, Array]:
-        """Return the atoms whose value is beyond the level, by more than rounding."""
+        """Return the atoms whose value exceeds the level by more than rounding."""
         kept = self.values > level * (1 + SETTINGS.rounding)
         return self.left[:, kept], self.right[:, kept]
 
 
 def both_found(first: Found, second: Found) -> Found:
-    """Return the atoms of both, best first, with the better bound on either side."""
+    """Return the atoms of both, best first, with the better of the bounds on each side."""
     values = np.concatenate([first.values, second.values])
     order = np.argsort(-values, kind="stable")
     lower = max(first.lower, second.lower, float(values.max(initial=0.0)))
@@ -79,10 +87,11 @@ def both_found(first: Found, second: Found) -> Found:
 
 
 def merged(left: Array, weights: Array, right: Array) -> tuple[Array, Array, Array]:
-    """Return the same sum of atoms with those on one pair of supports made orthogonal.
+    """Return the same sum of atoms, with atoms on the same pair of supports made orthogonal.
 
-    The singular vectors of sum c_i u_i v_i' over the atoms on the same supports are atoms too, k at
-    most, and their weights add up to no more. Eigenvectors where left and right are one.
+    The singular vectors of sum c_i u_i v_i' over the atoms on the same supports are atoms too, at
+    most k, and their weights do not add up to more. If left and right are the same, they are
+    eigenvectors.
     """
     groups: dict[tuple[bytes, bytes], list[int]] = {}
     for number, (u, v) in enumerate(zip(left.T, right.T, strict=True)):
@@ -116,9 +125,18 @@ def merged(left: Array, weights: Array, right: Array) -> tuple[Array, Array, Arr
 class ScoreMatrix:
     """Scores as a matrix Z (p, q) that multiplies.
 
-    dot : Z @ other for a vector (q,) or a matrix (q, t); transpose_dot : Z' @ other; dense : makes
-    the array (p, q), read-only use, or raises TypeError where it is too large; memo : what searches
-    over it found; deadline : when they should return what they have.
+    Attributes
+    ----------
+    shape : (p, q)
+        Shape of Z.
+    dot, transpose_dot : callable
+        Return Z @ other and Z' @ other, for a vector or a matrix.
+    dense : callable
+        Returns the array (p, q), for reading only; raises TypeError if it is too large.
+    memo : dict
+        Results of searches.
+    deadline : Deadline
+        Time at which searches should return their best result.
     """
 
     shape: Shape
@@ -130,13 +148,13 @@ class ScoreMatrix:
 
 
 def dense_matrix(Z: Array) -> ScoreMatrix:
-    """Return Z (p, q), stored as an array."""
+    """Return an array Z (p, q) as a matrix that multiplies."""
     shape = Z.shape[0], Z.shape[1]
     return ScoreMatrix(shape, lambda x: Z @ x, lambda x: Z.T @ x, lambda: Z)
 
 
 def less_factored(Z: ScoreMatrix, left: Array, right: Array) -> ScoreMatrix:
-    """Return Z - left right', known by its products: scores with a ridge term."""
+    """Return Z - left right', defined by its products: scores with a ridge term."""
     return ScoreMatrix(
         Z.shape,
         lambda x: Z.dot(x) - left @ (right.T @ x),
@@ -159,9 +177,9 @@ def symmetric_part(Z: ScoreMatrix, shift: float = 0.0) -> ScoreMatrix:
 
 
 def score_matrix(scores: Scores, shape: Shape) -> ScoreMatrix:
-    """Return the scores as a matrix of this shape, the same one at every call.
+    """Return the scores as a matrix of this shape, the same object at every call.
 
-    As they know themselves, else made of all of z: searches over it are then remembered with it.
+    It stores the results of searches.
     """
     known = cast("ScoreMatrix | None", scores.as_matrix)
     if known is None or known.shape != shape:
@@ -171,7 +189,7 @@ def score_matrix(scores: Scores, shape: Shape) -> ScoreMatrix:
 
 
 class MatrixScores(ArrayScores):
-    """z stored in full, which is a matrix (p, q) row after row."""
+    """z as an array, which is a matrix (p, q) row by row."""
 
     def __init__(self, Z: Array) -> None:
         Z = np.ascontiguousarray(Z, dtype=np.float64)

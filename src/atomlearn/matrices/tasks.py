@@ -1,4 +1,4 @@
-"""Several targets of the same samples, or several classes at once, with an intercept for each."""
+"""Several targets of the same samples, or several classes, with an intercept for each."""
 
 from __future__ import annotations
 
@@ -26,9 +26,14 @@ from atomlearn.matrices.designs.tasks import Tasks
 class TaskProblem:
     """min over W, b of sum_it s_i loss(Y_it, x_i'W_t + b_t) + R(W), as a problem over vec(W).
 
-    problem : over centered columns where X can be centered, which leaves the optimal W as it is
-    and moves b; means : (n_features,) what was taken off; offsets : (n_tasks,) what was taken off
-    the targets.
+    Attributes
+    ----------
+    problem : Problem
+        The problem, over centered columns if X can be centered, which changes only b.
+    means : (n_features,) float64
+        Means subtracted from the columns.
+    offsets : (n_tasks,) float64
+        Means subtracted from the targets.
     """
 
     problem: Problem
@@ -36,13 +41,13 @@ class TaskProblem:
     offsets: Array
 
     def freed(self, columns: NDArray[np.int64]) -> TaskProblem:
-        """Return the problem with these columns of X free of any penalty, for all tasks."""
+        """Return the problem in which these columns of X have no penalty, for all tasks."""
         n_tasks = self.offsets.size
         entries = columns[:, None] * n_tasks + np.arange(n_tasks)
         return replace(self, problem=with_free(self.problem, entries.reshape(-1)))
 
     def intercepts(self, W: Array) -> Array:
-        """Return the optimal intercepts at W for the columns as they were given: one pass."""
+        """Return the optimal intercepts at W for the given columns, in one pass."""
         b = self.offsets - self.means @ W
         if self.problem.loss.free is not None:
             own = task_intercepts(self.problem, self.problem.design.predict(W.reshape(-1)))
@@ -59,14 +64,14 @@ def task_problem(
     fit_intercept: bool,
     offset: Array | None = None,
 ) -> TaskProblem:
-    """Return the problem of Y (n_samples, n_tasks), weight (n_samples,), checked.
+    """Return the problem of Y (n_samples, n_tasks), weight (n_samples,), after checks.
 
-    ``offset`` (n_samples, n_tasks) is added to the predictions, of a loss of classes.
+    ``offset`` (n_samples, n_tasks) is added to the predictions of a loss of classes.
 
     The intercepts need no variables. Squared loss: at the optimum the weighted mean of the
-    residuals of each task is zero, so centered columns and targets have none left, and the
-    objectives are equal. Others: the loss is minimized over them at every point
-    (``losses.FreeColumns``), over centered columns, which only moves b.
+    residuals of each task is zero, so that centered columns and targets need no intercept, and the
+    objectives are equal. Other losses are minimized over the intercepts at every point
+    (``FreeColumns``), over centered columns, which changes only b.
     """
     n_tasks = Y.shape[1]
     means = np.zeros(design.shape[1])
@@ -93,7 +98,7 @@ def task_problem(
 
 
 def several_targets(
-    X: Any, y: Any, sample_weight: Any, intercept: bool
+    X: Any, y: Any, sample_weight: Any, fit_intercept: bool
 ) -> tuple[object, object, object]:
     """Return targets y (n_samples, n_tasks) of the same samples as one: ``Tasks`` and vec(y)."""
     if getattr(X, "matrix_shape", None) is not None:
@@ -103,10 +108,10 @@ def several_targets(
                 "a vector with one target for each sample of the design"
             )
         return X, np.asarray(y).reshape(-1), sample_weight
-    if intercept:
+    if fit_intercept:
         raise ValueError(
-            "intercept=True fits one number for all targets of a 2-d y, which is seldom meant; "
-            "center y (and X) for the squared loss, or add a column of ones to X"
+            "fit_intercept=True fits one number for all targets of a 2-d y; use AtomicRegressor, "
+            "which fits one intercept a target, or center y (and X) and pass fit_intercept=False"
         )
     if getattr(sample_weight, "shape", ()) == y.shape[:1]:
         sample_weight = np.repeat(np.asarray(sample_weight), y.shape[1])

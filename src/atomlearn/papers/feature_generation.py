@@ -138,7 +138,7 @@ class FeatureGeneration(Solver):
     inner_tolerance : float
         Relative gap of the subproblem. [T] 5.4.2 has 1e-3 (inexact FGM) and 1e-6 (exact FGM), of
         decreases. Where the gap of the whole problem gets near, it is tightened.
-    final_tolerance : float or None
+    tol : float or None
         Relative accuracy of a round that reaches ``n_features``; None: the inner tolerance.
     outer_tolerance : float or None
         eps_c: stop once (F_t-1 - F_t) / F_0 is at most this, [T] (38).
@@ -164,7 +164,8 @@ class FeatureGeneration(Solver):
     >>> from atomlearn import norms, solve, solvers
     >>> X, y = np.eye(4), np.array([3.0, 0.5, -2.0, 0.1])
     >>> solver = solvers.FeatureGeneration(n_features=2)
-    >>> result = solve(X, y, norm=norms.KSupport(2), form="squared", level=1.0, solver=solver)
+    >>> penalty = {"norm": norms.KSupport(2), "form": "squared", "alpha": 0.25}
+    >>> result = solve(X, y, fit_intercept=False, solver=solver, **penalty)
     >>> result.columns.tolist()
     [0, 2]
     """
@@ -173,7 +174,7 @@ class FeatureGeneration(Solver):
 
     master: Master | None = None
     inner_tolerance: float = 0.1
-    final_tolerance: float | None = None
+    tol: float | None = None
     outer_tolerance: float | None = None
     max_blocks: int | None = None
     n_features: int | None = None
@@ -196,7 +197,7 @@ class FeatureGeneration(Solver):
             labels = _blocks_of(units_of(problem, members), norm.k)
         state = self._begun(problem, members, labels, omega, intercept)
         if self.settled:
-            self._refit(problem, state, self.final_tolerance or self.inner_tolerance)
+            self._refit(problem, state, self.tol or self.inner_tolerance)
         return self._price(problem, state)
 
     def _begun(
@@ -255,7 +256,7 @@ class FeatureGeneration(Solver):
         self._refit(problem, following, self.inner_tolerance)
         whole = replace(following)
         most = self.n_features
-        last = self.final_tolerance
+        last = self.tol
         self._drop_idle(following)
         if most and _count(problem, whole) >= most and _count(problem, following) == state.units:
             following = whole  # blocks cut to the remainder would trade places for ever
@@ -408,7 +409,7 @@ def _check(problem: Problem) -> KSupport:
         )
     if problem.tau:
         raise ValueError(
-            f"FeatureGeneration has no ridge term, got tau={problem.tau}; use tau=0, or "
-            "ColumnGeneration, which takes it"
+            f"FeatureGeneration has no ridge term, got one of weight {problem.tau:g}; use "
+            "l1_ratio=1, or ColumnGeneration, which takes it"
         )
     return norm

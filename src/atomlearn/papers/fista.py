@@ -72,10 +72,10 @@ class FISTA(Solver):
     --------
     >>> import numpy as np
     >>> from atomlearn import solve, solvers
-    >>> X, y = np.eye(3), np.array([3.0, 0.5, -2.0])
-    >>> result = solve(X, y, norm="l1", level=1.0, solver=solvers.FISTA())
+    >>> X, y = np.eye(4), np.array([3.0, 0.5, -2.0, 0.0])
+    >>> result = solve(X, y, alpha=0.25, fit_intercept=False, solver=solvers.FISTA())
     >>> result.coef.round(4).tolist()
-    [2.0, 0.0, -1.0]
+    [2.0, 0.0, -1.0, 0.0]
     """
 
     prox: NamedProx | None = None

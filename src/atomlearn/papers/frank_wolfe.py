@@ -98,7 +98,7 @@ class FrankWolfe(Solver):
     step_size : {"line_search", "classic"}
         The exact minimum along the direction, or 2 / (t + 2) for the t-th step (``toward`` only).
     direction : {"toward", "away", "pairwise", "blended"}
-    tolerance : float
+    tol : float
         Relative gap to prove for the whole problem. A search for atoms that finds nothing beyond
         it ends with ``Status.SEARCH_RELATIVE`` if its bound from above proves less.
 
@@ -121,7 +121,7 @@ class FrankWolfe(Solver):
     >>> import numpy as np
     >>> from atomlearn import solve, solvers
     >>> X, y = np.eye(3), np.array([3.0, 0.5, -2.0])
-    >>> result = solve(X, y, norm="l1", level=1.0, solver=solvers.FrankWolfe(direction="pairwise"))
+    >>> result = solve(X, y, alpha=0.3, solver=solvers.FrankWolfe(direction="pairwise"))
     >>> bool(result.relative_gap <= 1e-6)
     True
     """
@@ -130,7 +130,7 @@ class FrankWolfe(Solver):
 
     step_size: StepSize = "line_search"
     direction: Direction = "toward"
-    tolerance: float = TOLERANCE
+    tol: float = TOLERANCE
 
     def __post_init__(self) -> None:
         if self.step_size not in get_args(StepSize):
@@ -240,7 +240,7 @@ class FrankWolfe(Solver):
             state.weights,
             state.prediction,
             gauge=float(state.shares.sum()),
-            tolerance=self.tolerance,
+            tolerance=self.tol,
         )
         state.certificate = price.certificate
         atom = problem.regularizer.norm.best_atom(price.scores)
@@ -259,13 +259,13 @@ class FrankWolfe(Solver):
         v = negative_gradient(problem, state.prediction)
         scores = problem.design.scores(v)
         accuracy = 0.02 if before is None else 0.02 * before.certificate.relative_gap
-        accuracy = min(max(accuracy, 0.05 * self.tolerance), 1e-2)
+        accuracy = min(max(accuracy, 0.05 * self.tol), 1e-2)
         at = (state.weights, state.prediction, v, float(state.shares.sum()))
         atom, reached, bounds = atoms.best(scores, accuracy, thorough=False)
         state.certificate = with_rounding(problem, certify(problem, *at, bounds), *at[:3])
-        if state.certificate.leaves_open(self.tolerance):
+        if state.certificate.leaves_open(self.tol):
             # Nothing better is found: now the bound from above is worth more work.
-            atom, reached, bounds = atoms.best(scores, 0.05 * self.tolerance, thorough=True)
+            atom, reached, bounds = atoms.best(scores, 0.05 * self.tol, thorough=True)
             state.certificate = with_rounding(problem, certify(problem, *at, bounds), *at[:3])
         return atom, reached, float(v @ state.prediction)
 
@@ -276,6 +276,6 @@ class FrankWolfe(Solver):
             # F may rise as well: only a point that does not move has stalled.
             state.patience = math.inf
         hard = state.factors is None or state.factors.is_hard
-        if hard and state.certificate.leaves_open(self.tolerance):
+        if hard and state.certificate.leaves_open(self.tol):
             # The search finds nothing more; what its bounds leave open, more steps do not close.
             state.exhausted = Status.SEARCH_RELATIVE

@@ -52,7 +52,7 @@ def generated(
     generation; ``selected_tol`` the relative gap over the selected features to which the last round
     is solved; ``solver`` has the paper's own rules, if any.
     """
-    solver = replace(solver or FeatureGeneration(), n_features=limit, final_tolerance=selected_tol)
+    solver = replace(solver or FeatureGeneration(), n_features=limit, tol=selected_tol)
     stop: StoppingRule = RelativeGap(tol) | Iterations(max_iter)
     if also_stop is not None:
         stop = stop | also_stop
@@ -101,7 +101,7 @@ def polished(problem: Problem, result: Result) -> Result:
     """
     start = WarmStart(result.columns, result.weights, result.intercept)
     stop = RelativeGap(FINISHED) | Iterations(20)
-    exact = run(problem, ColumnGeneration(tolerance=FINISHED), stop, (), start)
+    exact = run(problem, ColumnGeneration(tol=FINISHED), stop, (), start)
     status = exact.status if exact.status is Status.INTERRUPTED else result.status
     passes = result.passes + exact.passes
     seconds = result.seconds + exact.seconds

@@ -145,7 +145,7 @@ class KFCFW(Solver):
     >>> import numpy as np
     >>> from atomlearn import norms, solve, solvers
     >>> X, y = np.eye(3), np.array([3.0, 0.5, -2.0])
-    >>> form = {"form": "squared", "level": 1.0, "norm": norms.KSupport(1)}
+    >>> form = {"form": "squared", "alpha": 0.3, "norm": norms.KSupport(1)}
     >>> result = solve(X, y, solver=solvers.KFCFW(), **form)
     >>> bool(result.relative_gap <= 1e-6)
     True

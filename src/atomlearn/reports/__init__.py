@@ -1,7 +1,6 @@
 """Reports: tables, figures, the model file and report.html, as functions of what a fit found."""
 
 from atomlearn.reports.best_subset import BoundsDisplay
-from atomlearn.reports.content import Content
 from atomlearn.reports.data_displays import CalibrationDisplay, CoverageDisplay
 from atomlearn.reports.displays import (
     CoefficientDisplay,
@@ -9,13 +8,6 @@ from atomlearn.reports.displays import (
     PathDisplay,
     StabilityDisplay,
     ValidationDisplay,
-)
-from atomlearn.reports.model import (
-    ModelCertificate,
-    ModelCurve,
-    ModelFeature,
-    ModelInput,
-    SavedModel,
 )
 from atomlearn.reports.model_file import read_model, write_model
 from atomlearn.reports.of_estimator import report
@@ -29,18 +21,12 @@ __all__ = [
     "BoundsDisplay",
     "CalibrationDisplay",
     "CoefficientDisplay",
-    "Content",
     "ConvergenceDisplay",
     "CoverageDisplay",
     "GroupsDisplay",
     "InteractionsDisplay",
     "MatrixDisplay",
-    "ModelCertificate",
-    "ModelCurve",
-    "ModelFeature",
-    "ModelInput",
     "PathDisplay",
-    "SavedModel",
     "StabilityDisplay",
     "ValidationDisplay",
     "read_model",

@@ -13,7 +13,7 @@ from atomlearn.estimators.subsets import SubsetModel
 from atomlearn.findings.twins import Twins
 from atomlearn.reports.drawing import Display, percent
 from atomlearn.reports.view import View
-from atomlearn.subsets import SubsetResult, SubsetStatus
+from atomlearn.subsets.result import SubsetResult, SubsetStatus
 
 #: What the bound does not say.
 NOT_THE_WORLD = (
@@ -106,7 +106,7 @@ class SubsetProof:
         result = model.result_
         names = model.unit_names(view.names)
         unit = "feature" if model.groups is None else "group"
-        k = f"{result.k:,} {unit}{'' if result.k == 1 else 's'}"
+        k = f"{result.n_features:,} {unit}{'' if result.n_features == 1 else 's'}"
         said = [_of_all(result, k), *_of_single(result, k, unit, names)]
         best = result.columns if result.groups is None else result.groups
         near = []

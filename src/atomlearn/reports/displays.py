@@ -90,16 +90,15 @@ class PathDisplay(Display):
         options = objective_of(view.model) | options
         if not alpha or view.outputs > 1 or options.get("form", "constrained") == "constrained":
             return None
-        total = len(y) if sample_weight is None else sample_weight.sum()
-        levels = alpha * options.get("l1_ratio", 1.0) * total * np.geomspace(8.0, 0.5, 16)
-        options |= {"intercept": model.fit_intercept, "sample_weight": sample_weight}
+        alphas = alpha * np.geomspace(8.0, 0.5, 16)
+        options |= {"fit_intercept": model.fit_intercept, "sample_weight": sample_weight}
         target = y if view.classes is None else np.where(y > 0, 1.0, -1.0)
         design = view.design
         try:
             if options.pop("standardize", False):
                 center = model.fit_intercept and not design.is_sparse
                 design = Standardized(design, center=center, weight=sample_weight)
-            found = path(design, target, levels=levels, gap=1e-4, max_iter=200, **options)
+            found = path(design, target, alphas=alphas, tol=1e-4, max_iter=200, **options)
         except (TypeError, ValueError):  # this model is not one of a path
             return None
         if not found.columns.size:
@@ -107,7 +106,7 @@ class PathDisplay(Display):
         coefs = found.coefs * moments_of(design, found.columns)[1]
         order = np.argsort(-np.abs(coefs).max(axis=0), kind="stable")[:MOST_NAMED]
         names = view.map.names(found.columns[order], view.names)
-        return cls(found.levels / total, coefs[:, order], names, alpha)
+        return cls(found.alphas, coefs[:, order], names, alpha)
 
     def _draw(self, ax: Any, options: dict[str, Any]) -> None:
         self.lines_ = ax.plot(self.levels, self.coefficients, **options)

@@ -90,7 +90,7 @@ class SavedModel:
     labels, or None for regression. Two classes have one output, whose positive scores mean
     ``classes[1]``; more have one output a class. is_named, first_index : how the data file tells
     its columns, see ``datasets.table.Schema``; columns : what is made of those that are read
-    (``datasets.ColumnPlan``); alleles : for genotypes, chromosome, position, the allele that is
+    (``ColumnPlan``); alleles : for genotypes, chromosome, position, the allele that is
     counted and the other one of each input, and its mean. settings : how it was fitted (text and
     numbers; of survival times the scores are log hazard ratios, and the settings hold
     baseline_times and baseline_hazard, cumulative there for the score baseline_score; of numbers

@@ -37,8 +37,8 @@ def write_model(path: str | Path, model: SavedModel) -> None:
     --------
     >>> import pathlib, tempfile
     >>> import numpy as np
-    >>> from atomlearn.reports import ModelCertificate, ModelFeature, ModelInput, SavedModel
     >>> from atomlearn.reports import read_model, write_model
+    >>> from atomlearn.reports.model import ModelCertificate, ModelFeature, ModelInput, SavedModel
     >>> model = SavedModel(
     ...     task="regression", loss="squared", target="price", classes=None, n_features=3,
     ...     n_inputs=3, inputs=(ModelInput(1, "area"),), features=(ModelFeature(1, "area", (0,)),),

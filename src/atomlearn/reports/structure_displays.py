@@ -182,7 +182,7 @@ class MatrixDisplay(Display):
     >>> matplotlib.use("agg")
     >>> import numpy as np
     >>> from atomlearn import SparsePCA, reports
-    >>> model = SparsePCA(k=2).fit(np.random.default_rng(0).standard_normal((20, 5)))
+    >>> model = SparsePCA(n_features=2).fit(np.random.default_rng(0).standard_normal((20, 5)))
     >>> display = reports.MatrixDisplay(model.components_).plot()
     >>> display.image_.get_array().shape == model.components_.shape
     True

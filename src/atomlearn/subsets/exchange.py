@@ -1,6 +1,6 @@
-"""Exchange: subsets that were fitted, and exchanges of single columns while one of them helps.
+"""Exchange: subsets that were fitted, and improvements by exchanging single columns.
 
-Starts are improved by exchanges, and so is each subset that a search finds to be the best so far.
+Starts are improved by exchanges, and so is each new best subset of a search.
 """
 
 from __future__ import annotations
@@ -14,17 +14,28 @@ from atomlearn.core import Array, Columns, negative_gradient
 from atomlearn.subsets.quadratic import Products, QuadraticModel
 from atomlearn.subsets.relaxation import Point, Relaxation
 
-#: Moves that are tried in a step where f is not quadratic and their gains are estimates.
+#: Number of moves tried in a step if f is not quadratic, so that gains are estimates.
 TRIED = 3
-#: Relative: a smaller fall of the objective is no reason for an exchange.
+#: Smallest relative decrease of the objective for an exchange.
 LEAST_GAIN = 1e-12
 
 
 @dataclass(slots=True)
 class Subset:
-    """A set of units with its ridge fit: the objective, and a bound from below on its minimum.
+    """A set of units with its ridge fit.
 
-    perfect : whether the objective is 0 up to rounding.
+    Attributes
+    ----------
+    units : array of int64
+        The units.
+    point : Point
+        The ridge fit.
+    objective : float
+        Its objective.
+    lower : float
+        A lower bound on the minimum over these units.
+    perfect : bool
+        Whether the objective is 0 up to rounding.
     """
 
     units: Columns
@@ -40,17 +51,18 @@ class Exchange:
     Parameters
     ----------
     relaxation : Relaxation
+        The relaxed problem.
     k : int
-        Units of a subset, at most.
+        Largest number of units of a subset.
     barred : (m,) int64, optional
-        Units that no exchange takes in.
+        Units that exchanges may not add.
 
     Attributes
     ----------
     known : dict
         All subsets that were fitted.
     fitted : float
-        The least of the bounds from below on their objectives.
+        The smallest of the lower bounds on their objectives.
     """
 
     def __init__(self, relaxation: Relaxation, k: int, barred: Columns | None = None) -> None:
@@ -61,13 +73,13 @@ class Exchange:
         self.best: Subset | None = None
         self.known: dict[bytes, Subset] = {}
         self.fitted = math.inf
-        #: Subsets that no single exchange makes better.
+        #: Subsets that no single exchange improves.
         self._settled: set[bytes] = set()
         self._products: Products | None = None
 
     @property
     def upper(self) -> float:
-        """The objective of the best subset that was found."""
+        """The objective of the best subset so far."""
         return math.inf if self.best is None else self.best.objective
 
     @property
@@ -93,7 +105,7 @@ class Exchange:
         return subset
 
     def settle(self) -> None:
-        """Make the best subset better by exchanges, until none does or the time is up."""
+        """Improve the best subset by exchanges until none helps or the time is up."""
         while self.best is not None and not self.is_settled:
             before = self.best
             self.exchange(before)
@@ -101,9 +113,9 @@ class Exchange:
                 break
 
     def exchange(self, subset: Subset) -> Subset:
-        """Exchange single columns of a subset for others for as long as that lowers its objective.
+        """Exchange single columns of a subset as long as that lowers its objective.
 
-        Columns join while there are fewer than k; priced ones may leave, too.
+        Columns are added while there are fewer than k; with a price they may also be removed.
         """
         deadline = self.relaxation.problem.deadline
         while self.relaxation.units.partition is None and not deadline.use_step():
@@ -117,7 +129,7 @@ class Exchange:
         return subset
 
     def _moves(self, subset: Subset) -> list[Columns]:
-        """Return the subsets, one move from this one, that promise the largest gains."""
+        """Return the subsets, one move from this one, with the largest estimated gains."""
         r = self.relaxation
         units = subset.units
         moves = list[tuple[float, Columns]]()
@@ -133,7 +145,7 @@ class Exchange:
                 new = int(gains.argmax())
                 rest = units[units != unit]
                 moves.append((float(gains[new]), rest if new == unit else np.append(rest, new)))
-        # Of moves whose gains are known exactly the best one will do.
+        # If gains are exact, the best move suffices.
         tried = 1 if r.quadratic else TRIED
         moves = sorted(moves, key=lambda move: -move[0])[:tried]
         return [units for gain, units in moves if gain > 0.0]

@@ -22,10 +22,11 @@ from atomlearn.core import (
     without,
 )
 
-#: Steps of one fit, and how often one step is halved: an exponential may overflow far ahead.
+#: Number of steps of one fit, and of halvings of one step: an exponential may overflow.
 STEPS = 200
 HALVINGS = 60
-#: Relative: steps that promise less are judged by the gap, as objectives differ by rounding only.
+#: Relative decrease below which steps are judged by the gap, because objectives differ only by
+#: rounding.
 FINE = 1e-11
 
 
@@ -120,10 +121,10 @@ def _along(problem: Problem, at: FittedPoint, step: Array) -> tuple[FittedPoint 
 
 
 def inverse_with_ridge(H: Array, level: float) -> Array:
-    """Return (H + level I)^-1, H positive semidefinite but for rounding; NaN if H is not finite.
+    """Return (H + level I)^-1, H positive semidefinite up to rounding; NaN if H is not finite.
 
-    Columns are brought to one length first, so that a short one is not lost in the rounding of a
-    long one. What rounding makes of eigenvalues is at least a rounding.
+    Columns are scaled to one length first, so that a short one is not lost in the rounding of a
+    long one. Eigenvalues are at least a rounding error.
     """
     scales = 1.0 / np.sqrt(np.maximum(np.diag(H), 0.0) + level)
     K = (H * scales) * scales[:, None]
@@ -136,7 +137,7 @@ def inverse_with_ridge(H: Array, level: float) -> Array:
 
 
 def _first_damping(problem: Problem, prediction: Array) -> float:
-    """Return 1 where f is straight along some samples, or all: a model of it leads astray."""
+    """Return 1 if f is straight along some samples, so that its model is misleading, else 0."""
     curvature = problem.loss.curvature(problem.y, prediction, problem.weight)
     return float(np.any(curvature[problem.weight > 0.0] <= 0.0))
 
@@ -154,7 +155,7 @@ def _hessian(problem: Problem, block: Block, prediction: Array) -> Array:
 
 
 def _largest(problem: Problem, block: Block) -> Array:
-    """Return the Hessian of f where all samples are curved as much as they can be."""
+    """Return the Hessian of f at the largest possible curvature of all samples."""
     largest = problem.loss.smoothness * problem.weight
     if problem.loss.free is not None and not problem.loss.free.separable:
         return block.gram(largest)
@@ -162,7 +163,7 @@ def _largest(problem: Problem, block: Block) -> Array:
 
 
 def _products(problem: Problem, block: Block, curvature: Array) -> Array:
-    """Return A'CA of what intercept or free columns leave of A in the metric C."""
+    """Return A'CA, with the intercept or free columns projected out of A in the metric C."""
     free = problem.loss.free
     A = np.array(block.dense(), dtype=np.float64, order="F")
     if free is not None:

@@ -1,4 +1,4 @@
-"""Hunt: all of one search: the relaxation over all columns, a first set, what is left, the tree."""
+"""Hunt: one whole search, from the relaxation over all columns to the tree of branches."""
 
 from __future__ import annotations
 
@@ -46,18 +46,18 @@ from atomlearn.subsets.relaxation import (
 from atomlearn.subsets.result import NearSubset, SubsetRecord, SubsetResult, SubsetStatus
 from atomlearn.subsets.search import Search
 
-#: Relative gap: of the relaxation over all columns, and of a search where none is asked for.
+#: Default relative gap, of the relaxation over all columns and of a search.
 GAP = 1e-4
-#: That of the relaxation that one with a price goes on from.
+#: Relative gap of a relaxation whose result is the start of one with a price.
 LOOSE_GAP = 0.1
-#: Steps of its masters, at most: a search goes on from any point that they reach.
+#: Largest number of steps of its masters: a search can start at any point that they reach.
 ROOT_WORK = 300
-#: Share of the gap that the search itself may leave, so that roundings do not exceed the whole.
+#: Share of the gap that the search may leave, so that with rounding it stays below the whole.
 AIM = 1.0 - 1e-6
-#: Columns, or groups, among which the first set is improved, at most.
+#: Largest number of columns, or groups, among which the first set is improved.
 FIRST = 300
-#: Share of the columns that is copied, unless a piece of memory holds more, so that a relaxation
-#: over few columns need not read all. A copy of standardized columns takes twice its size at first.
+#: Share of the columns that may be copied (or more, up to a piece of memory), so that a relaxation
+#: over few columns does not read all. Copying standardized columns takes twice the size at first.
 COPIED = 0.05
 #: No columns.
 NONE: Columns = np.zeros(0, dtype=np.int64)
@@ -65,11 +65,11 @@ NONE: Columns = np.zeros(0, dtype=np.int64)
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What a search is asked for: see ``solve_subset``."""
+    """Parameters of a search, see ``solve_subset``."""
 
-    gap: float
+    tol: float
     within: float | None
-    max_sets: int
+    max_near: int
     max_nodes: float
     deadline: Deadline
     watch: Sequence[Callable[[SubsetRecord], object]] = ()
@@ -78,7 +78,7 @@ class Wanted:
 class Hunt:
     """The search for the best k columns, or groups, of a problem under the squared k-support norm.
 
-    Where each has a price: for the best of at most k.
+    With a price for each, it looks for the best of at most k.
 
     Attributes
     ----------
@@ -97,7 +97,7 @@ class Hunt:
         self.units = Choices(problem)
         self.k = self.units.norm.k
         (n_samples, self.n_features) = problem.design.shape
-        #: Columns of a copy, and columns in use.
+        #: Largest numbers of columns of a copy, and of columns in use.
         self._room = max(int(COPIED * self.n_features), LIMITS.piece_entries // n_samples)
         self._most = max(self._room, LIMITS.most_dense // n_samples)
         self.history: list[SubsetRecord] = []
@@ -107,16 +107,16 @@ class Hunt:
     # --- over all columns -------------------------------------------------------------------
 
     def _relax(self, given: Problem) -> None:
-        """Solve the relaxation over all columns, and read the data once more for its scores."""
+        """Solve the relaxation over all columns, and compute its scores in one more pass."""
         problem = self.problem
         gap = GAP
         if self._goes_on:
             given = with_norm(given, self.units.norm.replaced(k=1))
             gap = LOOSE_GAP
         deadline = self._half.sooner(Deadline(work=Work(ROOT_WORK)))
-        # A weak ridge may have most columns in use, and all of them are copied.
+        # With a weak ridge most columns may be in use, and all of these are copied.
         few = Callback(lambda progress: 3 * progress.n_columns > self._most)
-        result = Settings(gap=gap, deadline=deadline, stop=few).run(given)
+        result = Settings(tol=gap, deadline=deadline, stop=few).run(given)
         self.interrupted = result.status is Status.INTERRUPTED
         state = result.state
         result.state = None
@@ -125,7 +125,7 @@ class Hunt:
         used = used[np.argsort(state.columns[used])]
         columns = state.columns[used]
         weights = state.weights[used]
-        # Where rows are elsewhere, the state has no predictions of them.
+        # If rows are on other machines, the state does not have their predictions.
         linear = np.zeros(problem.y.size)
         for part in LIMITS.pieces(columns.size, linear.size):
             linear += problem.design.gather(columns[part]).dot(weights[part])
@@ -144,17 +144,17 @@ class Hunt:
 
     @property
     def _half(self) -> Deadline:
-        """Half of the time that is left: the other half is for what is made of a bound."""
+        """Half of the time that is left; the other half is for the search."""
         deadline = self.wanted.deadline
         return deadline.sooner(Deadline.after(0.5 * deadline.left))
 
     @property
     def _goes_on(self) -> bool:
-        """Whether the relaxation with a price begins where one under a norm ends."""
+        """Whether the relaxation with a price starts at the result of one under a norm."""
         return self.price > 0.0 and self.problem.design.listable
 
     def _go_on(self, cutoff: float) -> None:
-        """Solve the relaxation over all columns, with the price, to where it is of use."""
+        """Solve the relaxation with the price over all columns, until the bound suffices."""
         relaxation = self._relaxation(with_deadline(self.problem, self._half))
         fixed = np.zeros(self.units.count, dtype=np.int8)
         if self.problem.free is not None:
@@ -170,15 +170,15 @@ class Hunt:
         self._rate(ArrayScores(np.sqrt(bound.squares)))
 
     def _rate(self, ratings: Scores) -> None:
-        """Keep the ratings of all units, and which are the best."""
-        # Scores of free columns are zero but for rounding.
+        """Store the ratings of all units, and the best units."""
+        # Scores of unpenalized columns are zero up to rounding.
         most = max(min(FIRST, self._room // self.units.largest), 2 * self.k)
         first, _ = ratings.top(most + self.units.n_free)
         self._first = self._penalized(first)
         self._ratings = ratings
 
     def _penalized(self, units: Columns) -> Columns:
-        """Return these units, in their order, without free columns."""
+        """Return these units, in their order, without unpenalized columns."""
         free = self.problem.free
         return units if free is None else units[~np.isin(units, self.units.of(free))]
 
@@ -194,13 +194,13 @@ class Hunt:
         return Part(self._relaxation(problem), columns, units, units)
 
     def _relaxation(self, problem: Problem) -> Relaxation:
-        accuracy = min(ACCURACY, 0.1 * self.wanted.gap)
+        accuracy = min(ACCURACY, 0.1 * self.wanted.tol)
         return Relaxation(replace(problem, free=None), self.price, accuracy, self._most)
 
     # --- the search -------------------------------------------------------------------------
 
     def run(self, starts: Sequence[Columns] = ()) -> SubsetResult:
-        """Return the best set; ``starts`` : sets of units to begin with."""
+        """Return the best set; ``starts`` : sets of units at which exchanges start."""
         first, near = self._first_set(starts)
         if self._goes_on and first.best is not None:
             try:
@@ -213,14 +213,14 @@ class Hunt:
         limit = first.upper if self.wanted.within is None else first.cutoff
         left = self._left(limit, best)
         if left is not None and self.units.columns(left).size > self._room:
-            # A bound that is as good as can be may leave fewer.
+            # The best possible bound may leave fewer units.
             try:
                 self._go_on(first.cutoff)
             except KeyboardInterrupt:
                 self.interrupted = True
             left = self._left(limit, best)
         if left is None:
-            # It has looked at some columns only, and proves nothing of the others.
+            # The search covered only some columns, and proves nothing about the others.
             return self._told(first, near, None, self.lower)
         part = self._part(left)
         search = self._search(part)
@@ -239,11 +239,11 @@ class Hunt:
 
     def _search(self, part: Part) -> Search:
         barred = np.flatnonzero(part.fixed == OUT)
-        gap = AIM * self.wanted.gap
+        gap = AIM * self.wanted.tol
         return Search(part.relaxation, self.k, gap, self.wanted.within, barred)
 
     def _first_set(self, starts: Sequence[Columns]) -> tuple[Search, Part]:
-        """Return a search among the likeliest units that has a first set, and these units."""
+        """Return a search among the most promising units, with a first set, and these units."""
         units = np.concatenate([self.units.of(self.root.columns), self._first, *starts])
         units = self._penalized(np.unique(units).astype(np.int64))
         part = self._part(units)
@@ -258,11 +258,11 @@ class Hunt:
         return search, part
 
     def _left(self, limit: float, best: Columns) -> Columns | None:
-        """Return the units of which a set of at most this objective consists; None: unlisted."""
+        """Return the units that a set below this objective can have; None if they are unlisted."""
         spare = 2.0 * self.level * (limit - self.dual)
         squares = np.square(self._ratings.at(self._first[: self.k]))
         last = float(squares[self.k - 1]) if squares.size == self.k else 0.0
-        # What costs more than its price by less than is to spare.
+        # Units whose price exceeds their gain by less than the slack.
         last = max(last, 2.0 * self.price * self.level)
         lost = 1e-9 * last + 4.0 * self.off * (math.sqrt(last) + self.off)
         bar = last - spare * (1.0 + 1e-9) - lost
@@ -277,13 +277,13 @@ class Hunt:
     def _stops(self, search: Search) -> bool:
         wanted = self.wanted
         within = search.within
-        if within is not None and len(search.within_reach(within)) > wanted.max_sets:
-            search.within = None  # they are too many, and the proof of the best one goes on
+        if within is not None and len(search.within_reach(within)) > wanted.max_near:
+            search.within = None  # too many sets; only the proof of the best one continues
         enough = search.nodes >= wanted.max_nodes or wanted.deadline.use_step()
         return enough or self.interrupted or search.is_perfect
 
     def _ended(self, search: Search, listed: bool) -> SubsetStatus:
-        """Return why the search ended, if not by its proof."""
+        """Return the reason for the end of the search, if it is not the proof."""
         if search.is_perfect:
             return SubsetStatus.PERFECT_FIT
         if self.interrupted:
@@ -312,7 +312,7 @@ class Hunt:
         bound: Bound | None,
         lower: float | None = None,
     ) -> SubsetResult:
-        """Return the result, in the numbers of all columns; ``lower`` : if the search has none."""
+        """Return the result, with numbers of columns among all; ``lower`` : without a search."""
         best = search.best
         near = None
         within = self.wanted.within
@@ -336,8 +336,8 @@ class Hunt:
             weights=best.point.weights,
             lower_bound=lower,
             ended=self._ended(search, listed),
-            k=self.k,
-            ridge=self.level,
+            n_features=self.k,
+            l2=self.level,
             proved_in=proved_in,
             n_proved_out=0 if open_units is None else choices - open_units.size,
             open_columns=open_units,
@@ -364,11 +364,11 @@ class Hunt:
         return part.numbers[left], part.numbers[fixed == IN]
 
     def _is_complete(self, search: Search, listed: bool) -> bool:
-        """Whether all sets that ``within`` asks for are listed."""
+        """Return whether all sets requested by ``within`` are listed."""
         return listed and search.within is not None and search.is_complete(search.within)
 
     def _fitted(self, best: Subset, part: Part, lower: float, nodes: int) -> Result:
-        """Return the ridge fit of a set as a fit of all columns, whose gap is to all sets."""
+        """Return the ridge fit of a set as a fit of all columns, with its gap to all sets."""
         problem = self.problem
         point = best.point
         gap = max(best.objective - lower, 0.0)
@@ -380,7 +380,7 @@ class Hunt:
             intercept=intercept + problem.origin,
             objective=best.objective,
             gap=gap,
-            tol=self.wanted.gap,
+            tol=self.wanted.tol,
             status=Status.STALLED,  # until SubsetResult computes it from the gap
             passes=self.counted.passes,
             seconds=time.monotonic() - self.began,
@@ -394,9 +394,9 @@ class Hunt:
 
 @dataclass(slots=True)
 class Part:
-    """A relaxation over some units, with their numbers, and its columns', among all.
+    """A relaxation over some units, with the numbers of units and columns among all.
 
-    searched : the units that a set may hold.
+    searched : the units that a set may have.
     """
 
     relaxation: Relaxation
@@ -405,18 +405,18 @@ class Part:
     searched: Columns
 
     def places(self, units: Columns) -> Columns:
-        """Return where units are among those of the part."""
+        """Return the positions of units among those of the part."""
         return np.searchsorted(self.numbers, units)
 
     @property
     def fixed(self) -> NDArray[np.int8]:
-        """What is fixed from the start: out, where it is not searched."""
+        """Units that are fixed at the start: those that are not searched are out."""
         fixed = np.full(self.numbers.size, OUT, dtype=np.int8)
         fixed[self.places(self.searched)] = 0
         return fixed
 
     def point(self, point: Point) -> Point:
-        """Return a point as one of the part, without the columns that it lacks."""
+        """Return a point restricted to the columns of the part."""
         known = np.isin(point.columns, self.columns)
         places = np.searchsorted(self.columns, point.columns[known])
         return replace(point, columns=places, weights=point.weights[known])

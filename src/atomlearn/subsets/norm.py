@@ -1,4 +1,4 @@
-"""BranchNorm: a k-support norm where some columns are in whatever comes, and some are out."""
+"""BranchNorm: a k-support norm in which some columns are fixed in, and some are fixed out."""
 
 from __future__ import annotations
 
@@ -31,13 +31,16 @@ OUT = -1
 
 
 class Choices:
-    """What subsets of a problem are chosen from: its columns, or groups of them.
+    """The units from which subsets of a problem are chosen: its columns, or groups of them.
 
     Attributes
     ----------
-    norm : KSupport; partition : None or Partition, of the groups
-    count : int; n_free : int; largest : int
-        Number of units, of those among them that are free, and of columns of the largest.
+    norm : KSupport
+        The norm of the problem.
+    partition : Partition, optional
+        The groups.
+    count, n_free, largest : int
+        Number of units, of unpenalized units among them, and of columns of the largest unit.
     """
 
     def __init__(self, problem: Problem) -> None:
@@ -64,29 +67,31 @@ class Choices:
 
 
 class BranchNorm(RatedNorm):
-    """sqrt(||w_in||_2^2 + gauge_k(w_free)^2), gauge_k the k-support norm; w_out has to be 0.
+    """sqrt(||w_in||_2^2 + gauge_k(w_free)^2), gauge_k the k-support norm; w_out must be 0.
 
-    Its atoms are the unit vectors over all that is in and at most k of what is free. Its square is
-    the largest convex function below ||w||_2^2 of the vectors that are 0 where a branch says so
-    and have at most k other entries: what a branch of a search for best subsets is relaxed to.
+    Its atoms are the unit vectors over all columns that are in and at most k free ones. Its square
+    is the largest convex function below ||w||_2^2 of the vectors that are 0 on the columns that are
+    out and have at most k other nonzero free entries: the relaxation of a branch in a search for
+    best subsets.
 
-    With a ``price`` for each column that is free, level / 2 times its square is the largest convex
-    function below level / 2 ||w||_2^2 + price * (number of entries of w_free), so that
+    With a ``price`` for each free column, level / 2 times its square is the largest convex function
+    below level / 2 ||w||_2^2 + price * (number of entries of w_free), so that
 
         gauge_k(w)^2 = min sum_j (w_j^2 / d_j + (2 price / level) d_j)  over 0 <= d <= 1, sum d <= k
 
-    and the square of the polar, over 2 level, is its conjugate: the price is taken off the k
+    and the square of the polar, over 2 level, is its conjugate: the price is subtracted from the k
     largest z_j^2 / (2 level). It is no norm then.
 
     Parameters
     ----------
     k : int >= 0
-        Columns, or groups, that may join those that are in.
+        Number of columns, or groups, that may be added to those that are in.
     fixed : (n,) int8
-        Of each column, or group: 1 in, -1 out, 0 free.
+        For each column, or group: 1 in, -1 out, 0 free.
     groups : None or Partition
         Disjoint groups of columns.
     price, level : float >= 0, float > 0
+        Price of a unit, and weight of the ridge.
 
     References
     ----------
@@ -96,7 +101,7 @@ class BranchNorm(RatedNorm):
     Examples
     --------
     >>> import numpy as np
-    >>> from atomlearn.subsets import BranchNorm
+    >>> from atomlearn.subsets.norm import BranchNorm
     >>> BranchNorm(1, np.array([1, 0, 0], dtype=np.int8)).value(np.array([4.0, 1.0, -2.0]))
     5.0
     """
@@ -114,16 +119,16 @@ class BranchNorm(RatedNorm):
 
     @property
     def least(self) -> float:
-        """The size from which on a column is worth its price whole."""
+        """The size from which a column is worth its whole price."""
         return math.sqrt(2.0 * self.price / self.level)
 
     @property
     def toll(self) -> float:
-        """What the price takes off a squared score."""
+        """The amount that the price subtracts from a squared score."""
         return 2.0 * self.price * self.level
 
     def value(self, w: Array) -> float:
-        """The gauge; O(n) expected."""
+        """Return the gauge, in O(n) expected operations."""
         w = to_float64(w)
         sizes = w if self.groups is None else self.partition(w.size).norms(w)
         if np.any(sizes[self.fixed == OUT]):
@@ -153,16 +158,16 @@ class BranchNorm(RatedNorm):
         return np.square(self.ratings(scores).full())
 
     def polar(self, scores: Scores) -> float:
-        """sqrt(sum of z_j^2 over what is in and the k largest of what is free)."""
+        """Return sqrt(sum of z_j^2 over the columns that are in and the k largest free ones)."""
         return math.sqrt(self.counted(self.squares(scores)))
 
     def counted(self, squares: Array) -> float:
-        """Return the sum over what is in, and over the k largest of what is free less the toll."""
+        """Return the sum over units that are in, and over the k largest free ones less the toll."""
         free = np.maximum(largest(squares[self.fixed == 0], self.k) - self.toll, 0.0)
         return float(squares[self.fixed == IN].sum()) + float(free.sum())
 
     def best_columns(self, scores: Scores, count: int) -> Columns:
-        """All that is in, and of what is free the largest, k at least."""
+        """Return all columns that are in, and the largest free ones, at least k."""
         squares = self.squares(scores)
         free = np.flatnonzero(self.fixed == 0)
         most = min(max(self.k, count), free.size)
@@ -172,17 +177,17 @@ class BranchNorm(RatedNorm):
         return chosen if groups is None else groups.members(chosen)
 
     def restrict(self, columns: Columns, n_features: int) -> BranchNorm:
-        """The same over these columns, with what the groups have there."""
+        """Return the norm over these columns, with the parts of the groups in them."""
         if self.groups is None:
             return self.replaced(fixed=self.fixed[columns])
         partition, kept = self.partition(n_features).restrict(columns)
         return self.replaced(fixed=self.fixed[kept], groups=partition)
 
     def bar(self, sizes: Array) -> float:
-        """Return what the rating of a column beyond those in use must exceed to enter, over level.
+        """Return the size (rating / level) that a column must exceed to enter.
 
-        sizes : (n,) of all columns, or groups. 0 where at most k of what is free is in use, and
-        there is no price. What has this size, or more, is in.
+        sizes : (n,) of all columns, or groups. The result is 0 if at most k free units are in use,
+        and there is no price. Units of at least this size have the share 1.
         """
         free = sizes[self.fixed == 0]
         free = free[free > 0.0]
@@ -196,7 +201,7 @@ class BranchNorm(RatedNorm):
         return lifted_point(v, self.partition(v.size), lambda sizes: self._shrunk(sizes, amount))
 
     def _shrunk(self, v: Array, amount: float) -> ProxPoint:
-        """Return the proximal map of (amount / 2) gauge^2 over columns, or sizes of groups."""
+        """Return the proximal map of (amount / 2) gauge^2 over columns, or over sizes of groups."""
         inside = self.fixed == IN
         free = np.flatnonzero(self.fixed == 0)
         point = np.where(inside, v / (1.0 + amount), 0.0)
@@ -234,7 +239,7 @@ class BranchNorm(RatedNorm):
 
 
 def largest(values: Array, count: int) -> Array:
-    """Return the largest values, so many of them or all, in no order."""
+    """Return the ``count`` largest values, or all of them, in any order."""
     if not 0 < count < values.size:
         return values if count else values[:0]
     return np.partition(values, values.size - count)[values.size - count :]

@@ -1,11 +1,11 @@
-"""QuadraticModel: f around a ridge fit, and how much joins and exchanges of columns change it.
+"""QuadraticModel: f around a ridge fit, and its changes if columns are added or exchanged.
 
 With K = X_S'C X_S + level I, C the curvature of f at the fit of the columns S, and z the scores of
-all columns there, a column j that joins lowers the model of the objective by
+all columns there, adding a column j lowers the model of the objective by
 
     z_j^2 / (2 q_j),    q_j = x_j'C x_j + level - c_j'K^-1 c_j,    c_j = X_S'C x_j.
 
-Where f is quadratic the model is f itself.
+If f is quadratic the model is f itself.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from atomlearn.core import EPS, Array, Columns, growth, without
 from atomlearn.subsets.fit import inverse_with_ridge
 from atomlearn.subsets.relaxation import Point, Relaxation
 
-#: Rows of products that are kept, as a share of the rows of X.
+#: Number of rows of products that are kept, as a share of the rows of X.
 KEPT = 0.05
 
 
 class Products:
     """x_j'C x_i of all columns j with some columns i, and with themselves, for one curvature C.
 
-    C is taken with the intercept, or the free columns, minimized out.
+    The intercept, or the free columns, are minimized out of C.
     """
 
     def __init__(self, relaxation: Relaxation, curvature: Array) -> None:
@@ -48,10 +48,10 @@ class Products:
         self.squares = np.maximum(squares, 0.0)
 
     def of(self, columns: Columns) -> Array:
-        """Return (m, n_columns): a row for each of these columns; one pass for each new one."""
+        """Return (m, n_columns): a row for each of these columns; each new one takes a pass."""
         most = max(columns.size, int(KEPT * self._curvature.size))
         rows = {column: self._row(column) for column in columns.tolist()}
-        # Those that were asked for last are kept.
+        # The last ones are kept.
         self._rows = dict(list(({**self._rows, **rows}).items())[-most:])
         return np.array(list(rows.values())).reshape(columns.size, self.squares.size)
 
@@ -86,31 +86,31 @@ class QuadraticModel:
         self._worst = 1.0 + float(np.trace(own)) / level + point.columns.size
 
     def added(self) -> Array:
-        """Return by how much the objective falls if a column joins, (n_columns,)."""
+        """Return the decrease of the objective if a column is added, (n_columns,)."""
         gains = np.square(self._scores) / (2.0 * np.maximum(self._left, self._level))
         gains[self._point.columns] = -math.inf
         return np.asarray(gains)
 
     def most_added(self, gap: float, dual: Array) -> Array:
-        """Return by how much it falls at the most, whatever rounding does, f being quadratic.
+        """Return an upper bound on this decrease, rounding included, for quadratic f.
 
-        gap : of the fit; dual : v, of which the scores are made.
+        gap : of the fit; dual : v, from which the scores are computed.
         """
         lengths = np.sqrt(self._products.plain)
-        # What the fit left undone turns a score by c_j'K^-1 g, g its slope and g'K^-1 g <= 2 gap.
+        # The remaining gap changes a score by c_j'K^-1 g, with g the slope and g'K^-1 g <= 2 gap.
         off = lengths * (2.0 * growth(dual.size) * float(np.linalg.norm(dual)))
         scores = np.abs(self._scores) + off + lengths * math.sqrt(2.0 * gap)
         left = self._left - 100.0 * EPS * self._worst * self._products.plain
-        # What is left of a column has the ridge at least.
+        # The denominator is at least the ridge.
         gains = np.square(scores) / (2.0 * np.maximum(left, self._level))
         gains[self._point.columns] = -math.inf
         return np.asarray(gains)
 
     def exchanged(self) -> Iterator[Array]:
-        """Yield, for each column of S, by how much it falls if this one leaves and another joins.
+        """Yield, for each column of S, the decrease if it is removed and another is added.
 
-        At the column itself: if none joins; -inf at others of S. With K^-1 and w given, a column
-        that leaves turns scores and what is left of columns by its own row of K^-1 C.
+        At the column itself it is the decrease if none is added; at others of S it is -inf. Given
+        K^-1 and w, removing a column changes scores and denominators by its row of K^-1 C.
         """
         for at, column in enumerate(self._point.columns.tolist()):
             own = self._inverse[at, at]

@@ -1,4 +1,4 @@
-"""Relaxation: what a branch is relaxed to, solved by column generation with a proved bound."""
+"""Relaxation: the relaxed problem of a branch, solved by column generation with a proved bound."""
 
 from __future__ import annotations
 
@@ -37,21 +37,20 @@ from atomlearn.core import (
 from atomlearn.subsets.fit import ridge_fit
 from atomlearn.subsets.norm import IN, OUT, BranchNorm, Choices
 
-#: Steps of one call of the kernel: what a pass then leaves open is gone on with.
+#: Steps of one call of the kernel; the next pass continues them.
 STEPS = 10
-#: Columns beyond which the deadline is asked after each of them.
+#: Number of columns beyond which the deadline is checked after each step.
 MANY = 300
-#: Columns whose squared score is this part of what would let them in are re-fitted with a branch.
+#: Columns whose squared score is at least this part of the bar are re-fitted with a branch.
 NEAR = 0.7
-#: Steps to where a model of the loss is least, between two readings of the data, and how often
-#: one is halved.
+#: Steps to the minimum of a model of the loss between two passes, and halvings of one step.
 WORKING = 3
 HALVINGS = 8
-#: Rounds of column generation of one branch: its bound is then the best that was proved.
+#: Rounds of column generation of one branch, after which its bound is the best one proved.
 ROUNDS = 60
 #: Relative gap of the ridge fit of a subset, so that equal subsets have equal objectives.
 ACCURACY = 1e-10
-#: Steps of one re-fit of a branch by a master: what is proved then is a bound, too.
+#: Steps of one re-fit of a branch by a master; the result need not be exact to prove a bound.
 WORK = 50
 
 
@@ -66,40 +65,40 @@ class Point:
 
 @dataclass(slots=True)
 class Bound:
-    """What is known of a branch: its relaxed optimum is ``lower`` at least.
+    """Bounds of a branch, from its relaxed optimum and one dual point v."""
 
-    dual : the bound of one dual point v, which scores of columns add to, and may be below 0;
-    squares : (n_units,) squared scores of columns, or groups, there; off : what rounding may have
-    made of a score; near : the columns in use and those that nearly are.
-    """
-
+    #: Lower bound on the relaxed optimum.
     lower: float
+    #: Bound of v, to which scores of columns are added; it may be negative.
     dual: float
     point: Point
+    #: Squared scores of columns, or groups, at v.
     squares: Array
+    #: Bound on the rounding of a score.
     off: float
+    #: The columns in use and those that nearly are.
     near: Columns
 
 
-#: A branch to be bounded: norm, weights and columns to begin with, and the bound that cuts it.
+#: A branch to be bounded: norm, weights and columns at the start, and the bound that cuts it.
 Asked = tuple[BranchNorm, Point, Columns, float]
 
 
 class Relaxation:
-    """The relaxed problems of all branches, and what they share: data and Gram matrix of columns.
+    """The relaxed problems of all branches, with the data and Gram matrix that they share.
 
-    A unit is a column, or a group of columns where the norm has groups.
+    A unit is a column, or a group of columns if the norm has groups.
 
     Parameters
     ----------
     problem : Problem
         Under the squared k-support norm, over columns that can be listed.
     price : float
-        Of each unit, in addition to its ridge.
+        Price of each unit, in addition to its ridge.
     accuracy : float
         Relative gap of the ridge fit of a subset.
     room : int
-        Columns that are gathered for one branch at most, and kept for the next.
+        Largest number of columns gathered for one branch, and kept for the next.
     """
 
     def __init__(
@@ -126,7 +125,7 @@ class Relaxation:
         zero = np.zeros(problem.y.size)
         zero = zero + optimal_intercept(problem, zero)
         self._slope = negative_gradient(problem, zero)
-        #: Of f where H is taken: without columns.
+        #: Curvature of f without columns, from which H is computed.
         self._curvature = problem.weight
         #: An objective that is 0 up to rounding where f fades out, as an exponential does.
         fades = not math.isfinite(plain.smoothness)
@@ -137,7 +136,7 @@ class Relaxation:
             self._curvature = problem.loss.curvature(problem.y, zero, problem.weight)
 
     def _forget(self) -> None:
-        """Keep no columns."""
+        """Drop all columns."""
         self._place = np.full(self.problem.design.shape[1], -1, dtype=np.int64)
         self._block = CachedBlock(self.problem.design.gather(np.zeros(0, dtype=np.int64)))
         self._pull = np.zeros(0)
@@ -178,16 +177,17 @@ class Relaxation:
         return linear + optimal_intercept(self.problem, linear, point.intercept)
 
     def norm(self, k: int, fixed: NDArray[np.int8]) -> BranchNorm:
-        """Return what a branch is relaxed to."""
+        """Return the norm of the relaxed problem of a branch."""
         return BranchNorm(k, fixed, self.units.partition, self.price, self.level)
 
     def bounds(
         self, branches: Sequence[Asked], pool: ThreadPoolExecutor | None = None
     ) -> list[Bound | None]:
-        """Return what is known of branches once their relaxed problems are solved.
+        """Return bounds of branches, from their relaxed problems.
 
-        Each until the branch is cut, or as exactly as is of use; they read the data together. None
-        of those that the deadline leaves no time for; the first one is always begun.
+        Each problem is solved until the branch is cut, or as exactly as is useful; they share
+        passes over the data. The result is None for branches without time left; the first one is
+        always begun.
         """
         if self._block.shape[1] > self.room:
             self._forget()
@@ -278,7 +278,7 @@ class Relaxation:
         return best
 
     def off(self, dual: Array) -> float:
-        """Return what rounding may have made of a score, or of the rating of a group."""
+        """Return a bound on the rounding of a score, or of the rating of a group."""
         return rounded_scores(dual, self._longest)
 
     def _of(self, norm: BranchNorm, design: object) -> Problem:
@@ -328,10 +328,10 @@ class Relaxation:
     def _toward(
         self, norm: BranchNorm, columns: Columns, weights: Array, intercept: float, target: float
     ) -> tuple[Array, float, Array]:
-        """Return as ``_refit``, less exactly where f is not quadratic.
+        """Return the same as ``_refit``, less exactly if f is not quadratic.
 
-        Each step is to where a model of f is least, which has its slope there and one H for all
-        branches, or as far as the objective falls.
+        Each step goes to the minimum of a model of f, with the slope there and one H for all
+        branches, or as far as the objective decreases.
         """
         if self.quadratic or not self._modelling:
             return self._refit(norm, columns, weights, intercept, target)
@@ -366,7 +366,7 @@ class Relaxation:
         return weights, intercept, linear + intercept
 
     def _gathered(self, columns: Columns) -> Columns:
-        """Return the places of columns in the kept block, which those join that are not there."""
+        """Return the places of columns in the block, to which missing columns are appended."""
         with self._lock:
             fresh = columns[self._place[columns] < 0]
             if fresh.size:
@@ -390,9 +390,9 @@ class Relaxation:
 
 
 def longest(problem: Problem, units: Choices, near: Columns | None = None) -> float:
-    """Return the length of the longest column of X, times what a group of them makes of it.
+    """Return the length of the longest column of X, times the square root of the largest group.
 
-    Of columns too many to be listed only those ``near`` are measured.
+    If columns are too many to list, only those ``near`` are measured.
     """
     design = problem.design
     used = counted(problem.weight)
@@ -409,8 +409,8 @@ def longest(problem: Problem, units: Choices, near: Columns | None = None) -> fl
 
 
 def rounded_scores(dual: Array, longest: float) -> float:
-    """Return what rounding may have made of a score, or of the rating of a group."""
-    # Twice, as v sums to 0 up to rounding only.
+    """Return a bound on the rounding of a score, or of the rating of a group."""
+    # Twice, because v sums to 0 only up to rounding.
     return 2.0 * growth(dual.size) * float(np.linalg.norm(dual)) * longest
 
 
@@ -422,9 +422,9 @@ def dual_value(
     squares: Array,
     off: float,
 ) -> float:
-    """Return the bound from below of one dual point, for scores that rounding made smaller by off.
+    """Return the lower bound of one dual point, for scores with errors up to ``off``.
 
-    -inf where a step has left the floats.
+    The result is -inf if a step overflowed.
     """
     conjugate, lost = dual_part(problem, prediction, dual)
     most = norm.counted((np.sqrt(squares) + off) ** 2)

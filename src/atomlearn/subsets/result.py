@@ -1,4 +1,4 @@
-"""SubsetResult: the best set of columns that was found, and what is proved of all others."""
+"""SubsetResult: the best set of columns that was found, and the bounds on all others."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from atomlearn.core import Array, Columns, Result, Status
 
 
 class SubsetStatus(StrEnum):
-    """Why a search for the best subset ended.
+    """Reason for the end of a search for the best subset.
 
-    OPTIMAL if and only if the gap that is reported is at most the one that was asked for.
+    OPTIMAL if and only if the reported gap is at most the requested one.
     """
 
     OPTIMAL = "optimal: no subset is better by more than the gap that was asked for"
@@ -33,7 +33,7 @@ class SubsetStatus(StrEnum):
 
     @property
     def is_proof(self) -> bool:
-        """Whether no other subset can be better by more than what was asked for, or rounding."""
+        """Whether no other subset can be better by more than the requested gap, or rounding."""
         return self in (SubsetStatus.OPTIMAL, SubsetStatus.PERFECT_FIT)
 
 
@@ -49,7 +49,7 @@ class SubsetRecord:
 
 @dataclass(frozen=True, slots=True)
 class NearSubset:
-    """A set of columns (of groups) with the objective of its own ridge fit."""
+    """A set of columns (of groups) with the objective of its ridge fit."""
 
     columns: Columns
     objective: float
@@ -64,39 +64,41 @@ class SubsetResult:
     fitted : Result
         The ridge fit of the subset, with its unpenalized columns; its gap is to all subsets.
     columns : (m,) int64
-        The columns of the subset, increasing; of groups all their columns.
+        The columns of the subset, or of its groups, in increasing order.
     groups : (k,) int64 or None
-        Numbers of the groups of the subset, where k groups were asked for.
+        Numbers of the groups of the subset, if there are groups.
     weights, intercept : (m,) float64, float
         The coefficients of these columns. Those of unpenalized columns are in ``coef``.
     objective : float
-        f(X w + b) + ridge / 2 ||w||^2 there.
+        The mean loss plus l2 / 2 ||w||^2 there.
     lower_bound : float
         No subset of at most k columns has a smaller objective than this.
     gap : float
         (objective - lower_bound) / |objective|: "no subset is better by more than this share".
     status : SubsetStatus
-        OPTIMAL if and only if ``gap`` is at most the one that was asked for, ``fitted.tol``, else
-        ``ended``; ``str(status)`` is a sentence.
+        OPTIMAL if and only if ``gap`` is at most the requested one, ``fitted.tol``, else ``ended``;
+        ``str(status)`` is a sentence.
     ended : SubsetStatus
         Why the search ended, if not by its proof.
-    k, ridge : int, float
-        What was asked for.
+    n_features : int
+        Largest size of the subset, as it was passed.
+    l2 : float
+        Weight of the ridge.
     proved_in : (m,) int64
         Columns (or groups) that every best subset of k of them holds.
     n_proved_out : int
         Number of columns (or groups) that no best subset of k of them holds.
     open_columns : (m,) int64 or None
-        Columns (or groups) that are not proved out; None where they were too many to be listed.
+        Columns (or groups) that are not proved out; None if they are too many to list.
     near : list of NearSubset or None
-        All subsets of k columns within the share that was asked for, the best one first; None where
-        none were asked for.
+        All subsets of k columns within the requested share, the best one first; None if no share
+        was requested.
     near_complete : bool
-        Whether none is missing in ``near``.
+        Whether ``near`` is complete.
     swap_optimal : bool
-        Whether no exchange of one column of the subset for another one lowers the objective; where
-        f is not quadratic, none of those that a quadratic model of f finds the best. False where a
-        limit came first, and for groups, which are not exchanged.
+        Whether no exchange of one column of the subset for another one lowers the objective; if f
+        is not quadratic, only the best exchanges of a quadratic model are tried. False if a limit
+        came first, and for groups, which are not exchanged.
     nodes : int
         Branches that were bounded.
     passes, seconds : float
@@ -110,8 +112,8 @@ class SubsetResult:
     weights: Array
     lower_bound: float
     ended: SubsetStatus
-    k: int
-    ridge: float
+    n_features: int
+    l2: float
     proved_in: Columns
     n_proved_out: int
     open_columns: Columns | None
@@ -126,7 +128,7 @@ class SubsetResult:
 
     @property
     def status(self) -> SubsetStatus:
-        """Why the search ended, from the gap that is reported and the one that was asked for."""
+        """Reason for the end of the search, from the reported and the requested gap."""
         return SubsetStatus.OPTIMAL if self.gap <= self.fitted.tol else self.ended
 
     @property
@@ -136,12 +138,12 @@ class SubsetResult:
 
     @property
     def intercept(self) -> float:
-        """The intercept, 0 where none was asked for."""
+        """The intercept, 0 if none was fitted."""
         return self.fitted.intercept
 
     @property
     def passes(self) -> float:
-        """Passes over X; passes over the columns that were left are not counted."""
+        """Passes over X; passes over copied columns are not counted."""
         return self.fitted.passes
 
     @property
@@ -151,12 +153,12 @@ class SubsetResult:
 
     @property
     def gap(self) -> float:
-        """The share of the objective by which the best subset can be better, at the most."""
+        """The largest share of the objective by which another subset can be better."""
         return self.fitted.relative_gap
 
     @property
     def coef(self) -> Array:
-        """All coefficients, (n_features,), those of unpenalized columns among them."""
+        """All coefficients, (n_features,), including those of unpenalized columns."""
         return np.asarray(self.fitted.coef)
 
     def predict(self, X: object) -> Array:
@@ -164,9 +166,10 @@ class SubsetResult:
         return self.fitted.predict(X)
 
     def twins(self) -> dict[int, NDArray[np.int64]]:
-        """Return, of each column of the best subset, which columns can stand for it.
+        """Return, for each column of the best subset, the columns that can replace it.
 
-        Those that take its place in a subset of ``near`` that is the best one but for this.
+        These are the columns that replace it in a subset of ``near`` that is otherwise the best
+        one.
         """
         if self.near is None:
             raise ValueError("no near subsets were asked for; pass within=0.01, for example")

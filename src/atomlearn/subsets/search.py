@@ -1,4 +1,4 @@
-"""Search: branch and bound over sets of columns, by bounds that are proved."""
+"""Search: branch and bound over sets of columns, with proved bounds."""
 
 from __future__ import annotations
 
@@ -17,19 +17,30 @@ from atomlearn.subsets.exchange import Exchange, Subset
 from atomlearn.subsets.norm import IN, OUT
 from atomlearn.subsets.relaxation import Asked, Bound, Point, Relaxation
 
-#: Branches that are bounded at a time, by as many threads as there are processors: their number
-#: decides the order of the search, so it is the same on every machine. A reading of the data for
-#: eight takes as long as one for one.
+#: Number of branches that are bounded together, on all processors. It decides the order of the
+#: search, so that it is the same on every machine. A pass over the data for eight takes as long as
+#: for one.
 AT_ONCE = 8
-#: Relative: sets whose objective is larger by this are worse, whatever rounding does.
+#: Relative difference of objectives from which a set is worse in spite of rounding.
 WORSE = 4e-9
 
 
 @dataclass(order=True, slots=True)
 class Branch:
-    """Sets that hold what is fixed in, nothing of what is fixed out, and k others at most.
+    """Sets with all units fixed in, without those fixed out, and with at most k others.
 
-    bound : from below on their objectives; start, near : where its relaxation begins.
+    Attributes
+    ----------
+    bound : float
+        Lower bound on their objectives.
+    number : int
+        Number that breaks ties.
+    fixed : (n,) int8
+        1 in, -1 out, 0 free.
+    k : int
+        Number of other units.
+    start, near : Point, array of int64
+        Point and columns at which its relaxation begins.
     """
 
     bound: float
@@ -41,23 +52,25 @@ class Branch:
 
 
 class Search(Exchange):
-    """Best-first search with bounds from below on all open branches.
+    """Best-first search with lower bounds on all open branches.
 
     Parameters
     ----------
     relaxation : Relaxation
+        The relaxed problem.
     k : int
+        Largest number of units of a set.
     gap : float
-        Relative: a branch whose bound is within this of the best set found is cut.
+        Relative: a branch whose bound is within this gap of the best set so far is cut.
     within : float or None
         Look for all sets of k units whose objective is at most 1 + within times the best one.
     barred : (m,) int64, optional
-        Units that no set holds.
+        Units that are in no set.
 
     Attributes
     ----------
     floor : float
-        A bound from below on all sets that is known from elsewhere.
+        A lower bound on all sets that the caller knows.
     """
 
     def __init__(
@@ -72,31 +85,31 @@ class Search(Exchange):
         self.gap = gap
         self.within = within
         self.floor = -math.inf
-        #: What the price takes off a squared score.
+        #: Amount that the price subtracts from a squared score.
         self._toll = 2.0 * relaxation.level * self.price
         self.nodes = 0
         self._open: list[Branch] = []
-        # Those that are being bounded: open too, if that is interrupted.
+        # Branches that are being bounded; they are open, in case that is interrupted.
         self._batch: list[Branch] = []
-        # Bound from below on all sets that were cut, or that there was no time for: at first all.
+        # Lower bound on all sets that were cut or skipped for lack of time; at first on all sets.
         self._cut = -math.inf
         self._numbers = itertools.count()
 
-    # --- what is known ----------------------------------------------------------------------
+    # --- bounds and sets so far ---------------------------------------------------------------
 
     @property
     def lower(self) -> float:
-        """The bound from below on the objectives of all sets."""
+        """The lower bound on the objectives of all sets."""
         return min(max(min(self._least, self._cut), self.floor), self.fitted)
 
     @property
     def _least(self) -> float:
-        """The least bound of all branches that are open."""
+        """The smallest bound of all open branches."""
         return min((branch.bound for branch in (*self._open[:1], *self._batch)), default=math.inf)
 
     @property
     def is_open(self) -> bool:
-        """Whether something is left that may hold what is looked for."""
+        """Whether a branch may contain a set that is looked for."""
         return min(self._least, self._cut) < self.cutoff
 
     @property
@@ -110,13 +123,16 @@ class Search(Exchange):
         return self._least == math.inf and rest > self.upper + 0.5 * WORSE * abs(self.upper)
 
     def within_reach(self, within: float) -> list[Subset]:
-        """Return all sets of k units (priced: of any size) within reach of the best, best first."""
+        """Return all sets of k units within this share of the best one, best first.
+
+        With a price, sets of any size count.
+        """
         limit = self._above(within)
         found = [each for each in self._sized() if each.objective <= limit + WORSE * abs(limit)]
         return sorted(found, key=lambda each: each.objective)
 
     def is_complete(self, within: float) -> bool:
-        """Whether ``within_reach`` lacks nothing: no branch, and no set whose fit was cut short."""
+        """Return whether ``within_reach`` has all sets: no branch is open, no fit was cut short."""
         limit = self._above(within)
         beyond = limit + WORSE * abs(limit)
         return not self.is_open and not any(
@@ -131,20 +147,20 @@ class Search(Exchange):
 
     @property
     def cutoff(self) -> float:
-        """The bound from which on a branch holds nothing that is looked for."""
+        """The bound from which a branch contains no set that is looked for."""
         return self._above(-self.gap if self.within is None else self.within)
 
     @property
     def limit(self) -> float:
-        """The bound from which on a column is proved in or out: above the best set, or within."""
+        """The bound from which a column is proved in or out."""
         return self._above(WORSE if self.within is None else self.within)
 
     # --- the search -------------------------------------------------------------------------
 
     def improve(self) -> None:
-        """Make the best set better by exchanges, and try a second start.
+        """Improve the best set by exchanges, and try a second start.
 
-        That is of columns that join one after the other; not where the ``floor`` proves enough.
+        The second start adds columns one by one. It is left out if the ``floor`` proves enough.
         """
         self.settle()
         if self.floor < self.cutoff:
@@ -152,9 +168,9 @@ class Search(Exchange):
             self.settle()
 
     def begin(self, start: Point, fixed: NDArray[np.int8]) -> Bound | None:
-        """Bound all sets of what is not fixed out, and open the branches of them.
+        """Bound all sets without the units fixed out, and open their branches.
 
-        None if the deadline leaves no time for it.
+        The result is None if there is no time for it.
         """
         root = Branch(-math.inf, next(self._numbers), fixed, self.k, start, start.columns)
         self._batch.append(root)
@@ -166,7 +182,7 @@ class Search(Exchange):
         return bound
 
     def run(self, threads: int, stop: Callable[[], bool]) -> Iterator[None]:
-        """Bound branches until none is left open; yield after each few."""
+        """Bound branches until none is open; yield after each group of them."""
         with ThreadPoolExecutor(threads) as pool:
             while self._open and not stop():
                 self._next()
@@ -185,9 +201,10 @@ class Search(Exchange):
                 yield
 
     def _next(self) -> None:
-        """Take the open branches of the lowest bounds; those that need no look are cut.
+        """Take the open branches with the lowest bounds; cut those that need no work.
 
-        Ctrl-C may come between any two lines: a branch is then in two places, and never in none.
+        KeyboardInterrupt may come between any two lines: a branch is then in two places, never in
+        none.
         """
         while self._open and len(self._batch) < AT_ONCE:
             branch = self._open[0]
@@ -202,7 +219,7 @@ class Search(Exchange):
         return norm, branch.start, branch.near, self.cutoff
 
     def _looks_through(self, branch: Branch) -> bool:
-        """Whether a branch is to be looked through, set by set."""
+        """Return whether a branch is enumerated set by set."""
         r = self.relaxation
         return branch.k == 0 or (branch.k == 1 and r.quadratic and r.units.partition is None)
 
@@ -219,13 +236,13 @@ class Search(Exchange):
             self._branch(branch, bound)
 
     def _of_others(self, branch: Branch, bound: Bound, subset: Subset | None) -> float:
-        """Return the bound of a branch without a set that is fitted: others lack a column of it."""
+        """Return the bound of a branch without the set that is fitted."""
         paying, last, following, after = self._ranked(branch.fixed, branch.k, bound)
         if subset is None or not branch.k:
             return bound.lower
         if set(subset.units) != {*paying, *np.flatnonzero(branch.fixed == IN)}:
             return bound.lower
-        # They lack one of those that pay, or have one that does not.
+        # The other sets lack a paying unit, or have one that does not pay.
         least = bound.squares[paying].min(initial=math.inf) - self._toll
         more = min(float(least) - following, last - after) - self._lost(last, bound)
         return max(bound.lower, bound.dual + max(more, 0.0) / (2.0 * self.relaxation.level))
@@ -233,10 +250,11 @@ class Search(Exchange):
     def _ranked(
         self, fixed: NDArray[np.int8], k: int, bound: Bound
     ) -> tuple[Columns, float, float, float]:
-        """Return which of the k best of what is free pay, by their squared scores less the toll.
+        """Return the paying units among the k best free ones, and three scores less the toll.
 
-        And what the last of k brings, what would take the place of one of them (both 0 where there
-        is room for more), and the score of the best one after those that pay.
+        A unit pays if its squared score exceeds the toll. The scores are that of the last of the k,
+        that of its successor (both 0 if fewer than k pay), and that of the best unit after the
+        paying ones.
         """
         free = np.flatnonzero(fixed == 0)
         if k + 1 < free.size:
@@ -250,7 +268,7 @@ class Search(Exchange):
         return free[:k], float(worth[k - 1]) if k else 0.0, max(after, 0.0), after
 
     def _rounded(self, branch: Branch, bound: Bound) -> Subset:
-        """Return the set of what is in and the largest of what is free."""
+        """Return the set of the units that are in and the largest free ones."""
         sizes = self.relaxation.sizes(bound.point)
         half = 0.5 * self.relaxation.norm(branch.k, branch.fixed).bar(sizes) if self.price else 0.0
         sizes[branch.fixed == IN] = math.inf
@@ -283,7 +301,7 @@ class Search(Exchange):
             self.offer(np.append(inside, free[at]))
 
     def _branch(self, branch: Branch, bound: Bound) -> None:
-        """Fix what the scores prove, and open the branches that are left."""
+        """Fix the units that the scores prove in or out, and open the remaining branches."""
         fixed = branch.fixed.copy()
         k = branch.k
         squares = bound.squares
@@ -298,7 +316,7 @@ class Search(Exchange):
         if not k or not free.size:
             self._open_branch(branch, bound, fixed, 0)
             return
-        # The branch without a column of share 1 costs what its score says; they are in for nothing.
+        # The bound without a column of share 1 grows by its score; the bound with it stays.
         heavy = np.flatnonzero(shares >= 1.0 - 1e-9)
         heavy = heavy[np.argsort(-squares[heavy], kind="stable")]
         for unit in heavy[:k]:
@@ -321,11 +339,11 @@ class Search(Exchange):
         self._open_branch(branch, bound, fixed, k)
 
     def fix(self, fixed: NDArray[np.int8], k: int, bound: Bound, limit: float) -> int:
-        """Fix in and out what the scores prove of sets below a limit; return how many came in.
+        """Fix units in and out for sets below a limit by their scores; return how many came in.
 
-        With column j in, the bound of a branch is larger by (z_k^2 - z_j^2) / (2 level), z_k the
-        k-th largest score of what is free; with it out, by (z_j^2 - z_k+1^2) / (2 level). A price
-        is taken off each square; where less than k pay it, 0 is in place of z_k^2 and z_k+1^2.
+        With column j in, the bound of a branch grows by (z_k^2 - z_j^2) / (2 level), z_k the k-th
+        largest free score; with it out, by (z_j^2 - z_k+1^2) / (2 level). A price is subtracted
+        from each square; if fewer than k pay, 0 replaces z_k^2 and z_k+1^2.
         """
         if not k:
             return 0
@@ -340,7 +358,7 @@ class Search(Exchange):
         return int(forced.size)
 
     def _lost(self, worth: float, bound: Bound) -> float:
-        """Return what rounding may hide in a difference of squared scores up to this one."""
+        """Return a bound on the rounding of a difference of squared scores up to this one."""
         square = worth + self._toll
         return 1e-9 * square + 4.0 * bound.off * (math.sqrt(square) + bound.off)
 

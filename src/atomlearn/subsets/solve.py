@@ -24,6 +24,7 @@ from atomlearn.core import (
     loss_value,
     negative_gradient,
     optimal_intercept,
+    own_parameters,
     positive,
     whole_number,
     with_amount,
@@ -34,72 +35,80 @@ from atomlearn.subsets.hunt import GAP, Hunt, Wanted
 from atomlearn.subsets.norm import Choices
 from atomlearn.subsets.result import SubsetRecord, SubsetResult, SubsetStatus
 
-#: The ridge, where none is given, in units of the curvature of f along a column of usual length.
+#: The default ridge, in units of the curvature of f along a column of usual length.
 USUAL_RIDGE = 0.1
-#: Subsets within reach of the best one that are listed, where nobody says how many.
-MOST_SETS = 1000
+#: Number of subsets near the best one that are listed by default.
+MOST_NEAR = 1000
 
 
+@own_parameters
 def solve_subset(
     X: object,
     y: object,
     *,
-    k: int = 10,
-    ridge: float | None = None,
+    n_features: int = 10,
+    l2: float | None = None,
     loss: str | Loss = "squared",
-    penalty: float | None = None,
+    alpha: float | None = None,
     groups: Any = None,
-    intercept: bool = False,
+    fit_intercept: bool = True,
     sample_weight: object = None,
     offset: object = None,
     unpenalized: object = None,
-    gap: float = GAP,
+    tol: float = GAP,
     within: float | None = None,
-    max_sets: int = MOST_SETS,
+    max_near: int = MOST_NEAR,
     time_limit: float | None = None,
     max_nodes: int | None = None,
     start: Iterable[object] = (),
     observers: Iterable[Callable[[SubsetRecord], object]] = (),
 ) -> SubsetResult:
-    r"""Minimise  sum_i s_i loss(y_i, x_i'w + b + o_i) + (ridge/2) ||w||^2  over all k columns.
+    r"""Minimize the mean loss plus  (l2/2) ||w||^2  over all subsets of n_features columns.
 
-    w has at most k entries that are not zero (or lies in at most k groups): the *best subset* of
-    columns, with a ridge. The bound from below holds for all subsets there are.
+    The mean loss is  sum_i s_i loss(y_i, x_i'w + b + o_i) / sum_i s_i. At most n_features entries
+    of w are not zero (or w uses at most n_features groups): the *best subset* of columns, with a
+    ridge. The lower bound holds for all subsets.
 
     Parameters
     ----------
-    X : array, sparse matrix, data frame or Design, shape (n_samples, n_features)
+    X : array, sparse matrix, data frame or Design, shape (n_samples, n_features_in)
+        Data.
     y : array (n_samples,), or (n_samples, n_classes) of ones and zeros with losses.Multinomial
-    k : int >= 1
-        Columns of the subset, at most.
-    ridge : float > 0, optional
-        Without a ridge nothing can be proved but by trying all subsets, and the weaker it is, the
-        longer a proof takes. None: 0.1 times the curvature of f along a usual column, which is
-        0.1 for the squared loss and columns of length 1.
-    loss : name or Loss
+        Targets, as in ``solve``.
+    n_features : int, default=10
+        Largest number of columns of the subset.
+    l2 : float > 0, optional
+        Strength of the ridge. Without a ridge only a trial of all subsets proves anything; the
+        weaker the ridge, the longer a proof takes. None: 0.1 times the curvature of the mean loss
+        along a usual column, which is 0.1 for the squared loss and standardized columns.
+    loss : str or Loss, default="squared"
         Any loss that is convex and smooth.
-    penalty : float > 0, optional
-        Minimise the above plus penalty * (number of columns) over all subsets of at most k columns.
+    alpha : float > 0, optional
+        Adds alpha * (number of columns) to the objective, over all subsets of at most n_features.
     groups : index lists, label array or mapping, optional
-        Disjoint groups of columns: k of them are looked for. A column in none is one by itself.
-    intercept : bool
+        Disjoint groups of columns, of which n_features are selected. A column in no group is a
+        group of one column.
+    fit_intercept : bool, default=True
         Whether to fit an intercept, which is free of the ridge.
-    sample_weight, offset : (n_samples,), optional
+    sample_weight : array (n_samples,), optional
+        Weights s_i >= 0, not all zero.
+    offset : array (n_samples,), optional
+        Numbers o_i added to the predictions.
     unpenalized : indices, mask or names of columns, optional
         Columns that are in every subset, free of the ridge, and not counted.
-    gap : float
+    tol : float, default=1e-4
         The search ends when no subset can be better by more than this share of the objective.
     within : float, optional
-        List all subsets of k columns whose objective is within this share of the best one.
-    max_sets : int
-        Once more are known, no others are looked for: ``near_complete`` is False.
+        List all subsets of n_features columns whose objective is within this share of the best.
+    max_near : int, default=1000
+        The search for such subsets ends when it knows more: ``near_complete`` is False then.
     time_limit : float, optional
-        Seconds after which the best subset so far is returned with what is proved of it.
+        Seconds after which the best subset so far is returned with its proved gap.
     max_nodes : int, optional
-        Branches that are bounded, at most. 0: the first subset, with the bound over all columns.
-    start : iterable of sequences of columns, optional
-        Subsets to begin with (numbers of groups, where there are groups).
-    observers : iterable of callables
+        Largest number of branches. 0: the first subset, with the bound over all columns.
+    start : iterable of sequences of columns, default=()
+        Subsets to begin with (numbers of groups, if there are groups).
+    observers : iterable of callables, default=()
         Called with a ``SubsetRecord`` after every few branches.
 
     Returns
@@ -141,20 +150,20 @@ def solve_subset(
     >>> from atomlearn.subsets import solve_subset
     >>> X = np.random.default_rng(0).standard_normal((100, 500))
     >>> y = X[:, 3] - X[:, 7] + 0.5 * np.random.default_rng(1).standard_normal(100)
-    >>> result = solve_subset(X, y, k=2, ridge=10.0)
+    >>> result = solve_subset(X, y, n_features=2, l2=0.1)
     >>> result.columns.tolist(), result.gap <= 1e-4
     ([3, 7], True)
     """
-    wanted = wanted_of(gap, within, max_sets, time_limit, max_nodes, observers)
-    price = None if penalty is None else positive("penalty", penalty, "for each column")
+    wanted = wanted_of(tol, within, max_near, time_limit, max_nodes, observers)
+    price = None if alpha is None else positive("alpha", alpha, "for each column")
     with single_threaded_blas():
         problem = subset_problem(
-            X, y, k, ridge, loss, groups, intercept, sample_weight, offset, unpenalized
+            X, y, n_features, l2, loss, groups, fit_intercept, sample_weight, offset, unpenalized
         )
         starts = [np.unique(np.asarray(each, dtype=np.int64)) for each in start]
         if price is None:
-            check_size(problem, k)
-        return best_subset(problem, k, wanted, starts, price or 0.0)
+            check_size(problem, n_features)
+        return best_subset(problem, n_features, wanted, starts, price or 0.0)
 
 
 def best_subset(
@@ -166,7 +175,7 @@ def best_subset(
 ) -> SubsetResult:
     """Return the best k columns, or groups, of a problem under the squared k-support norm.
 
-    price : of each; it is then the best of at most k.
+    With a ``price`` of each column, the best subset of at most k.
     """
     most = k
     units = Choices(problem)
@@ -177,67 +186,67 @@ def best_subset(
         worth = (1.0 + (wanted.within or 0.0)) * none / price * (1.0 + 1e-9)
         most = max(1, int(min(k, units.count - units.n_free, worth)))
     problem = with_norm(problem, units.norm.replaced(k=most))
-    return replace(Hunt(problem, wanted, price).run(starts), k=k)
+    return replace(Hunt(problem, wanted, price).run(starts), n_features=k)
 
 
 def subset_problem(
     X: object,
     y: Any,
     k: int,
-    ridge: float | None,
+    l2: float | None,
     loss: str | Loss,
     groups: Any,
-    intercept: bool,
+    fit_intercept: bool,
     sample_weight: object,
     offset: object,
     unpenalized: object,
 ) -> Problem:
-    """Return the problem under the squared k-support norm, checked."""
-    k = whole_number("solve_subset", "k", k)
-    level = 1.0 if ridge is None else checked_ridge(ridge)
+    """Return the checked problem under the squared k-support norm; its weights add up to 1."""
+    k = whole_number("solve_subset", "n_features", k)
+    level = 1.0 if l2 is None else checked_ridge(l2)
     shape: tuple[int, ...] = getattr(y, "shape", ())
     if len(shape) == 2 and shape[1] > 1:
         groups = _rows_of_tasks(groups, as_design(X).shape[1], shape[1])
     penalty = Regularizer(KSupport(k, groups), "squared", level)
     problem = checked_problem(
-        X, y, loss, penalty, 0.0, intercept, sample_weight, offset, unpenalized
+        X, y, loss, penalty, 0.0, fit_intercept, sample_weight, offset, unpenalized
     )
     if problem.loss.smoothed(1.0) is not None:
         raise ValueError(
             f"the loss {problem.loss.name!r} has kinks: best subsets need a smooth loss, such as "
             "losses.Huber(), 'logistic' or 'squared_hinge'"
         )
-    return problem if ridge is not None else with_amount(problem, usual_ridge(problem))
+    return problem if l2 is not None else with_amount(problem, usual_ridge(problem))
 
 
 def wanted_of(
-    gap: float,
+    tol: float,
     within: float | None,
-    max_sets: int,
+    max_near: int,
     time_limit: float | None,
     max_nodes: int | None,
     observers: Iterable[Callable[[SubsetRecord], object]] = (),
 ) -> Wanted:
-    """Return what a search is asked for, checked; its time begins now."""
+    """Return the checked settings of a search; its time begins now."""
     return Wanted(
-        positive("gap", gap, "share of the objective, for example 1e-4"),
+        positive("tol", tol, "share of the objective, for example 1e-4"),
         None if within is None else positive("within", within, "share, for example 0.01"),
-        whole_number("solve_subset", "max_sets", max_sets),
+        whole_number("solve_subset", "max_near", max_near),
         math.inf if max_nodes is None else whole_number("solve_subset", "max_nodes", max_nodes, 0),
         Deadline.limited(time_limit),
         tuple(observers),
     )
 
 
-def checked_ridge(ridge: float) -> float:
-    """Return the ridge, or say why there must be one."""
-    if is_number(ridge) and ridge == 0:
+def checked_ridge(l2: float) -> float:
+    """Return the weight of the ridge, or say why it must be positive."""
+    if is_number(l2) and l2 == 0:
         raise ValueError(
-            "ridge must be above 0, got 0: without a ridge the bound over all subsets is that of "
-            "no columns at all, so nothing can be proved; leave ridge out, and 0.1 times the "
-            "curvature of the loss along a usual column is taken"
+            "l2 must be above 0, got 0: without a ridge the bound over all subsets is that of no "
+            "columns at all, so nothing can be proved; leave l2 out, and 0.1 times the curvature "
+            "of the loss along a usual column is taken"
         )
-    return positive("ridge", ridge, "weight of ||w||^2 / 2, for example 0.1 * n_samples")
+    return positive("l2", l2, "weight of ||w||^2 / 2, for example 0.1")
 
 
 def check_size(problem: Problem, k: int) -> None:
@@ -249,8 +258,8 @@ def check_size(problem: Problem, k: int) -> None:
         what = "columns" if units.partition is None else "groups"
         left = f" ({free} columns are unpenalized and belong to every subset)" if free else ""
         raise ValueError(
-            f"solve_subset: k={k}, but X has {count} {what} to choose from{left}; use k={count} or "
-            "less"
+            f"solve_subset: n_features={k}, but X has {count} {what} to choose from{left}; use "
+            f"n_features={count} or less"
         )
 
 
@@ -278,7 +287,7 @@ def usual_ridge(problem: Problem) -> float:
     if curvature.sum() <= EPS * at_zero.sum():
         raise ValueError(
             "the intercept alone explains y in full (one class, or all counts 0), so no ridge can "
-            "be taken from the curvature of the loss; name a ridge, for example 0.1 * n_samples"
+            "be taken from the curvature of the loss; pass one, for example l2=0.1"
         )
     design = problem.design
     if not design.listable:
@@ -298,38 +307,40 @@ def chosen(result: SubsetResult) -> Columns:
     return result.columns if result.groups is None else result.groups
 
 
+@own_parameters
 def subset_path(
     X: object,
     y: object,
     *,
-    ks: Iterable[int] = range(1, 11),
-    ridge: float | None = None,
+    n_features: Iterable[int] = range(1, 11),
+    l2: float | None = None,
     loss: str | Loss = "squared",
     groups: Any = None,
-    intercept: bool = False,
+    fit_intercept: bool = True,
     sample_weight: object = None,
     offset: object = None,
     unpenalized: object = None,
-    gap: float = GAP,
+    tol: float = GAP,
     time_limit: float | None = None,
     max_nodes: int | None = None,
 ) -> list[SubsetResult]:
-    """Return the best subsets of several sizes, each search beginning at the sets before it.
+    """Return the best subsets of several sizes; each search begins at the subsets before it.
 
-    After Ctrl-C, those until then.
+    Ctrl-C ends the path: the sizes that are finished are returned.
 
     Parameters
     ----------
-    ks : iterable of int
+    X, y, l2, loss, groups, fit_intercept, sample_weight, offset, unpenalized, tol, max_nodes
+        As in ``solve_subset``.
+    n_features : iterable of int, default=range(1, 11)
         Sizes, in any order; the results are in the order of increasing size.
     time_limit : float, optional
-        Seconds for all of them: each size gets an equal share of what is left.
-
-    Others : see ``solve_subset``.
+        Seconds for all sizes: each size gets an equal share of the time that is left.
 
     Returns
     -------
     list of SubsetResult
+        One result a size.
 
     Raises
     ------
@@ -347,22 +358,24 @@ def subset_path(
     >>> from atomlearn.subsets import subset_path
     >>> X = np.random.default_rng(0).standard_normal((100, 50))
     >>> y = X[:, 3] - 2.0 * X[:, 7]
-    >>> [result.columns.tolist() for result in subset_path(X, y, ks=[1, 2], ridge=10.0)]
+    >>> [result.columns.tolist() for result in subset_path(X, y, n_features=[1, 2], l2=0.1)]
     [[7], [3, 7]]
     """
-    sizes = sorted({whole_number("subset_path", "ks", k) for k in ks})
+    sizes = sorted({whole_number("subset_path", "n_features", k) for k in n_features})
     if not sizes:
-        raise ValueError("subset_path: ks holds no size; pass ks=range(1, 11), for example")
+        raise ValueError(
+            "subset_path: n_features holds no size; pass n_features=range(1, 11), for example"
+        )
     whole = Deadline.limited(time_limit)
     results: list[SubsetResult] = []
     with single_threaded_blas():
         problem = subset_problem(
-            X, y, sizes[-1], ridge, loss, groups, intercept, sample_weight, offset, unpenalized
+            X, y, sizes[-1], l2, loss, groups, fit_intercept, sample_weight, offset, unpenalized
         )
         check_size(problem, sizes[-1])
         for left, k in zip(range(len(sizes), 0, -1), sizes, strict=True):
             share = None if time_limit is None else max(whole.left / left, 1e-3)
-            wanted = wanted_of(gap, None, MOST_SETS, share, max_nodes)
+            wanted = wanted_of(tol, None, MOST_NEAR, share, max_nodes)
             starts = [chosen(result) for result in results[-1:]]
             results.append(best_subset(problem, k, wanted, starts))
             if results[-1].ended is SubsetStatus.INTERRUPTED:

@@ -1,1 +1,1 @@
-"""Survival times: Cox's partial likelihood, its targets, and how well risks are ordered."""
+"""Survival times: Cox's partial likelihood, its targets, and the concordance of risks."""

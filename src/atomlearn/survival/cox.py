@@ -13,7 +13,7 @@ from atomlearn.core import EDGE_TOLERANCE, Array, LastAnswer, Loss, Task
 from atomlearn.survival.risk_sets import RiskSets
 from atomlearn.survival.target import checked_survival
 
-#: Risks nearer than this are tied, as in scikit-survival.
+#: Risks that differ by less are tied, as in scikit-survival.
 TIED = 1e-8
 
 
@@ -22,30 +22,30 @@ TIED = 1e-8
 class Cox(Loss):
     """f(z) = sum over event times t of  d_t log sum_(at risk) s_i exp(z_i) - sum_(events) s_i z_i.
 
-    Minus the logarithm of Cox's partial likelihood, less its least value at each time by itself,
-    so that f >= 0. d_t is the weight of the events at t; at risk are those with
-    entry_i < t <= time_i, in the stratum of the event. Predictions z are log hazard ratios: adding
-    the same to all of a stratum changes nothing, so there is no intercept.
+    This is minus the logarithm of Cox's partial likelihood, minus its smallest value at each single
+    time, so that f >= 0. d_t is the weight of the events at t; at risk are those with entry_i < t
+    <= time_i, in the stratum of the event. Predictions z are log hazard ratios: a constant added to
+    all of a stratum changes nothing, so that there is no intercept.
 
     Parameters
     ----------
     ties : {"efron", "breslow"}, default="efron"
-        What is done where k > 1 events have one time: Breslow's sums are over all at risk; of
-        Efron's k sums the l-th counts those events by 1 - l/k, l = 0, ..., k - 1, each with the
-        mean weight d_t / k. A weight of 2 is two rows with Breslow's; with Efron's it is not,
-        as in R's ``coxph``, since two rows would be a tie.
+        Treatment of k > 1 events at one time. Breslow's sums are over all at risk; of Efron's k
+        sums the l-th counts those events by 1 - l/k, l = 0, ..., k - 1, each with the mean weight
+        d_t / k. A weight of 2 is the same as two rows with Breslow's treatment. With Efron's it is
+        not, as in R's ``coxph``, because two rows would be a tie.
 
     Notes
     -----
-    Targets are structured arrays, see ``losses.survival_target``. The Hessian is
-    diag(c) - sum_m omega_m p_m p_m' with p_m the distribution over the risk set of a term m: it
-    couples all predictions, and ``coupling`` gives products with it in O(n_samples) a column.
+    Targets are structured arrays, see ``losses.survival_target``. The Hessian is diag(c) - sum_m
+    omega_m p_m p_m' with p_m the distribution over the risk set of a term m: it couples all
+    predictions, and ``coupling`` multiplies with it in O(n_samples) for each column.
 
-    A dual point is a gradient u, u_i + s_i event_i = sum_m omega_m p_mi. Its conjugate is
-    <u, z> - f(z) at the z it was taken at, and t times that is a bound for t u, 0 <= t <= 1, since
-    f*(0) <= 0. Without left truncation the risk sets are nested and the conjugate has a formula:
-    with g = log of the sum over those who leave between two events, the problem falls apart into
-    one of the share of each (and, of Efron's ties, one unknown a time).
+    A dual point is a gradient u, u_i + s_i event_i = sum_m omega_m p_mi. Its conjugate is <u, z> -
+    f(z) at the z of the gradient, and t times that is a bound for t u, 0 <= t <= 1, because f*(0)
+    <= 0. Without left truncation the risk sets are nested and the conjugate has a formula: with g =
+    log of the sum over those who leave between two events, the problem decomposes into one for the
+    share of each (and, for Efron's ties, one unknown for each time).
 
     References
     ----------
@@ -64,7 +64,7 @@ class Cox(Loss):
     """
 
     ties: Literal["efron", "breslow"] = "efron"
-    #: The risk sets at z = 0, as sorting takes longer than all else, and at the last prediction.
+    #: The risk sets at z = 0, which are kept because sorting is slow, and at the last prediction.
     at_zero: LastAnswer = field(default_factory=LastAnswer, init=False, repr=False, compare=False)
     there: LastAnswer = field(default_factory=LastAnswer, init=False, repr=False, compare=False)
     name: ClassVar[str] = "cox"
@@ -81,7 +81,7 @@ class Cox(Loss):
         return checked_survival(y)
 
     def strata(self, y: Any, prediction: Array, weight: Array) -> list[RiskSets]:
-        """Return the risk sets of each stratum with an event."""
+        """Return the risk sets of each stratum that has an event."""
         found: list[RiskSets] = self.there.of(
             lambda: [sets.at(prediction) for sets in self._at_zero(y, weight)],
             prediction,
@@ -112,18 +112,18 @@ class Cox(Loss):
         )
 
     def slack(self, y: Array, prediction: Array, dual: Array, weight: Array) -> float:
-        """Return what the difference of logarithms and predictions is off by, near zero too."""
+        """Return a bound on the rounding of the difference of logarithms and predictions."""
         return sum(
             sets.rounding(_seen(y, weight)[sets.rows] * prediction[sets.rows])
             for sets in self.strata(y, prediction, weight)
         )
 
     def gradient(self, y: Array, prediction: Array, weight: Array) -> Array:
-        """Return the weight of events expected of each sample, less that seen."""
+        """Return the expected weight of events of each sample, minus the observed weight."""
         return self.curvature(y, prediction, weight) - _seen(y, weight)
 
     def curvature(self, y: Array, prediction: Array, weight: Array) -> Array:
-        """Return sum_m omega_m p_mi, a diagonal that bounds the Hessian from above."""
+        """Return sum_m omega_m p_mi, a diagonal upper bound on the Hessian."""
         result = np.zeros(y.size)
         for sets in self.strata(y, prediction, weight):
             result[sets.rows] = sets.expected
@@ -138,7 +138,7 @@ class Cox(Loss):
         """Return f*(u), ``inf`` outside its domain, and everywhere with left truncation."""
         seen = _seen(y, weight)
         events = dual + seen
-        # What rounding may have taken below 0, of each and of sums over all.
+        # Tolerances for values that rounding may have made negative, single ones and sums.
         each = EDGE_TOLERANCE * (np.abs(dual) + seen)
         if not np.all(events >= -each):
             return float("inf")
@@ -155,20 +155,20 @@ class Cox(Loss):
     def conjugate_along(
         self, y: Array, prediction: Array, dual: Array, weight: Array, factor: float
     ) -> float:
-        """Return a bound from above on f*(factor u), u = f'(z), exact at factor 1; see Notes."""
+        """Return an upper bound on f*(factor u), u = f'(z), exact at factor 1; see Notes."""
         if not 0.0 <= factor <= 1.0:
             return float("inf")
         along = factor * (float(dual @ prediction) - self.value(y, prediction, weight))
         return along if factor == 1.0 else min(along, self.conjugate(y, factor * dual, weight))
 
     def score(self, y: Array, prediction: Array, weight: Array) -> float:
-        """Return Harrell's concordance of times and risks; weights play no part."""
+        """Return Harrell's concordance of times and risks, which ignores weights."""
         return concordance(y, prediction)
 
 
 @dataclass(frozen=True, slots=True)
 class Coupling:
-    """K of the Hessian diag(c) - K K', by its products; ``T`` is its transpose."""
+    """K of the Hessian diag(c) - K K', defined by its products; ``T`` is its transpose."""
 
     strata: list[RiskSets]
     n_samples: int
@@ -181,7 +181,7 @@ class Coupling:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Samples by terms, or the other way round."""
+        """Samples by terms, or the reverse."""
         terms = sum(sets.shares[0].size for sets in self.strata)
         return (terms, self.n_samples) if self.transposed else (self.n_samples, terms)
 
@@ -205,12 +205,12 @@ class Coupling:
 
 
 def _seen(y: Any, weight: Array) -> Array:
-    """Return the weight of the event of each sample, 0 where none was seen."""
+    """Return the weight of the event of each sample, 0 if none was observed."""
     return np.where(y["event"], weight, 0.0)
 
 
 def _conjugate(sets: RiskSets, events: Array, s: Array, slack: float) -> float:
-    """Return the conjugate of one stratum, for u + seen = ``events``; without truncation."""
+    """Return the conjugate of one stratum without truncation, for u + seen = ``events``."""
     if sets.entries is not None:
         return float("inf")
     group = sets.last - 1  # the last event before each leaves, -1: before any
@@ -261,10 +261,11 @@ def _of_shares(sets: RiskSets, D: Array, both: Array, after: Array) -> Array:
 
 
 def concordance(y: Any, risk: Array) -> float:
-    """Return the share of comparable pairs whose order the risks tell, ties counting for half.
+    """Return the share of comparable pairs that the risks order correctly; ties count half.
 
-    Comparable are an event and whoever of the stratum was at risk then and seen for longer, or as
-    long without an event. Where no pair is, nan.
+    A pair is comparable if one has an event, and the other, of the same stratum, was at risk then
+    and was observed for longer, or equally long without an event. The result is nan if there are no
+    pairs.
     """
     order = np.argsort(y["time"], kind="stable")
     y = y[order]
@@ -276,7 +277,7 @@ def concordance(y: Any, risk: Array) -> float:
     ends = np.searchsorted(time, time, side="right")
     starts = np.searchsorted(time, time, side="left")
     for i in np.flatnonzero(event):
-        # Those that are at risk then, of its own stratum.
+        # Samples of the same stratum that are at risk then.
         with_it = (y["entry"] < time[i]) & (y["stratum"] == y["stratum"][i])
         same = slice(starts[i], ends[i])
         for others in (risk[ends[i] :][with_it[ends[i] :]], risk[same][(with_it & ~event)[same]]):

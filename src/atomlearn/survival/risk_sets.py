@@ -1,4 +1,4 @@
-"""RiskSets: sums over those at risk at each time of an event, in logarithms."""
+"""RiskSets: sums over the samples at risk at each time of an event, in logarithms."""
 
 from __future__ import annotations
 
@@ -15,14 +15,30 @@ from atomlearn.survival.spans import Spans, sums_of_exponentials
 
 @dataclass(frozen=True)
 class RiskSets:
-    """The risk sets of one stratum: of each time t with an event, those with entry < t <= time.
+    """The risk sets of one stratum: for each time t with an event, those with entry < t <= time.
 
-    rows : (n,) samples of the stratum with a weight, the latest time first; x : (n,) z + log s;
-    ends : (m,) how many of ``rows`` have a time >= t, the earliest t first; events : rows (their
-    positions here) with an event, grouped by time, and ``of`` : the time of each; counts, totals :
-    (m,) number and weight of events at a time; entries : positions by entry, the latest first, and
-    ``before`` : (m,) how many of those have an entry >= t; None without left truncation; efron :
-    whether ties are Efron's.
+    Attributes
+    ----------
+    rows : (n,) int64
+        Samples of the stratum with a weight, the latest time first.
+    x : (n,) float64
+        z + log s.
+    ends : (m,) int64
+        Number of ``rows`` with a time >= t, the earliest t first.
+    events, of : (k,) int64
+        Positions in ``rows`` with an event, grouped by time, and the number of the time of each.
+    counts, totals : (m,) float64
+        Number and weight of events at each time.
+    entries : (n,) int64, optional
+        Positions by entry, the latest first; None without left truncation.
+    before : (m,) int64, optional
+        Number of ``entries`` with an entry >= t.
+    last : (n,) int64
+        Number of event times up to the time of each row.
+    first : (n,) int64, optional
+        Number of event times up to the entry of each row.
+    efron : bool
+        Whether ties are Efron's.
     """
 
     rows: Rows
@@ -40,7 +56,7 @@ class RiskSets:
 
     @classmethod
     def of_stratum(cls, y: NDArray[Any], weight: Array, rows: Rows, efron: bool) -> RiskSets | None:
-        """Return those of the samples in ``rows`` at z = 0, None where there is no event."""
+        """Return the risk sets of the samples in ``rows`` at z = 0; None if there is no event."""
         rows = rows[weight[rows] > 0.0]
         rows = rows[np.argsort(-y["time"][rows], kind="stable")]
         time = y["time"][rows]
@@ -72,13 +88,13 @@ class RiskSets:
             first=first,
             efron=efron,
         )
-        # What is kept of it, for those at other predictions too.
+        # Computed now, so that the copies at other predictions share them.
         _ = made.shares, made.weights, made.starts, made.least, made.spans, made.largest
         return made
 
     def at(self, prediction: Array) -> RiskSets:
-        """Return those of z = 0 at other predictions (n_samples,)."""
-        # All else, and what is kept of it, is shared: hundreds of these are made in a fit.
+        """Return the risk sets at other predictions (n_samples,), given these at z = 0."""
+        # The copy shares everything else, because a fit makes hundreds of them.
         made = object.__new__(RiskSets)
         made.__dict__.update(self.__dict__, x=prediction[self.rows] + self.x)
         return made
@@ -92,7 +108,8 @@ class RiskSets:
     def shares(self) -> tuple[Rows, Array]:
         """The times of the terms, and the share of the events that each leaves out of its sum.
 
-        Breslow: one term a time, nothing left out. Efron: one term an event, l / k for the l-th.
+        Breslow: one term for each time, with share 0. Efron: one term for each event, l / k for the
+        l-th.
         """
         if not self.efron:
             return np.arange(self.ends.size), np.zeros(self.ends.size)
@@ -108,13 +125,13 @@ class RiskSets:
 
     @cached_property
     def starts(self) -> tuple[Rows, Rows]:
-        """Where each time begins among the events, and among the terms."""
+        """The first event, and the first term, of each time."""
         of_events = np.searchsorted(self.of, np.arange(self.ends.size))
         return of_events, np.searchsorted(self.shares[0], np.arange(self.ends.size))
 
     @cached_property
     def terms(self) -> tuple[Rows, Array, Array, Array]:
-        """Of each term its time, share, weight, and the log of its sum of exp(x)."""
+        """The time, share, weight, and log of the sum of exp(x) of each term."""
         times, share = self.shares
         logs = self.at_risk[times]
         if share.any():
@@ -132,22 +149,22 @@ class RiskSets:
 
     @cached_property
     def least(self) -> float:
-        """The sum of the least values that the times can have, each by itself."""
+        """The sum of the smallest values that single times can have."""
         times, share = self.shares
         total = float(self.totals @ np.log(self.totals))
         total += float((self.totals / self.counts)[times] @ np.log1p(-share))
         return total
 
     def value(self, seen: float) -> float:
-        """Return the loss of the stratum, ``seen`` = sum of s_i z_i over its events."""
+        """Return the loss of the stratum; ``seen`` : sum of s_i z_i over its events."""
         _, _, weight, logs = self.terms
         return float(weight @ logs) - seen - self.least
 
     def rounding(self, seen: Array) -> float:
-        """Return what ``value`` may be off by, ``seen`` = s_i z_i of the events."""
+        """Return a bound on the rounding of ``value``; ``seen`` : s_i z_i of the events."""
         times, _, weight, logs = self.terms
-        # Each logarithm is off by a few digits of itself, and of z + log s. What Efron's sums leave
-        # out makes that more, as many times as what is left is smaller.
+        # The error of each logarithm is a few units of itself and of z + log s. In Efron's sums it
+        # grows by the ratio of the whole sum to the remaining part.
         each = (np.abs(logs) + self.largest) * np.exp(self.at_risk[times] - logs)
         size = float(weight @ each) + float(np.abs(seen).sum()) + abs(self.least)
         return float(EPS * (4.0 + np.sqrt(self.rows.size)) * size)
@@ -159,7 +176,7 @@ class RiskSets:
 
     @cached_property
     def expected(self) -> Array:
-        """The sum_m omega_m p_mi of each row: the weight of events expected there."""
+        """The sum_m omega_m p_mi of each row: its expected weight of events."""
         times, share, weight, logs = self.terms
         hazard = np.logaddexp.reduceat(self.weights[1] - logs, self.starts[1])
         if self.spans is None:
@@ -172,11 +189,12 @@ class RiskSets:
             part = weight * share * np.exp(scale[times] - logs)
             less = np.add.reduceat(part, self.starts[1])[self.of]
             result[self.events] -= np.exp(self.x[self.events] - scale[self.of]) * less
-        # As many as were seen: what rounding adds would count times the offsets of columns.
+        # Scaled to the observed total, because the offsets of columns multiply a rounding error in
+        # it.
         return np.asarray(result * (float(self.totals.sum()) / (float(result.sum()) or 1.0)))
 
     def pulled(self, A: Array) -> Array:
-        """Return K'A of the columns sqrt(omega_m) p_m, (terms, k), for A (n_samples, k)."""
+        """Return K'A (terms, k) for A (n_samples, k); K has the columns sqrt(omega_m) p_m."""
         (times, share, _, _) = self.terms
         (each, scale) = self._scales
         result = np.empty((A.shape[1], times.size))
@@ -186,7 +204,7 @@ class RiskSets:
         return result.T
 
     def _sums_of(self, columns: Array, times: Rows, share: Array) -> Array:
-        """Return of each term the sum over its risk set, (k, terms), for ``columns`` (k, n)."""
+        """Return the sum of each term over its risk set, (k, terms), for ``columns`` (k, n)."""
         running_sums = np.cumsum(columns, axis=1)
         sums = np.take(running_sums, self.ends - 1, axis=1)
         if self.entries is not None:
@@ -215,12 +233,12 @@ class RiskSets:
 
     @cached_property
     def _scales(self) -> tuple[Array, Array]:
-        """exp(x) of each row, and sqrt(omega) / (the sum) of each term, both less the largest x."""
+        """exp(x) of each row, and sqrt(omega) / sum of each term, relative to the largest x."""
         _, _, weight, logs = self.terms
         top = float(self.x.max())
         return np.exp(self.x - top), np.sqrt(weight) * np.exp(top - logs)
 
 
 def running(x: Array) -> Array:
-    """Return log of the running sums of exp(x), which lose no digits however far x reaches."""
+    """Return log of the running sums of exp(x), without loss of digits for any range of x."""
     return sums_of_exponentials(lambda terms, add: add.accumulate(terms), x)

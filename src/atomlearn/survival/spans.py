@@ -17,10 +17,15 @@ class Spans:
 
     Node 1 is all times, nodes 2 k and 2 k + 1 are the halves of node k, and the last ``width``
     nodes are single times. A span is the union of at most 2 log2(m) disjoint nodes. So sums over
-    spans, and over the rows whose spans hold a time, are sums of positive terms, O(n log m). As
-    differences of running sums they would lose all digits where few are at risk after many.
+    spans, and over the rows whose spans contain a time, are sums of positive terms, in O(n log m).
+    Differences of running sums would lose all digits if few are at risk after many.
 
-    rows, nodes : the pairs of a row and a node of its span; n_rows, n_times : how many there are.
+    Attributes
+    ----------
+    rows, nodes : int64
+        The pairs of a row and a node of its span.
+    n_rows, n_times : int
+        Number of rows and of times.
     """
 
     rows: Rows
@@ -30,7 +35,7 @@ class Spans:
 
     @classmethod
     def between(cls, first: Rows, last: Rows, n_times: int) -> Self:
-        """Return those of rows that are at risk at the times first, ..., last - 1."""
+        """Return the spans of rows that are at risk at the times first, ..., last - 1."""
         width = _width(n_times)
         left = first + width
         right = np.maximum(first, last) + width
@@ -65,7 +70,7 @@ class Spans:
         total = _grouped(terms[self.rows], self.nodes, 2 * width, add)
         start = 1
         while start < width:
-            # What is at risk at all times of a node is so at those of its halves.
+            # Rows at risk at all times of a node are at risk at those of its halves.
             halves = slice(2 * start, 4 * start)
             total[halves] = add(total[halves], np.repeat(total[start : 2 * start], 2))
             start *= 2
@@ -85,9 +90,9 @@ class Spans:
 
 
 def sums_of_exponentials(sums: Callable[[Array, Any], Array], x: Array) -> Array:
-    """Return log of sums of exp(x), where ``sums(terms, ufunc)`` adds terms with a ufunc."""
+    """Return log of sums of exp(x); ``sums(terms, ufunc)`` adds terms with a ufunc."""
     top = float(x.max())
-    # Within so many powers of e nothing underflows.
+    # Within this range nothing underflows.
     if top - float(x.min()) < 600.0:
         with np.errstate(divide="ignore"):
             return np.asarray(np.log(sums(np.exp(x - top), np.add)) + top)
@@ -95,7 +100,7 @@ def sums_of_exponentials(sums: Callable[[Array, Any], Array], x: Array) -> Array
 
 
 def _width(n_times: int) -> int:
-    """Return the least power of 2 that is no less."""
+    """Return the smallest power of 2 that is at least n_times."""
     return 1 << max(n_times - 1, 0).bit_length()
 
 

@@ -1,4 +1,4 @@
-"""Targets of survival: who was seen from when to when, and whether an event ended it."""
+"""Targets of survival: the time for which each sample was observed, and whether it had an event."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from atomlearn.core import Array, all_text, unmasked
 
-#: One sample: whether the event was seen at ``time``; at risk after ``entry``; compared within
+#: One sample: whether the event was observed at ``time``; at risk after ``entry``; compared within
 #: its ``stratum``.
 RECORD = np.dtype([("event", "?"), ("time", "f8"), ("entry", "f8"), ("stratum", "i8")])
 
@@ -29,13 +29,13 @@ def survival_target(event: Any, time: Any, entry: Any = None, stratum: Any = Non
     Parameters
     ----------
     event : (n_samples,) bool
-        Whether the event was seen; else the sample left, was censored, at its time.
+        Whether the event was observed; otherwise the sample was censored at its time.
     time : (n_samples,)
-        Time of the event or of leaving, 0 or later.
+        Time of the event or of censoring, 0 or later.
     entry : (n_samples,), optional
-        Time after which the sample was under observation (left truncation). None: all the time.
+        Time after which the sample was under observation (left truncation). None: always.
     stratum : (n_samples,), optional
-        Labels; each stratum has a baseline hazard of its own.
+        Labels; each stratum has a separate baseline hazard.
 
     Returns
     -------
@@ -75,7 +75,7 @@ def checked_survival(y: object) -> NDArray[Any]:
 
 
 def _fields_of(y: Any) -> NDArray[Any]:
-    """Return y as an array: of a table, as pandas and Polars have it, a field a column."""
+    """Return y as an array; a table (pandas, Polars) becomes one with a field for each column."""
     names = getattr(y, "columns", None)
     if names is None or not all_text(names):
         return np.asarray(y)

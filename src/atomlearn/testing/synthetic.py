@@ -1,6 +1,6 @@
 """Synthetic problems with known solutions: the designs of the four papers, and two more.
 
-All of them are reproducible from ``seed`` (an int or a ``numpy.random.Generator``), fill X in
+All of them are reproducible from ``rng`` (an int or a ``numpy.random.Generator``), fill X in
 place, and never hold a second array of the size of X.
 """
 
@@ -52,7 +52,7 @@ def make_k_support_logistic(
     n_groups: int = 20,
     *,
     dtype: DTypeLike = np.float32,
-    seed: Seed = 0,
+    rng: Seed = 0,
 ) -> Synthetic:
     """P(y = 1) = sigmoid(w'x), w = (1, ..., 1, 0, ..., 0), rows of X of unit norm.
 
@@ -67,7 +67,7 @@ def make_k_support_logistic(
             f"n_true must be a multiple of n_groups and at most p; received n_true={n_true}, "
             f"n_groups={n_groups}, p={p}"
         )
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(rng)
     rng.standard_normal(n_groups)  # passed over: data of a seed are those that were measured
     means = rng.standard_normal((n_groups, n))
     X = _normal_matrix(rng, n, p, dtype)
@@ -91,7 +91,7 @@ def make_correlated(
     *,
     labels: bool = False,
     dtype: DTypeLike = np.float64,
-    seed: Seed = 0,
+    rng: Seed = 0,
 ) -> Synthetic:
     """y = X w + e; x_j = rho x_(j-1) + sqrt(1 - rho^2) e_j, so corr(x_i, x_j) = rho^|i-j|.
 
@@ -100,7 +100,7 @@ def make_correlated(
     """
     if not 0.0 <= rho < 1.0:
         raise ValueError(f"rho must lie in [0, 1); received {rho}")
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(rng)
     X = _normal_matrix(rng, n, p, dtype)
     step = X.dtype.type(np.sqrt(1.0 - rho * rho))
     keep = X.dtype.type(rho)
@@ -113,7 +113,7 @@ def make_correlated(
     return _answered(rng, X, coef, support, snr, labels)
 
 
-def make_zou_hastie(seed: Seed = 0, *, n: int = 50) -> Synthetic:
+def make_zou_hastie(rng: Seed = 0, *, n: int = 50) -> Synthetic:
     """y = 3 sum_(j<=15) x_j + N(0, 1), 40 features, three groups of five about random means.
 
     Features 1-5, 6-10 and 11-15 of a sample share a mean from N(0, 1), about which they vary by
@@ -124,7 +124,7 @@ def make_zou_hastie(seed: Seed = 0, *, n: int = 50) -> Synthetic:
     References: Zou, Hastie (2005), section 5, example 4, doi:10.1111/j.1467-9868.2005.00503.x;
     Argyriou, Foygel, Srebro (NIPS 2012), section 5, Table 1.
     """
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(rng)
     variance = 0.01
     coef = np.repeat([3.0, 0.0], [15, 25])
     groups = np.repeat(np.arange(28), [5] * 3 + [1] * 25)
@@ -151,7 +151,7 @@ def make_feature_generation(
     shift: float = 0.0,
     group_size: int = 1,
     dtype: DTypeLike = np.float32,
-    seed: Seed = 0,
+    rng: Seed = 0,
 ) -> Synthetic:
     """y = sign(X w - shift), X of independent N(0, 1), ``n_true`` random features matter.
 
@@ -169,7 +169,7 @@ def make_feature_generation(
         )
     if not 0.0 < density <= 1.0:
         raise ValueError(f"density must lie in (0, 1]; received {density}")
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(rng)
     chosen = _some(rng, p // group_size, n_true // group_size)
     support = (chosen[:, None] * group_size + np.arange(group_size)).ravel()
     coef = np.zeros(p)
@@ -200,7 +200,7 @@ def make_text_like_sparse(
     snr: float = 3.0,
     labels: bool = False,
     dtype: DTypeLike = np.float64,
-    seed: Seed = 0,
+    rng: Seed = 0,
 ) -> Synthetic:
     """y = X w + e, X sparse like word counts: popularity of a column ~ (rank + 50)^-0.9.
 
@@ -209,7 +209,7 @@ def make_text_like_sparse(
     among the ``n_frequent`` most popular have a coefficient from N(0, 1); ||X w|| = snr ||e||.
     With ``labels``, y is instead the sign of X w about its median, without noise.
     """
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(rng)
     popularity = (np.arange(p) + 50.0) ** -0.9
     words = rng.choice(p, n * words_per_row, p=popularity / popularity.sum())
     rows = np.repeat(np.arange(n), words_per_row)

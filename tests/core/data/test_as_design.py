@@ -13,7 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
-from atomlearn.designs import SparseDesign, as_design, feature_names
+from atomlearn.core import SparseDesign
+from atomlearn.designs import as_design, feature_names
 from atomlearn.interfaces import Design
 from tests.oracles.covering import in_turn
 
@@ -89,7 +90,6 @@ def test_lists_and_matrices() -> None:
         (np.array([["2020-01-01"]], dtype="M8[D]"), TypeError, "astype"),
         (np.ones((2, 2)) * 1j, ValueError, "Complex"),
         ([[1, 2], [3]], ValueError, "same length"),
-        ("text", FileNotFoundError, "no file or folder"),
         (None, TypeError, "numbers"),
         (np.ma.masked_array(X, mask=X > 0), ValueError, "filled"),
         (sp.coo_array(np.array([1.0, 2.0])), ValueError, "2-d"),

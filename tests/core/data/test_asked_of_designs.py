@@ -10,19 +10,22 @@ import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 
-from atomlearn.core.data import parts
-from atomlearn.core.data.cached_block import CachedBlock, GrowingGram
-from atomlearn.core.data.centered import CenteredBlock
-from atomlearn.core.data.coefficients import (
+from atomlearn.core import (
+    CachedBlock,
+    Forwarding,
+    FoundScores,
+    RepeatedBlock,
+    SpreadRows,
     coefficient_matrix,
     coefficient_rows,
     nonzero_coefficients,
+    part_of,
+    scaled_design,
 )
-from atomlearn.core.data.lifted import RepeatedBlock
-from atomlearn.core.data.parts import SpreadRows, part_of
-from atomlearn.core.data.scores import FoundScores
-from atomlearn.core.data.standardized import largest_magnitudes, scaled_design
-from atomlearn.core.interfaces.forwarding import Forwarding
+from atomlearn.core.data import parts
+from atomlearn.core.data.cached_block import GrowingGram
+from atomlearn.core.data.centered import CenteredBlock
+from atomlearn.core.data.standardized import largest_magnitudes
 from atomlearn.core.masters.newton_system import _of_samples
 from atomlearn.designs import Concatenated, Standardized, as_design
 from atomlearn.interfaces import Block, Design

@@ -12,17 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
+from atomlearn.core import LIMITS, DenseBlock, DenseDesign, SparseBlock, SparseDesign
 from atomlearn.core.data import compressed
-from atomlearn.core.data.limits import LIMITS
-from atomlearn.designs import (
-    CenteredBlock,
-    Concatenated,
-    DenseBlock,
-    DenseDesign,
-    SparseBlock,
-    SparseDesign,
-    Standardized,
-)
+from atomlearn.core.data.centered import CenteredBlock
+from atomlearn.designs import Concatenated, Standardized
 from atomlearn.interfaces import Block, Design
 from atomlearn.testing.designs import DesignChecks
 

@@ -11,7 +11,8 @@ import scipy.sparse as sp
 from hypothesis import given as drawn
 from hypothesis import strategies as st
 
-from atomlearn.designs import SparseDesign, as_design
+from atomlearn.core import SparseDesign
+from atomlearn.designs import as_design
 
 
 def healthy(container: type = sp.csr_array, index: type = np.int32) -> Any:

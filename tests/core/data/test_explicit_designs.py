@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from atomlearn import designs
+from atomlearn.core import DenseDesign, SparseDesign
 from atomlearn.core.data import dense
-from atomlearn.designs import Concatenated, DenseDesign, RowSubset, SparseDesign, as_design
+from atomlearn.designs import Concatenated, RowSubset, as_design
 from atomlearn.interfaces import Design
 from atomlearn.testing.designs import DesignChecks, brute_force_top
 from tests.oracles.arrays import N_FEATURES, N_SAMPLES, normal

@@ -7,10 +7,9 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
-from atomlearn.core.data.cached_block import CachedBlock
-from atomlearn.core.interfaces.lift import Expansion
-from atomlearn.core.problem.rounding import growth
-from atomlearn.designs import DenseBlock, Lifted, Standardized, as_design
+from atomlearn.core import CachedBlock, DenseBlock, Expansion, growth
+from atomlearn.core.data.lifted import Lifted
+from atomlearn.designs import Standardized, as_design
 
 N, P, M = 15, 8, 20
 

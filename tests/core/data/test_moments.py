@@ -10,8 +10,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 from numpy.typing import NDArray
 
 from atomlearn import norms, solve
+from atomlearn.core import DenseDesign, SparseDesign
 from atomlearn.core.data import moments
-from atomlearn.designs import DenseDesign, SparseDesign, from_moments
+from atomlearn.designs import from_moments
 from atomlearn.interfaces import Norm
 from atomlearn.testing.cases import each
 
@@ -41,12 +42,13 @@ def test_every_norm_and_form_has_the_solution_of_the_rows(norm: Norm, form: str)
 
 def assert_moments_have_the_solution_of_the_rows(norm: Norm, form: str) -> None:
     X, y = data()
-    R, t = from_moments(X.T @ X, X.T @ y)
-    amount = {"radius": 1.0} if form == "constrained" else {"level": 4.0}
-    settings = {"norm": norm, "form": form, "gap": 1e-10, **amount}
+    n = len(y)
+    R, t = from_moments(X.T @ X / n, X.T @ y / n)
+    amount = {"radius": 1.0} if form == "constrained" else {"alpha": 4.0 / n}
+    settings = {"norm": norm, "form": form, "tol": 1e-10, "fit_intercept": False, **amount}
     rows, moments = solve(X, y, **settings), solve(R, t, **settings)
     assert_allclose(moments.coef, rows.coef, atol=1e-5)
-    constant = 0.5 * (y @ y - t @ t)
+    constant = 0.5 * (np.mean(y**2) - np.mean(t**2))
     assert_allclose(moments.objective + constant, rows.objective, rtol=1e-9)
 
 
@@ -55,11 +57,11 @@ def test_the_quadratic_itself_against_cvxpy() -> None:
     root = rng.standard_normal((8, 8))
     Q, b = root @ root.T, rng.standard_normal(8)
     R, t = from_moments(Q, b)
-    found = solve(R, t, level=0.3, gap=1e-11)
+    found = solve(R, t, alpha=0.3, fit_intercept=False, tol=1e-11)
     w = cp.Variable(8)
     quadratic = 0.5 * cp.quad_form(w, cp.psd_wrap(Q)) - b @ w + 0.3 * cp.norm1(w)
     best = cp.Problem(cp.Minimize(quadratic)).solve(solver="CLARABEL")
-    assert_allclose(found.objective - 0.5 * t @ t, best, rtol=1e-6)
+    assert_allclose(found.objective - 0.5 * np.mean(t**2), best, rtol=1e-6)
 
 
 @each("seed", range(2))
@@ -68,8 +70,8 @@ def test_less_than_full_rank(seed: int) -> None:
     R, t = from_moments(X.T @ X, X.T @ y)
     assert R.shape == (6, 10)
     dense = R.gather(np.arange(10)).dense()
-    assert_allclose(dense.T @ dense, X.T @ X, atol=1e-10)
-    assert_allclose(dense.T @ t, X.T @ y, atol=1e-9)
+    assert_allclose(dense.T @ dense / 6, X.T @ X, atol=1e-10)
+    assert_allclose(dense.T @ t / 6, X.T @ y, atol=1e-9)
 
 
 def test_blocks_are_the_whole_of_them() -> None:
@@ -83,7 +85,8 @@ def test_blocks_are_the_whole_of_them() -> None:
     R, t = from_moments(blocks, b)
     assert isinstance(whole[0], DenseDesign)
     assert isinstance(R, SparseDesign)
-    settings = {"norm": norms.KSupport(2), "level": 0.4, "form": "squared", "gap": 1e-10}
+    settings = {"norm": norms.KSupport(2), "alpha": 0.4, "form": "squared", "tol": 1e-10}
+    settings["fit_intercept"] = False
     found = [solve(*pair, **settings) for pair in (whole, (R, t))]
     assert_allclose(found[0].coef, found[1].coef, atol=1e-5)
     assert_allclose(found[0].objective, found[1].objective, rtol=1e-9)
@@ -100,7 +103,7 @@ def test_blocks_are_the_whole_of_them() -> None:
 
 def test_zeros_are_a_quadratic_too() -> None:
     R, t = from_moments(np.zeros((3, 3)), np.zeros(3))
-    assert_array_equal(solve(R, t, level=1.0).coef, np.zeros(3))
+    assert_array_equal(solve(R, t, alpha=1.0, fit_intercept=False).coef, np.zeros(3))
 
 
 BAD = [
@@ -125,7 +128,7 @@ def test_rounding_of_symmetry_is_relative_to_the_largest_entry() -> None:
     Q = np.array([[2.0, 1e-13, 0.0], [0.0, 3.0, 1.0], [0.0, 1.0, 1e-3 + 1.0]])
     design, _ = from_moments(Q, np.zeros(3))
     R = design.gather(np.arange(3)).dense()
-    assert_allclose(R.T @ R, 0.5 * (Q + Q.T), atol=1e-12)
+    assert_allclose(R.T @ R / 3, 0.5 * (Q + Q.T), atol=1e-12)
     with pytest.raises(ValueError, match="not symmetric"):
         from_moments(Q + np.triu(np.full((3, 3), 1e-8), 1), np.zeros(3))
 

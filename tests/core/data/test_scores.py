@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from atomlearn.designs import ArrayScores, ConcatenatedScores, ShiftedScores
+from atomlearn.core import ArrayScores
+from atomlearn.core.data.scores import ConcatenatedScores, ShiftedScores
 from atomlearn.testing.designs import brute_force_top
 
 #: Few distinct values, so that ties are common.

@@ -7,16 +7,9 @@ import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 
-from atomlearn.core.data.standardized import scaled_design
-from atomlearn.designs import (
-    CenteredBlock,
-    Counted,
-    DenseDesign,
-    RowSubset,
-    SparseDesign,
-    Standardized,
-    as_design,
-)
+from atomlearn.core import Counted, DenseDesign, SparseDesign, scaled_design
+from atomlearn.core.data.centered import CenteredBlock
+from atomlearn.designs import RowSubset, Standardized, as_design
 from atomlearn.interfaces import Block, Design, Scores
 from atomlearn.testing.designs import DesignChecks
 

@@ -7,20 +7,17 @@ import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 
-from atomlearn.core.interfaces.lift import Expansion
-from atomlearn.designs import (
+from atomlearn.core import (
     ArrayScores,
-    ColumnSubset,
-    Concatenated,
     Counted,
     DenseBlock,
     DenseDesign,
+    Expansion,
     Forwarding,
-    Lifted,
-    RowSubset,
     SparseDesign,
-    Standardized,
 )
+from atomlearn.core.data.lifted import Lifted
+from atomlearn.designs import ColumnSubset, Concatenated, RowSubset, Standardized
 from atomlearn.interfaces import Block, Design, Scores
 from atomlearn.testing.cases import each
 

@@ -8,14 +8,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from atomlearn.core.interfaces import Array, Loss
-from atomlearn.losses import (
-    Multinomial,
-    Offset,
-    Quantile,
-    as_loss,
-    loss_names,
-)
+from atomlearn.core import Array, Loss, Offset
+from atomlearn.losses import Multinomial, Quantile, as_loss, loss_names
 from atomlearn.testing.loss_oracles import targets_of
 
 N, Q = 24, 3

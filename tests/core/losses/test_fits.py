@@ -6,14 +6,13 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from atomlearn import norms, solve, solvers
-from atomlearn.core.interfaces.norm import Form
-from atomlearn.core.problem.problem import Problem
-from atomlearn.core.problem.result import Result
+from atomlearn import norms, solvers
+from atomlearn.core import Form, Problem, Result
 from atomlearn.interfaces import Loss, Norm, Solver
 from atomlearn.losses import Huber, Poisson, Quantile, as_loss
 from atomlearn.testing.problems import FORMS, Case, cvxpy_optimum
 from tests.oracles.covering import in_turn
+from tests.oracles.sums import solve_sum
 
 NAMES = ("poisson", "gamma", "tweedie", "negative_binomial", "huber", "quantile")
 NORMS = {
@@ -39,7 +38,7 @@ def test_proved_gaps_hold_against_another_solver(loss: str, form: Form, norm: st
     case = Case(loss, form, odd, not odd, 0.3 * odd, 0.1, n_features=12, seed=seed)
     problem = case.problem(NORMS[norm])
     stop = solvers.stopping.RelativeGap(1e-8) | solvers.stopping.Iterations(200)
-    result = solvers.run(problem, solvers.ColumnGeneration(tolerance=1e-8), stop)
+    result = solvers.run(problem, solvers.ColumnGeneration(tol=1e-8), stop)
     assert result.converged
     assert value_at(problem, result) == pytest.approx(result.objective, rel=1e-9)
     best = cvxpy_optimum(problem, case.data()[0])
@@ -73,7 +72,9 @@ def test_quantiles_are_their_linear_program(q: float) -> None:
     X, level = rng.standard_normal((60, 20)), 2.0
     y = 1e4 + X[:, 0] + rng.standard_t(2, 60)
     s = rng.integers(0, 3, 60).astype(float)
-    found = solve(X, y, loss=Quantile(q), level=level, intercept=True, sample_weight=s, gap=1e-9)
+    found = solve_sum(
+        X, y, loss=Quantile(q), level=level, fit_intercept=True, sample_weight=s, tol=1e-9
+    )
     # Variables: w+, w-, b+, b-, the parts of the residual above and below 0.
     ones = np.ones((60, 1))
     equal = np.hstack([X, -X, ones, -ones, np.eye(60), -np.eye(60)])
@@ -88,7 +89,7 @@ def test_quantiles_are_their_linear_program(q: float) -> None:
 def test_nothing_was_counted(loss: Loss) -> None:
     """The best intercept is -infinity: what is given back has a mean that is 0 but for rounding."""
     X = np.random.default_rng(0).standard_normal((20, 5))
-    fit = solve(X, np.zeros(20), loss=loss, level=1.0, intercept=True)
+    fit = solve_sum(X, np.zeros(20), loss=loss, level=1.0, fit_intercept=True)
     assert fit.converged
     assert not fit.columns.size
     assert np.all(loss.mean(fit.predict(X)) < 1e-12)
@@ -100,7 +101,7 @@ def test_large_counts_overflow_nowhere(intercept: bool) -> None:
     X = rng.standard_normal((50, 30))
     y = np.floor(np.exp(X[:, 0] * 5.0 + 8.0))
     # Counts near 1e9: predictions as floats leave slopes of 1e-5, and a gap of 3e-6.
-    fit = solve(X, y, loss="poisson", level=10.0, intercept=intercept, gap=1e-5)
+    fit = solve_sum(X, y, loss="poisson", level=10.0, fit_intercept=intercept, tol=1e-5)
     assert fit.converged
     assert 0 in fit.columns
     assert np.isfinite(fit.objective)
@@ -111,7 +112,8 @@ def test_a_scale_of_targets_moves_the_intercept_alone() -> None:
     X = rng.standard_normal((80, 10))
     y = rng.poisson(np.exp(0.5 * X[:, 0])).astype(float)
     fits = [
-        solve(X, c * y, loss="poisson", level=2.0 * c, intercept=True, gap=1e-10) for c in (1, 1e6)
+        solve_sum(X, c * y, loss="poisson", level=2.0 * c, fit_intercept=True, tol=1e-10)
+        for c in (1, 1e6)
     ]
     np.testing.assert_allclose(fits[0].coef, fits[1].coef, atol=1e-6)
     assert fits[1].intercept - fits[0].intercept == pytest.approx(np.log(1e6), abs=1e-6)
@@ -121,16 +123,16 @@ def test_huber_of_a_wide_bend_is_least_squares() -> None:
     rng = np.random.default_rng(3)
     X = rng.standard_normal((40, 10))
     y = X[:, 0] + rng.standard_normal(40)
-    wide = solve(X, y, loss=Huber(1e3), level=1.0, intercept=True, gap=1e-10)
-    squares = solve(X, y, loss="squared", level=1.0, intercept=True, gap=1e-10)
+    wide = solve_sum(X, y, loss=Huber(1e3), level=1.0, fit_intercept=True, tol=1e-10)
+    squares = solve_sum(X, y, loss="squared", level=1.0, fit_intercept=True, tol=1e-10)
     np.testing.assert_allclose(wide.coef, squares.coef, atol=1e-6)
 
 
 def test_an_offset_moves_the_quantile() -> None:
     rng = np.random.default_rng(4)
     X, y, o = rng.standard_normal((50, 15)), rng.standard_t(2, 50), rng.standard_normal(50)
-    moved = solve(X, y, loss="quantile", level=1.5, intercept=True, offset=o, gap=1e-9)
-    plain = solve(X, y - o, loss="quantile", level=1.5, intercept=True, gap=1e-9)
+    moved = solve_sum(X, y, loss="quantile", level=1.5, fit_intercept=True, offset=o, tol=1e-9)
+    plain = solve_sum(X, y - o, loss="quantile", level=1.5, fit_intercept=True, tol=1e-9)
     assert moved.objective == pytest.approx(plain.objective, rel=1e-8)
 
 
@@ -142,8 +144,8 @@ def test_quantiles_beside_free_columns_are_those_of_the_linear_program(
     n, p, level = 40, 8, 1.5
     X = rng.standard_normal((n, p))
     y = 3.0 + 2.0 * X[:, 0] - X[:, 3] + rng.standard_t(2, n)
-    fit = solve(
-        X, y, loss=Quantile(q), level=level, intercept=intercept, unpenalized=[0, 1], gap=1e-8
+    fit = solve_sum(
+        X, y, loss=Quantile(q), level=level, fit_intercept=intercept, unpenalized=[0, 1], tol=1e-8
     )
     # w = a - b, b0 free, residual = r - t, all of a, b, r, t >= 0.
     price = np.full(p, level)
@@ -168,7 +170,7 @@ def test_targets_far_beyond_the_bend_are_fitted(norm: Norm) -> None:
     rng = np.random.default_rng(0)
     X = rng.standard_normal((100, 40))
     y = 1e3 * X[:, :5].sum(axis=1)
-    result = solve(
-        X, y, loss="huber", norm=norm, level=3.0, intercept=True, gap=1e-8, time_limit=20
+    result = solve_sum(
+        X, y, loss="huber", norm=norm, level=3.0, fit_intercept=True, tol=1e-8, time_limit=20
     )
     assert result.status.is_converged

@@ -12,16 +12,8 @@ from numpy.testing import assert_allclose
 from scipy.optimize import minimize
 
 from atomlearn import losses
-from atomlearn.core.interfaces import Array, Loss
-from atomlearn.losses import (
-    FreeColumns,
-    Huber,
-    Logistic,
-    Multinomial,
-    Offset,
-    Poisson,
-    Squared,
-)
+from atomlearn.core import Array, FreeColumns, Loss, Offset
+from atomlearn.losses import Huber, Logistic, Multinomial, Poisson, Squared
 from atomlearn.testing.loss_oracles import targets_of
 from atomlearn.testing.tolerances import SAME_FLOAT64
 
@@ -198,7 +190,7 @@ def test_the_hessian_with_free_columns_is_the_derivative_of_the_gradient(inner):
         else np.sign(rng.normal(size=n))
     )
     z, s = rng.normal(size=n), np.repeat(rng.uniform(0.5, 2.0, 8), 3)
-    loss = losses.FreeColumns(inner, rng.normal(size=(n, 2)), inner.bare.coupled < 2)
+    loss = FreeColumns(inner, rng.normal(size=(n, 2)), inner.bare.coupled < 2)
     c, K = loss.coupling(y, z, s)
     step = 1e-5
     ahead, behind = (

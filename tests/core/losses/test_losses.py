@@ -13,10 +13,8 @@ from numpy.testing import assert_allclose
 from sklearn.metrics import r2_score
 
 from atomlearn import losses
-from atomlearn.core.interfaces.loss import Loss, mean_loss
+from atomlearn.core import EDGE_TOLERANCE, Loss, log_probabilities, mean_loss
 from atomlearn.core.interfaces.targets import binary_target, regression_target
-from atomlearn.core.losses.domain import EDGE_TOLERANCE
-from atomlearn.core.losses.probabilities import log_probabilities
 from atomlearn.core.losses.shift import optimal_shift
 from atomlearn.losses import (
     Gamma,

@@ -8,8 +8,8 @@ from numpy.testing import assert_allclose
 from scipy.optimize import minimize
 from scipy.special import logsumexp
 
-from atomlearn.core.interfaces.loss import mean_loss
-from atomlearn.losses import FreeColumns, Logistic, Multinomial, Squared
+from atomlearn.core import FreeColumns, mean_loss
+from atomlearn.losses import Logistic, Multinomial, Squared
 from atomlearn.testing.cases import each
 
 N, Q = 30, 4

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from atomlearn.core.interfaces.loss import Loss
+from atomlearn.core import Loss
 from atomlearn.core.losses import pieces
 from atomlearn.losses import Logistic, Multinomial, Squared, SquaredHinge
 

@@ -10,12 +10,13 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.optimize import minimize
 
-from atomlearn import norms, solve
+from atomlearn import norms
 from atomlearn.interfaces import Loss, Norm
 from atomlearn.losses import Huber, Quantile, as_loss
 from atomlearn.testing.gauges import gauge_model
 from atomlearn.testing.loss_oracles import targets_of
 from tests.oracles.covering import in_turn
+from tests.oracles.sums import solve_sum
 
 NAMES = ("squared", "logistic", "squared_hinge", "gamma", "negative_binomial")
 GROUPS = [[0, 1, 2], [3, 4], [5, 6, 7]]
@@ -42,7 +43,7 @@ def test_huber_is_its_quadratic_program(delta: float, intercept: bool) -> None:
     X, z = table(0)
     y = z + np.random.default_rng(1).standard_t(2, 50)
     level = 2.0
-    fit = solve(X, y, loss=Huber(delta), level=level, intercept=intercept, gap=1e-10)
+    fit = solve_sum(X, y, loss=Huber(delta), level=level, fit_intercept=intercept, tol=1e-10)
     u, a, b = cp.Variable(50), cp.Variable(50, nonneg=True), cp.Variable(50, nonneg=True)
     c, d = cp.Variable(8, nonneg=True), cp.Variable(8, nonneg=True)
     b0 = cp.Variable() if intercept else 0.0
@@ -68,7 +69,7 @@ def assert_bounds_are_those_of_scipy(X: Any, y: Any, loss: Loss) -> None:
     upper = np.array([0.2, 0.1, 1.0, 1.0, 0.0, 0.5, 0.3, 1.0])
     weights, level, s = np.array([1.0, 2.0, 1.0, 0.5, 1.0, 1.0, 3.0, 1.0]), 1.0, np.ones(50)
     norm = norms.L1(weights, lower, upper)
-    fit = solve(X, y, loss=loss, norm=norm, level=level, gap=1e-10)
+    fit = solve_sum(X, y, loss=loss, norm=norm, level=level, tol=1e-10)
 
     def objective(both: Any) -> Any:
         prediction = X @ (both[:8] - both[8:])
@@ -103,7 +104,7 @@ def assert_signs_are_those_of_cvxpy(loss: str, norm: Norm, form: Any) -> None:
     y = counts if loss == "poisson" else z + 0.5 * rng.standard_normal(50)
     positive = norms.Nonnegative(norm)
     amount: Any = {"radius": 0.7} if form == "constrained" else {"level": 3.0}
-    fit = solve(X, y, loss=loss, norm=positive, form=form, gap=1e-8, max_iter=5000, **amount)
+    fit = solve_sum(X, y, loss=loss, norm=positive, form=form, tol=1e-8, max_iter=5000, **amount)
     w = cp.Variable(8)
     cost = 0.5 * cp.sum_squares(X @ w - y)
     if loss == "poisson":
@@ -133,8 +134,8 @@ def assert_quantiles_are_those_of_cvxpy(norm: Norm, form: Any) -> None:
     y = 2.0 + z + np.random.default_rng(7).standard_t(2, 50)
     q, level, free = 0.7, 2.0, [0, 4]
     rest = [j for j in range(8) if j not in free]
-    settings: Any = {"loss": Quantile(q), "level": level, "intercept": True, "gap": 1e-6}
-    fit = solve(X, y, norm=norm, form=form, unpenalized=free, **settings)
+    settings: Any = {"loss": Quantile(q), "level": level, "fit_intercept": True, "tol": 1e-6}
+    fit = solve_sum(X, y, norm=norm, form=form, unpenalized=free, **settings)
     w, u, b = cp.Variable(8), cp.Variable(8), cp.Variable()
     residual = y - X @ w - b
     gauge, sides = gauge_model(cp, norm, u)
@@ -156,7 +157,7 @@ def test_gaps_of_losses_with_kinks_hold_with_a_ridge():
     w = cp.Variable(4)
     cost = 0.5 * cp.norm1(y - X @ w) + 0.5 * cp.norm1(w) + 2.5 * cp.sum_squares(w)
     best = cp.Problem(cp.Minimize(cost)).solve(solver="CLARABEL")
-    result = solve(X, y, loss="quantile", level=0.5, tau=5.0, gap=1e-8)
+    result = solve_sum(X, y, loss="quantile", level=0.5, tau=5.0, tol=1e-8)
     assert result.converged
     assert_allclose(result.objective, best, rtol=1e-6)
     for record in result.history:

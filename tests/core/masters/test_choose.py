@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from atomlearn import designs, norms
-from atomlearn.core.data.cached_block import CachedBlock
-from atomlearn.core.masters.choose import choose_master
+from atomlearn import norms
+from atomlearn.core import CachedBlock, DenseBlock, choose_master
 from atomlearn.interfaces import Block, Loss, Master, Norm
 from atomlearn.losses import as_loss
 from atomlearn.problem import Problem, Regularizer
@@ -21,7 +20,7 @@ def names(master: Master) -> str:
 
 
 def dense(n_samples: int, size: int) -> Block:
-    return CachedBlock(designs.DenseBlock(np.zeros((n_samples, size), order="F")))
+    return CachedBlock(DenseBlock(np.zeros((n_samples, size), order="F")))
 
 
 def pairs(size: int) -> Norm:
@@ -75,7 +74,7 @@ def test_the_chosen_master_solves_the_problem(norm: Norm, loss: str) -> None:
     X = np.asfortranarray(rng.normal(size=(40, 20)))
     y = X[:, :3].sum(axis=1)
     y = y if loss == "squared" else np.sign(y)
-    block = CachedBlock(designs.DenseBlock(X))
+    block = CachedBlock(DenseBlock(X))
     problem = Problem.build(block, y, as_loss(loss), Regularizer(norm, "penalized", 2.0))
     refit = choose_master(problem).solve(problem, np.zeros(20), 0.0, 1e-8)
     assert refit.gap <= 1e-8

@@ -10,12 +10,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from atomlearn import designs, norms
-from atomlearn.core.data.cached_block import CachedBlock
-from atomlearn.core.interfaces import TimeIsUp
+from atomlearn import norms
+from atomlearn.core import CachedBlock, DenseBlock, Iterations, TimeIsUp
 from atomlearn.core.masters.newton_system import _of_samples
 from atomlearn.core.problem.problem import objective_at
-from atomlearn.core.solvers.stopping import Iterations, Seconds
 from atomlearn.interfaces import Block, Deadline, Master, Norm, Solver, State
 from atomlearn.losses import Multinomial, as_loss
 from atomlearn.masters import (
@@ -28,7 +26,7 @@ from atomlearn.masters import (
 )
 from atomlearn.problem import Problem, Regularizer
 from atomlearn.result import Status
-from atomlearn.solvers import ColumnGeneration, run
+from atomlearn.solvers import ColumnGeneration, run, stopping
 
 RAYS = norms.Nonnegative(norms.L1())
 
@@ -42,9 +40,9 @@ def hard(
     y = X[:, ::2].sum(axis=1) + rng.normal(size=rows)
     amount = 1e3 if form == "constrained" else 1e-3
     y = y if loss == "squared" else np.sign(y)
-    block: Block = CachedBlock(designs.DenseBlock(X))
+    block: Block = CachedBlock(DenseBlock(X))
     if loss == "multinomial":
-        block = designs.DenseBlock(np.asfortranarray(np.kron(X[:, : size // 3], np.eye(3))))
+        block = DenseBlock(np.asfortranarray(np.kron(X[:, : size // 3], np.eye(3))))
         y = np.eye(3)[rng.integers(0, 3, rows)].ravel()
     chosen = Multinomial(3) if loss == "multinomial" else as_loss(loss)
     return Problem.build(block, y, chosen, Regularizer(norm, form, amount))  # type: ignore[arg-type]
@@ -137,7 +135,7 @@ def test_the_current_deadline_is_the_soonest_of_the_steps_around() -> None:
 
 @pytest.mark.parametrize("product", ["gram", "outer", "centered_gram"])
 def test_a_long_product_ends_when_time_is_up(product: str) -> None:
-    block = designs.DenseBlock(np.asfortranarray(np.arange(12.0).reshape(4, 3)))
+    block = DenseBlock(np.asfortranarray(np.arange(12.0).reshape(4, 3)))
     work = {
         "gram": lambda: block.gram(np.ones(4)),
         "outer": lambda: _of_samples(block, np.ones(3), np.arange(4)),
@@ -165,7 +163,7 @@ class Endless(Solver):
 def test_a_run_keeps_its_last_certified_point_where_time_ends_a_step() -> None:
     problem = hard(norms.L1(), "squared", rows=200, size=60)  # not a small one
     first = run(problem, ColumnGeneration(), Iterations(1))
-    result = run(problem, Endless(), Seconds(0.05))
+    result = run(problem, Endless(), stopping.Seconds(0.05))
     assert result.status is Status.TIME_LIMIT
     assert result.iterations <= 1
     if result.iterations:

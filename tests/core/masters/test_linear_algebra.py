@@ -9,12 +9,11 @@ import pytest
 from numpy.testing import assert_allclose
 from numpy.typing import NDArray
 
+from atomlearn.core import TUNING, DenseBlock, SemismoothNewton
 from atomlearn.core.masters import newton_system
-from atomlearn.core.masters.newton import SemismoothNewton, search
+from atomlearn.core.masters.newton import search
 from atomlearn.core.masters.newton_system import NewtonSystem, resolvent
 from atomlearn.core.masters.scaling_newton import _minimum, _model
-from atomlearn.core.masters.tuning import TUNING
-from atomlearn.designs import DenseBlock
 from atomlearn.interfaces import ProxJacobian
 from atomlearn.losses import as_loss
 from atomlearn.norms import Groups

@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from atomlearn.core import TUNING
 from atomlearn.core.masters import sequential_qp
-from atomlearn.core.masters.tuning import TUNING
 from atomlearn.masters import (
     AcceleratedGradient,
     ModelNewton,

@@ -11,12 +11,11 @@ import pytest
 from numpy.testing import assert_allclose
 
 from atomlearn import losses, norms
+from atomlearn.core import CachedBlock, DenseBlock, SparseBlock, without
 from atomlearn.core.data import cached_block
-from atomlearn.core.data.cached_block import CachedBlock, without
 from atomlearn.core.masters.master import finished
 from atomlearn.core.masters.model_newton import _factor
 from atomlearn.core.masters.sequential_qp import Prices, model_terms, prices_of
-from atomlearn.designs import DenseBlock, SparseBlock
 from atomlearn.interfaces import Deadline, Master, Norm, Refit
 from atomlearn.problem import Problem, Regularizer
 

@@ -10,9 +10,9 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from numpy.typing import NDArray
 
-from atomlearn.core.data.cached_block import CachedBlock
+from atomlearn.core import CachedBlock, DenseBlock
 from atomlearn.core.problem.problem import restrict
-from atomlearn.designs import DenseBlock, as_design
+from atomlearn.designs import as_design
 from atomlearn.interfaces import Block, Norm, Refit
 from atomlearn.losses import Squared, as_loss
 from atomlearn.masters import SemismoothNewton, SequentialQP

@@ -8,13 +8,11 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from atomlearn import norms, solve
-from atomlearn.core.data.cached_block import CachedBlock
+from atomlearn import norms
+from atomlearn.core import TUNING, CachedBlock, DenseBlock, RepeatedBlock, SparseBlock
 from atomlearn.core.masters import scaling_newton
 from atomlearn.core.masters.choose import candidates_for_free
-from atomlearn.core.masters.tuning import TUNING
 from atomlearn.core.problem.problem import negative_gradient, objective_at, optimal_intercept
-from atomlearn.designs import DenseBlock, RepeatedBlock, SparseBlock
 from atomlearn.interfaces import Deadline, Master, Refit
 from atomlearn.losses import Huber, as_loss
 from atomlearn.masters import ScalingNewton, SemismoothNewton
@@ -23,6 +21,7 @@ from atomlearn.problem import Problem, Regularizer
 from atomlearn.result import Status
 from atomlearn.solvers import ColumnGeneration
 from tests.oracles.covering import in_turn
+from tests.oracles.sums import solve_sum
 
 LOSSES = ("squared", "logistic", "squared_hinge")
 
@@ -217,11 +216,11 @@ def test_a_small_block_is_taken_whole(loss):
     y = y if loss == "squared" else np.sign(y)
     norm = Groups(np.arange(300) // 5)
     level = 0.05 * norm.polar(DenseBlock(np.asfortranarray(X)).scores(y))
-    result = solve(X, y, loss=loss, norm=norm, level=level, gap=1e-8)
+    result = solve_sum(X, y, loss=loss, norm=norm, level=level, tol=1e-8)
     assert result.status == Status.CONVERGED
     assert result.passes == 1
     solver = ColumnGeneration(batch=10)
-    few = solve(X, y, loss=loss, norm=norm, level=level, gap=1e-8, solver=solver)
+    few = solve_sum(X, y, loss=loss, norm=norm, level=level, tol=1e-8, solver=solver)
     assert few.passes > 2
     assert abs(few.objective - result.objective) <= few.gap + result.gap
 
@@ -248,6 +247,8 @@ def test_l2_is_one_group_where_columns_are_far_from_zero(form, loss):
     y = 2 * X[:, 0] + rng.normal(size=20)
     y = np.sign(y) if loss == "logistic" else y
     amount = {"radius" if form == "constrained" else "level": 1.0}
-    fit = solve(X + 1e4, y, loss=loss, norm=norms.L2(), form=form, intercept=False, **amount)
+    fit = solve_sum(
+        X + 1e4, y, loss=loss, norm=norms.L2(), form=form, fit_intercept=False, **amount
+    )
     assert fit.converged
     assert fit.passes <= 3

@@ -10,15 +10,12 @@ from numpy.testing import assert_allclose
 from numpy.typing import NDArray
 
 from atomlearn import losses, norms
-from atomlearn.core.data.cached_block import CachedBlock
-from atomlearn.core.data.dense import DenseBlock
-from atomlearn.core.masters.model_newton import ModelNewton
-from atomlearn.core.masters.newton import SemismoothNewton
-from atomlearn.core.masters.pattern_newton import PatternNewton
+from atomlearn.core import CachedBlock, DenseBlock, ModelNewton, SemismoothNewton
 from atomlearn.core.problem.problem import loss_at_zero, with_free
 from atomlearn.interfaces import Master, Norm
 from atomlearn.masters import (
     AcceleratedGradient,
+    PatternNewton,
     ScalingNewton,
     SequentialQP,
     WorkingSets,

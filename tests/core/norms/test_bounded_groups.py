@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from atomlearn import solve
-from atomlearn.designs import ArrayScores
+from atomlearn.core import ArrayScores
 from atomlearn.norms import L1, Blocks, Groups, Nonnegative
+from tests.oracles.sums import solve_sum
 
 GROUPS = [[0, 3], [1, 2], [4, 6], [5, 7]]
 WEIGHTS = np.array([0.0, 1.0, np.inf, 2.0])
@@ -34,9 +34,9 @@ def test_fits_are_those_of_the_other_columns_with_free_ones(form, loss, tau):
     X, y = drawn()
     y = np.sign(y) if loss == "logistic" else y
     amount = {"radius": 0.7} if form == "constrained" else {"level": 3.0}
-    how = {"form": form, "loss": loss, "tau": tau, "intercept": True, "gap": 1e-9, **amount}
-    found = solve(X, y, norm=Groups(GROUPS, WEIGHTS), **how)
-    expected = solve(X[:, KEPT], y, norm=reduced(), unpenalized=FREE, **how)
+    how = {"form": form, "loss": loss, "tau": tau, "fit_intercept": True, "tol": 1e-9, **amount}
+    found = solve_sum(X, y, norm=Groups(GROUPS, WEIGHTS), **how)
+    expected = solve_sum(X[:, KEPT], y, norm=reduced(), unpenalized=FREE, **how)
     assert found.status.is_converged
     assert_allclose(found.objective, expected.objective, rtol=1e-7)
     assert (found.coef[[4, 6]] == 0).all()
@@ -64,9 +64,9 @@ def test_weights_that_are_none():
     X, y = drawn()
     for weights in ([1.0, -1.0, 1.0, 1.0], [1.0, np.nan, 1.0, 1.0]):
         with pytest.raises(ValueError, match=r"weights\[1\] is .*0: unpenalized, inf: left out"):
-            solve(X, y, norm=Groups(GROUPS, weights), level=1.0)
+            solve_sum(X, y, norm=Groups(GROUPS, weights), level=1.0)
     with pytest.raises(ValueError, match="free, and of either sign"):
-        solve(X, y, norm=Nonnegative(Groups(GROUPS, WEIGHTS)), level=1.0)
+        solve_sum(X, y, norm=Nonnegative(Groups(GROUPS, WEIGHTS)), level=1.0)
     blocks = Blocks([L1([0.0, 1.0, 1.0]), L1()], [[0, 1, 2], [3, 4, 5, 6, 7]])
     with pytest.raises(ValueError, match="weight 0 is free; name it in unpenalized= instead"):
-        solve(X, y, norm=blocks, level=1.0)
+        solve_sum(X, y, norm=blocks, level=1.0)

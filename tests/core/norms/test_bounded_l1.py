@@ -7,10 +7,11 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.optimize import minimize
 
-from atomlearn import designs, losses, norms, problem, solve
+from atomlearn import designs, losses, norms, problem
+from atomlearn.core import ArrayScores
 from atomlearn.core.problem.proof import prove
-from atomlearn.designs import ArrayScores
 from atomlearn.norms import L1
+from tests.oracles.sums import solve_sum
 
 FORMS = ("penalized", "squared", "constrained")
 
@@ -128,7 +129,7 @@ def test_logistic_with_bounds_against_scipy():
     X = rng.standard_normal((50, 6))
     y = np.where(X[:, 0] - X[:, 1] + rng.standard_normal(50) > 0, 1.0, -1.0)
     lower, upper, weights = 0.0, 0.6, np.array([1.0, 2.0, 1.0, 0.5, 1.0, 1.0])
-    result = solve(X, y, loss="logistic", norm=L1(weights, lower, upper), level=1.0, gap=1e-9)
+    result = solve_sum(X, y, loss="logistic", norm=L1(weights, lower, upper), level=1.0, tol=1e-9)
 
     def objective(w):
         return np.logaddexp(0.0, -y * (X @ w)).sum() + weights @ w
@@ -142,15 +143,15 @@ def test_weight_zero_is_unpenalized_and_infinity_left_out():
     rng = np.random.default_rng(2)
     X, y = rng.standard_normal((40, 6)), rng.standard_normal(40)
     weights = np.array([0.0, 1.0, np.inf, 1.0, 0.0, 2.0])
-    result = solve(X, y, norm=L1(weights), level=1.0, intercept=True, gap=1e-9)
-    other = solve(
+    result = solve_sum(X, y, norm=L1(weights), level=1.0, fit_intercept=True, tol=1e-9)
+    other = solve_sum(
         X[:, [0, 1, 3, 4, 5]],
         y,
         norm=L1([1.0, 1.0, 1.0, 1.0, 2.0]),
         level=1.0,
-        intercept=True,
+        fit_intercept=True,
         unpenalized=[0, 3],
-        gap=1e-9,
+        tol=1e-9,
     )
     assert result.coef[2] == 0.0
     assert_allclose(np.delete(result.coef, 2), other.coef, atol=1e-7)
@@ -167,7 +168,7 @@ def test_bad_parameters():
         (norms.Nonnegative(L1([0.0, 1.0, 1.0])), "free, and of either sign"),
     ):
         with pytest.raises((ValueError, TypeError), match=message):
-            solve(X, y, norm=norm, level=1.0)
+            solve_sum(X, y, norm=norm, level=1.0)
 
 
 def test_gaps_of_any_point_hold_with_bounds_that_bind():
@@ -177,7 +178,7 @@ def test_gaps_of_any_point_hold_with_bounds_that_bind():
     y = X @ np.array([2.0, 9.0, -9.0, 1.0]) + rng.standard_normal(30)
     lower, upper = np.array([-np.inf, 0.0, -2.0, -np.inf]), np.array([np.inf, 3.0, 0.0, np.inf])
     norm = L1(None, lower, upper)
-    best = solve(X, y, norm=norm, level=2.0, gap=1e-11)
+    best = solve_sum(X, y, norm=norm, level=2.0, tol=1e-11)
     regularizer = problem.Regularizer(norm, "penalized", 2.0)
     task = problem.Problem.build(designs.as_design(X), y, losses.Squared(), regularizer)
     scaled = 0
@@ -203,4 +204,4 @@ def test_gaps_of_any_point_hold_with_bounds_that_bind():
 )
 def test_one_bound_on_the_wrong_side_of_zero_is_enough_to_be_refused(bounds):
     with pytest.raises(ValueError, match="bounds must hold 0"):
-        solve(np.eye(2), np.ones(2), norm=L1(None, *map(np.array, bounds)), level=0.1)
+        solve_sum(np.eye(2), np.ones(2), norm=L1(None, *map(np.array, bounds)), level=0.1)

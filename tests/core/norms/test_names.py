@@ -10,7 +10,8 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 
-from atomlearn.core.norms.names import named_columns, named_groups, needs_names, resolved
+from atomlearn.core import named_columns, needs_names, resolved
+from atomlearn.core.norms.names import named_groups
 
 NAMES = ["age", "dose_1", "dose_2", "sex"]
 

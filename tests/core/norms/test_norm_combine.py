@@ -7,10 +7,10 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
+from atomlearn.core import ArrayScores
 from atomlearn.core.interfaces import proximal
 from atomlearn.core.norms.blocks import Cover
 from atomlearn.core.norms.combine import PositiveScores
-from atomlearn.designs import ArrayScores
 from atomlearn.interfaces import Norm, Scores
 from atomlearn.norms import (
     L1,

@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from atomlearn import solve
-from atomlearn.designs import ArrayScores
+from atomlearn.core import ArrayScores
 from atomlearn.norms import L1, L2, ElasticNetNorm, Groups, KSupport, Nonnegative
 from atomlearn.testing import tolerances
 from tests.oracles.norms import (
@@ -20,6 +19,7 @@ from tests.oracles.norms import (
     naive_ksupport_prox,
     naive_ksupport_square,
 )
+from tests.oracles.sums import solve_sum
 
 SAME = tolerances.SAME_FLOAT64
 FORMS = ("penalized", "squared", "constrained")
@@ -168,7 +168,9 @@ class TestElasticNet:
             found = np.where(np.abs(w.value) > 1e-7, w.value, 0.0)
             k = (np.abs(found).sum() / np.linalg.norm(found)) ** 2
             norm = ElasticNetNorm(float(k))
-            ours = solve(X, y, norm=norm, form="constrained", radius=norm.value(found), gap=1e-10)
+            ours = solve_sum(
+                X, y, norm=norm, form="constrained", radius=norm.value(found), tol=1e-10
+            )
             assert_allclose(ours.coef, found, atol=2e-4)
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from atomlearn.core.norms.partition import Partition
-from atomlearn.designs import ArrayScores
+from atomlearn.core import ArrayScores, Partition
 from atomlearn.norms import (
     L1,
     L2,

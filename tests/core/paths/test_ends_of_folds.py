@@ -9,8 +9,9 @@ import pytest
 from sklearn.model_selection import KFold
 
 from atomlearn import norms, paths, solvers
+from atomlearn.core import Counted, Settings, held_out_loss
 from atomlearn.core.problem.problem import with_norm
-from atomlearn.designs import Counted, as_design
+from atomlearn.designs import as_design
 from atomlearn.losses import as_loss
 from atomlearn.problem import Problem, Regularizer
 
@@ -34,16 +35,16 @@ def search(
     candidates = [norms.L1(), norms.KSupport(3)]
     levels = np.array(
         [
-            paths.level_grid(paths.largest_useful_level(with_norm(problems[0], norm)), 25, 0.02)
+            paths.alpha_grid(paths.largest_useful_alpha(with_norm(problems[0], norm)), 25, 0.02)
             for norm in candidates
         ]
     )
     folds = list(KFold(3, shuffle=True, random_state=0).split(X))
-    score = paths.held_out_loss(problems)
+    score = held_out_loss(problems)
     for end in (None, until):
         found.append(
             paths.cross_validate(
-                problems, candidates, levels, folds, score, settings or paths.Settings(), until=end
+                problems, candidates, levels, folds, score, settings or Settings(), until=end
             )
         )
     return found[0], found[1]
@@ -80,7 +81,7 @@ def test_ends_of_each_path_wait_for_the_last_fold() -> None:
 
 
 def test_folds_that_share_no_readings_end_together_too() -> None:
-    alone = paths.Settings(solver=solvers.ColumnGeneration(batch=5))
+    alone = Settings(solver=solvers.ColumnGeneration(batch=5))
     whole, found = search(paths.NumberOfFeatures(15) | paths.NoImprovement(patience=20), alone)
     for norm in range(2):
         enough = whole.n_selected[norm] >= 15
@@ -91,4 +92,4 @@ def test_folds_that_share_no_readings_end_together_too() -> None:
 
 def test_a_single_path_has_no_rows_of_its_own() -> None:
     with pytest.raises(ValueError, match=r"NoImprovement\(X, y\)"):
-        paths.path(np.eye(3), np.ones(3), until=paths.NoImprovement())
+        paths.path(np.eye(3), np.ones(3), until=paths.NoImprovement(), fit_intercept=False)

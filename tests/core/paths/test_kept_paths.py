@@ -11,7 +11,7 @@ import pytest
 from sklearn.model_selection import KFold
 
 from atomlearn import norms, paths
-from atomlearn.designs import DenseDesign
+from atomlearn.core import DenseDesign, Settings, held_out_loss
 from atomlearn.losses import as_loss
 from atomlearn.problem import Problem, Regularizer
 
@@ -57,7 +57,7 @@ def test_a_killed_path_goes_on(
     X, y = data(loss)
     design = Dying(np.asfortranarray(X))
     shared: dict[str, Any] = {
-        "norm": norm, "loss": loss, "intercept": intercept, "n_levels": 60, "gap": 1e-8,
+        "norm": norm, "loss": loss, "fit_intercept": intercept, "n_alphas": 60, "tol": 1e-8,
     }  # fmt: skip
     whole = paths.path(design, y, **shared)
     # All readings but those at zero and the last ones.
@@ -82,12 +82,14 @@ def test_a_killed_path_goes_on(
 
 def test_a_tighter_gap_and_another_grid_begin_from_what_is_there(tmp_path: Path) -> None:
     X, y = data("logistic")
-    shared: dict[str, Any] = {"loss": "logistic", "intercept": True, "checkpoint": tmp_path}
-    loose = paths.path(X, y, n_levels=20, gap=1e-3, **shared)
-    tight = paths.path(X, y, levels=loose.levels[:15], gap=1e-9, **shared)
+    shared: dict[str, Any] = {"loss": "logistic", "checkpoint": tmp_path}
+    loose = paths.path(X, y, n_alphas=20, tol=1e-3, **shared)
+    tight = paths.path(X, y, alphas=loose.alphas[:15], tol=1e-9, **shared)
     assert tight.converged
     assert tight.relative_gaps.max() <= 1e-9
-    expected = paths.path(X, y, levels=loose.levels[:15], gap=1e-9, loss="logistic", intercept=True)
+    expected = paths.path(
+        X, y, alphas=loose.alphas[:15], tol=1e-9, loss="logistic", fit_intercept=True
+    )
     np.testing.assert_allclose(tight.objectives, expected.objectives, rtol=1e-8)
 
 
@@ -95,12 +97,12 @@ def test_folds_have_files_of_their_own(tmp_path: Path) -> None:
     X, y = data()
     design = Dying(np.asfortranarray(X))
     task = Problem.build(design, y, as_loss("squared"), Regularizer(norms.L1(), "penalized", 1.0))
-    levels = paths.level_grid(paths.largest_useful_level(task), 20, 0.05)[None, :]
+    levels = paths.alpha_grid(paths.largest_useful_alpha(task), 20, 0.05)[None, :]
     folds = list(KFold(4, shuffle=True, random_state=0).split(X))
-    score = paths.held_out_loss([task])
+    score = held_out_loss([task])
     arguments = [task], [norms.L1()], levels, folds, score
-    whole = paths.cross_validate(*arguments, paths.Settings(1e-8))
-    kept = paths.Settings(1e-8, checkpoint=tmp_path)
+    whole = paths.cross_validate(*arguments, Settings(1e-8))
+    kept = Settings(1e-8, checkpoint=tmp_path)
     design.left = 2
     with pytest.raises(Killed):
         paths.cross_validate(*arguments, kept)
@@ -116,7 +118,7 @@ def test_folds_have_files_of_their_own(tmp_path: Path) -> None:
 
 def test_levels_one_by_one_are_kept_too(tmp_path: Path) -> None:
     X, y = data()
-    shared: dict[str, Any] = {"n_levels": 4, "checkpoint": tmp_path}
+    shared: dict[str, Any] = {"n_alphas": 4, "checkpoint": tmp_path}
     first = paths.path(X, y, **shared, observers=[lambda progress: None])
     again = paths.path(X, y, **shared, observers=[lambda progress: None])
     np.testing.assert_array_equal(again.columns, first.columns)
@@ -124,7 +126,7 @@ def test_levels_one_by_one_are_kept_too(tmp_path: Path) -> None:
 
 def test_what_is_not_ours_is_refused(tmp_path: Path) -> None:
     X, y = data()
-    kept: dict[str, Any] = {"levels": [300.0, 200.0], "checkpoint": tmp_path}
+    kept: dict[str, Any] = {"alphas": [300.0 / len(y), 200.0 / len(y)], "checkpoint": tmp_path}
     paths.path(X, y, **kept)
     files = list(tmp_path.iterdir())
     changed = X.copy()

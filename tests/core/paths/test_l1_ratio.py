@@ -11,13 +11,17 @@ from sklearn.linear_model import ElasticNetCV, enet_path
 from sklearn.model_selection import KFold
 
 from atomlearn import losses, norms, paths, solve, solvers
-from atomlearn.core.interfaces import Array
-from atomlearn.core.paths.cross_validation import CrossValidation, cross_validate
-from atomlearn.core.paths.lattice import search_lattice
-from atomlearn.core.paths.levels import level_grids
-from atomlearn.core.paths.settings import Settings
-from atomlearn.core.problem.problem import Problem
-from atomlearn.core.problem.regularizer import Regularizer
+from atomlearn.core import (
+    Array,
+    CrossValidation,
+    Problem,
+    Regularizer,
+    Settings,
+    cross_validate,
+    held_out_loss,
+    level_grids,
+    search_lattice,
+)
 from atomlearn.designs import as_design
 from atomlearn.testing.problems import cvxpy_optimum
 
@@ -53,19 +57,18 @@ def test_paths_are_those_of_scikit_learn(
         X,
         y,
         l1_ratio=l1_ratio,
-        n_levels=8,
-        ratio=0.05,
-        intercept=True,
-        sample_weight=np.full(y.size, 1.0 / y.size),
-        gap=GAP,
-        solver=solvers.ColumnGeneration(tolerance=0.1 * GAP) if own_solver else None,
+        n_alphas=8,
+        alpha_ratio=0.05,
+        fit_intercept=True,
+        tol=GAP,
+        solver=solvers.ColumnGeneration(tol=0.1 * GAP) if own_solver else None,
     )
     assert found.converged
     centered = X - X.mean(axis=0)
     alphas, expected, _ = enet_path(
         centered, y - y.mean(), l1_ratio=l1_ratio, alphas=8, eps=0.05, tol=1e-12, max_iter=10**5
     )
-    np.testing.assert_allclose(found.levels / l1_ratio, alphas, rtol=1e-9)
+    np.testing.assert_allclose(found.alphas, alphas, rtol=1e-9)
     for result, coef in zip(found.results, expected.T, strict=True):
         np.testing.assert_allclose(result.coef, coef, atol=2e-4 * np.abs(expected).max())
 
@@ -75,12 +78,11 @@ def test_paths_are_those_of_scikit_learn(
 def test_objectives_are_those_of_cvxpy(norm: Any, form: Any) -> None:
     X, y = drawn()
     problem = mean_problem(X, y, norm, form)
-    grid = paths.level_grid(paths.largest_useful_level(problem), 6, 0.03)
-    shared: Any = {"norm": norm, "form": form, "intercept": True, "sample_weight": problem.weight}
-    found = paths.path(X, y, levels=grid, l1_ratio=0.4, gap=GAP, **shared)
+    grid = paths.alpha_grid(paths.largest_useful_alpha(problem) / 0.4, 6, 0.03)
+    found = paths.path(X, y, norm=norm, form=form, alphas=grid, l1_ratio=0.4, tol=GAP)
     assert found.converged
     for number in (1, 3, 5):
-        alpha = grid[number] / 0.4
+        alpha = grid[number]
         given = replace(problem, regularizer=Regularizer(norm, form, 0.4 * alpha), tau=0.6 * alpha)
         assert found.results[number].objective == pytest.approx(cvxpy_optimum(given, X), rel=1e-6)
 
@@ -91,9 +93,9 @@ def test_levels_of_other_losses_are_those_of_single_solves(loss: str, norm: str)
     X, y = drawn(60, 2000)
     labels = np.where(y > np.median(y), 1.0, -1.0)
     shared: Any = {"loss": loss, "norm": norms.KSupport(4) if norm == "ksupport" else norm}
-    found = paths.path(X, labels, n_levels=6, l1_ratio=0.7, gap=1e-8, **shared)
-    for level, result in zip(found.levels[1::2], found.results[1::2], strict=True):
-        single = solve(X, labels, level=level, tau=level * 0.3 / 0.7, gap=1e-8, **shared)
+    found = paths.path(X, labels, n_alphas=6, l1_ratio=0.7, tol=1e-8, **shared)
+    for alpha, result in zip(found.alphas[1::2], found.results[1::2], strict=True):
+        single = solve(X, labels, alpha=alpha, l1_ratio=0.7, tol=1e-8, **shared)
         assert result.objective == pytest.approx(single.objective, rel=3e-8)
         assert result.relative_gap <= 1e-8
 
@@ -104,7 +106,7 @@ def searched(X: Array, y: Array, ratios: list[float], n_levels: int) -> CrossVal
     some = [norms.L1()] * len(ratios)
     levels = level_grids(problems, some, n_levels, 0.01)
     folds = list(KFold(5).split(X))
-    score = paths.held_out_loss(problems)
+    score = held_out_loss(problems)
     return cross_validate(problems, some, levels, folds, score, Settings(GAP), l1_ratios=ratios)
 
 
@@ -136,7 +138,7 @@ def test_lattices_of_several_shares() -> None:
     ratios = [0.5, 1.0]
     levels = level_grids(problems, some * 2, 9, 0.01)
     folds = list(KFold(4).split(X))
-    score = paths.held_out_loss(problems)
+    score = held_out_loss(problems)
 
     def scored(norms: Any, levels: Array, shares: Any) -> CrossValidation:
         settings = Settings(1e-7)
@@ -157,10 +159,10 @@ def test_lattices_of_several_shares() -> None:
 def test_shares_that_are_none(l1_ratio: Any) -> None:
     X, y = drawn()
     with pytest.raises(ValueError, match=r"l1_ratio must be a number in \(0, 1\]"):
-        paths.path(X, y, l1_ratio=l1_ratio)
+        paths.path(X, y, l1_ratio=l1_ratio, fit_intercept=False)
 
 
 def test_a_radius_has_no_share() -> None:
     X, y = drawn()
     with pytest.raises(ValueError, match=r"form='constrained' needs l1_ratio=1.0"):
-        paths.path(X, y, form="constrained", l1_ratio=0.5)
+        paths.path(X, y, form="constrained", l1_ratio=0.5, fit_intercept=False)

@@ -9,10 +9,7 @@ import numpy as np
 import pytest
 
 from atomlearn import norms
-from atomlearn.core.interfaces import Array, Norm
-from atomlearn.core.paths.cross_validation import CrossValidation
-from atomlearn.core.paths.lattice import search_lattice
-from atomlearn.core.paths.path import PathResult
+from atomlearn.core import Array, CrossValidation, Norm, PathResult, search_lattice
 from atomlearn.result import Status
 
 

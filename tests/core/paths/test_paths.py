@@ -12,13 +12,21 @@ from scipy import sparse
 from sklearn.model_selection import KFold
 
 from atomlearn import norms, paths, solve, solvers
+from atomlearn.core import (
+    Counted,
+    CrossValidation,
+    Iterations,
+    Progress,
+    Settings,
+    held_out_loss,
+    path_of,
+)
 from atomlearn.core.problem.problem import objective_at, optimal_intercept
-from atomlearn.core.solvers.stopping import Iterations
-from atomlearn.designs import Counted, as_design
+from atomlearn.designs import as_design
 from atomlearn.losses import as_loss
 from atomlearn.problem import Problem, Regularizer
 from atomlearn.result import Status
-from atomlearn.solvers import Progress
+from tests.oracles.sums import solve_sum
 
 GAP = 1e-7
 
@@ -41,40 +49,40 @@ def problem(loss: str, form: Any, norm: Any = None, seed: int = 0, **options: An
 def test_warm_started_path_equals_cold_starts(loss: str, form: Any) -> None:
     X, y = data(loss)
     norm = norms.KSupport(k=3)
-    found = paths.path(X, y, loss=loss, norm=norm, form=form, n_levels=6, intercept=True, gap=GAP)
+    found = paths.path(
+        X, y, loss=loss, norm=norm, form=form, n_alphas=6, fit_intercept=True, tol=GAP
+    )
     assert found.converged
-    assert found.levels.shape == (6,)
-    name = "radius" if form == "constrained" else "level"
-    for level, result in zip(found.levels, found.results, strict=True):
-        cold = solve(
-            X, y, loss=loss, norm=norm, form=form, intercept=True, gap=GAP, **{name: level}
-        )
+    assert found.alphas.shape == (6,)
+    name = "radius" if form == "constrained" else "alpha"
+    for alpha, result in zip(found.alphas, found.results, strict=True):
+        cold = solve(X, y, loss=loss, norm=norm, form=form, tol=GAP, **{name: alpha})
         assert result.objective == pytest.approx(cold.objective, rel=2 * GAP)
         np.testing.assert_allclose(result.coef, cold.coef, atol=1e-3)
 
 
 def test_levels_may_come_in_any_order() -> None:
     X, y = data("squared")
-    found = paths.path(X, y, levels=[1.0, 10.0, 3.0])
-    np.testing.assert_array_equal(found.levels, [10.0, 3.0, 1.0])
-    rising = paths.path(X, y, form="constrained", levels=[1.0, 0.1, 3.0])
-    np.testing.assert_array_equal(rising.levels, [0.1, 1.0, 3.0])
+    found = paths.path(X, y, alphas=[0.1, 1.0, 0.3], fit_intercept=False)
+    np.testing.assert_array_equal(found.alphas, [1.0, 0.3, 0.1])
+    rising = paths.path(X, y, form="constrained", alphas=[1.0, 0.1, 3.0], fit_intercept=False)
+    np.testing.assert_array_equal(rising.alphas, [0.1, 1.0, 3.0])
     gauges = [np.abs(result.weights).sum() for result in rising.results]
     # At the optimum of a problem that wants more, the ball is used up.
-    np.testing.assert_allclose(gauges, rising.levels, rtol=1e-6)
+    np.testing.assert_allclose(gauges, rising.alphas, rtol=1e-6)
 
 
 def test_warm_start_outside_a_smaller_ball_is_brought_inside() -> None:
     task = problem("squared", "constrained", norms.L1())
-    found = paths.path_of(task, np.array([3.0, 0.5]), paths.Settings(GAP))
+    found = path_of(task, np.array([3.0, 0.5]), Settings(GAP))
     assert found.converged
-    cold = paths.Settings(GAP).run(replace(task, regularizer=replace(task.regularizer, amount=0.5)))
+    cold = Settings(GAP).run(replace(task, regularizer=replace(task.regularizer, amount=0.5)))
     assert found.results[1].objective == pytest.approx(cold.objective, rel=2 * GAP)
 
 
 def test_path_result_reads_as_arrays() -> None:
     X, y = data("squared")
-    found = paths.path(X, y, n_levels=5, intercept=True)
+    found = paths.path(X, y, n_alphas=5, fit_intercept=True)
     dense = np.array([result.coef for result in found.results])
     np.testing.assert_array_equal(found.columns, np.flatnonzero(dense.any(axis=0)))
     np.testing.assert_array_equal(found.coefs, dense[:, found.columns])
@@ -89,9 +97,9 @@ def test_path_result_reads_as_arrays() -> None:
 def test_sparse_and_dense_paths_agree() -> None:
     X, y = data("logistic")
     X = np.where(np.abs(X) > 1, X, 0.0)
-    dense = paths.path(X, y, loss="logistic", n_levels=4)
+    dense = paths.path(X, y, loss="logistic", n_alphas=4, fit_intercept=False)
     for kind in (sparse.csr_array, sparse.csc_array):
-        found = paths.path(kind(X), y, loss="logistic", n_levels=4)
+        found = paths.path(kind(X), y, loss="logistic", n_alphas=4, fit_intercept=False)
         np.testing.assert_allclose(found.objectives, dense.objectives, rtol=2e-6)
 
 
@@ -102,11 +110,9 @@ def test_sparse_and_dense_paths_agree() -> None:
 @pytest.mark.parametrize("intercept", [False, True])
 def test_penalized_level_is_where_zero_stops_being_optimal(loss: str, intercept: bool) -> None:
     task = problem(loss, "penalized", fit_intercept=intercept)
-    largest = paths.largest_useful_level(task)
-    settings = paths.Settings(1e-9)
-    at, below = paths.path_of(
-        task, np.array([largest * (1 + 1e-9), largest * 0.99]), settings
-    ).results
+    largest = paths.largest_useful_alpha(task)
+    settings = Settings(1e-9)
+    at, below = path_of(task, np.array([largest * (1 + 1e-9), largest * 0.99]), settings).results
     assert at.columns.size == 0
     assert below.columns.size > 0
 
@@ -115,10 +121,10 @@ def test_penalized_level_is_where_zero_stops_being_optimal(loss: str, intercept:
 @pytest.mark.parametrize("loss", ["squared", "logistic"])
 def test_other_levels_start_where_the_fit_gains_one_percent_at_most(loss: str, form: Any) -> None:
     task = problem(loss, form, fit_intercept=True)
-    largest = paths.largest_useful_level(task)
+    largest = paths.largest_useful_alpha(task)
     zero = np.zeros(task.design.shape[0])
     at_zero = objective_at(task, np.zeros(0), zero + optimal_intercept(task, zero), gauge=0.0)
-    [result] = paths.path_of(task, np.array([largest]), paths.Settings(1e-8)).results
+    [result] = path_of(task, np.array([largest]), Settings(1e-8)).results
     gain = (at_zero - result.objective) / at_zero
     # The bound is never broken, and it is not idle either.
     assert 0.001 < gain <= 0.01
@@ -127,8 +133,8 @@ def test_other_levels_start_where_the_fit_gains_one_percent_at_most(loss: str, f
 @pytest.mark.parametrize("form", ["penalized", "squared", "constrained"])
 def test_default_grid_spans_from_little_to_nearly_all(form: Any) -> None:
     task = problem("squared", form, norms.L1(), fit_intercept=True)
-    grid = paths.level_grid(paths.largest_useful_level(task), 8, form=form)
-    found = paths.path_of(task, grid, paths.Settings())
+    grid = paths.alpha_grid(paths.largest_useful_alpha(task), 8, form=form)
+    found = path_of(task, grid, Settings())
     assert found.n_selected[-1] >= 20
     fitted = [task.loss.value(task.y, z, task.weight) for z in found.predict(task.design)]
     assert fitted[-1] < 0.3 * fitted[0]
@@ -144,40 +150,64 @@ def test_levels_of_targets_that_need_no_features() -> None:
             Regularizer(norms.L1(), "penalized", 1.0),
             fit_intercept=True,
         )
-        assert paths.largest_useful_level(task) == 1.0
+        assert paths.largest_useful_alpha(task) == 1.0
     empty = Problem.build(
         as_design(np.zeros((60, 3))),
         np.arange(60.0),
         as_loss("squared"),
         Regularizer(norms.L1(), "squared", 1.0),
     )
-    assert paths.largest_useful_level(empty) == 1.0
+    assert paths.largest_useful_alpha(empty) == 1.0
 
 
 def test_grid_is_geometric() -> None:
-    falling = paths.level_grid(2.0, 5, 1e-2)
+    falling = paths.alpha_grid(2.0, 5, 1e-2)
     assert falling[0] == pytest.approx(2.0)
     assert falling[-1] == pytest.approx(0.02)
     np.testing.assert_allclose(falling[1:] / falling[:-1], 1e-2 ** (1 / 4))
-    rising = paths.level_grid(2.0, 5, 1e-2, "constrained")
+    rising = paths.alpha_grid(2.0, 5, 1e-2, "constrained")
     assert rising[-1] == pytest.approx(200.0)
-    assert paths.level_grid(2.0, 1).tolist() == [2.0]
+    assert paths.alpha_grid(2.0, 1).tolist() == [2.0]
 
 
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
-        (lambda: paths.level_grid(1.0, 0), ValueError, "n_levels must be at least 1"),
-        (lambda: paths.level_grid(1.0, 2.5), TypeError, "n_levels must be a whole number"),
-        (lambda: paths.level_grid(1.0, 5, 0.0), ValueError, "ratio must be a number in"),
-        (lambda: paths.level_grid(np.nan), ValueError, "largest must be positive"),
-        (lambda: paths.level_grid(1.0, form="ridge"), ValueError, "form must be one of"),
-        (lambda: paths.path(*data("squared"), levels=[1.0, -1.0]), ValueError, "positive"),
-        (lambda: paths.path(*data("squared"), levels=[1.0, 0.0]), ValueError, "must all be"),
-        (lambda: paths.path(*data("squared"), levels=[np.nan]), ValueError, "finite"),
-        (lambda: paths.path(*data("squared"), levels=[]), ValueError, "at least one"),
-        (lambda: paths.path(*data("squared"), levels=1.0), ValueError, "one-dimensional"),
-        (lambda: paths.path(*data("squared"), levels=["a"]), TypeError, "array of positive"),
+        (lambda: paths.alpha_grid(1.0, 0), ValueError, "n_alphas must be at least 1"),
+        (lambda: paths.alpha_grid(1.0, 2.5), TypeError, "n_alphas must be a whole number"),
+        (lambda: paths.alpha_grid(1.0, 5, 0.0), ValueError, "ratio must be a number in"),
+        (lambda: paths.alpha_grid(np.nan), ValueError, "largest must be positive"),
+        (lambda: paths.alpha_grid(1.0, form="ridge"), ValueError, "form must be one of"),
+        (
+            lambda: paths.path(*data("squared"), alphas=[1.0, -1.0], fit_intercept=False),
+            ValueError,
+            "positive",
+        ),
+        (
+            lambda: paths.path(*data("squared"), alphas=[1.0, 0.0], fit_intercept=False),
+            ValueError,
+            "must all be",
+        ),
+        (
+            lambda: paths.path(*data("squared"), alphas=[np.nan], fit_intercept=False),
+            ValueError,
+            "finite",
+        ),
+        (
+            lambda: paths.path(*data("squared"), alphas=[], fit_intercept=False),
+            ValueError,
+            "at least one",
+        ),
+        (
+            lambda: paths.path(*data("squared"), alphas=1.0, fit_intercept=False),
+            ValueError,
+            "one-dimensional",
+        ),
+        (
+            lambda: paths.path(*data("squared"), alphas=["a"], fit_intercept=False),
+            TypeError,
+            "array of positive",
+        ),
     ],
 )
 def test_bad_levels_are_refused(call: Callable[[], Any], error: type, message: str) -> None:
@@ -207,22 +237,22 @@ def test_cross_validation_equals_a_loop_over_copies(loss: str) -> None:
         sample_weight=weight,
     )
     folds = folds_of(60)
-    score = paths.held_out_loss([task])
-    found = paths.cross_validate([task], candidates, levels, folds, score, paths.Settings(1e-9))
+    score = held_out_loss([task])
+    found = paths.cross_validate([task], candidates, levels, folds, score, Settings(1e-9))
     for i, norm in enumerate(candidates):
         for j, level in enumerate(levels[i]):
             for f, (train, test) in enumerate(folds):
                 scale = weight.sum() / weight[train].sum()
-                fit = solve(
+                fit = solve_sum(
                     X[train].copy(),
                     y[train],
                     loss=loss,
                     norm=norm,
                     form="squared",
                     level=level,
-                    intercept=True,
+                    fit_intercept=True,
                     sample_weight=scale * weight[train],
-                    gap=1e-9,
+                    tol=1e-9,
                 )
                 z = X[test] @ fit.coef + fit.intercept
                 value = as_loss(loss).value(y[test], z, weight[test]) / weight[test].sum()
@@ -232,10 +262,10 @@ def test_cross_validation_equals_a_loop_over_copies(loss: str) -> None:
 
 def test_cross_validation_in_threads_gives_the_same_numbers() -> None:
     task = problem("squared", "penalized", norms.L1())
-    levels = paths.level_grid(paths.largest_useful_level(task), 4)[None, :]
-    arguments = ([task], [norms.L1()], levels, folds_of(60), paths.held_out_loss([task]))
-    alone = paths.cross_validate(*arguments, paths.Settings())
-    threads = paths.cross_validate(*arguments, paths.Settings(), n_jobs=2)
+    levels = paths.alpha_grid(paths.largest_useful_alpha(task), 4)[None, :]
+    arguments = ([task], [norms.L1()], levels, folds_of(60), held_out_loss([task]))
+    alone = paths.cross_validate(*arguments, Settings())
+    threads = paths.cross_validate(*arguments, Settings(), n_jobs=2)
     np.testing.assert_allclose(threads.scores, alone.scores, rtol=1e-12)
     np.testing.assert_array_equal(threads.passes, alone.passes)
 
@@ -246,20 +276,20 @@ def test_cross_validation_reads_the_one_design() -> None:
     task = replace(task, design=counted)
     levels = np.array([[5.0, 2.0]])
     found = paths.cross_validate(
-        [task], [norms.L1()], levels, folds_of(60), paths.held_out_loss([task]), paths.Settings()
+        [task], [norms.L1()], levels, folds_of(60), held_out_loss([task]), Settings()
     )
     assert counted.passes == found.passes > 0
     assert (found.level_passes >= 1).all()
 
 
-def scores_like(mean: Any, spread: float = 0.1) -> paths.CrossValidation:
+def scores_like(mean: Any, spread: float = 0.1) -> CrossValidation:
     mean = np.asarray(mean, dtype=float)
     scores = mean[:, :, None] + spread * np.array([-1.0, 0.0, 1.0])
     shape = scores.shape
     candidates = tuple(norms.KSupport(k=k + 1) for k in range(shape[0]))
     levels = np.tile(np.arange(shape[1], 0, -1.0), (shape[0], 1))
     zero = np.zeros(shape)
-    return paths.CrossValidation(candidates, levels, scores, zero, zero, zero, 0.0, 0.0)
+    return CrossValidation(candidates, levels, scores, zero, zero, zero, 0.0, 0.0)
 
 
 def test_best_takes_the_highest_and_of_equals_the_most_regularized() -> None:
@@ -298,7 +328,7 @@ def test_folds_without_weight_are_refused() -> None:
     task = problem("squared", "penalized", norms.L1(), sample_weight=weight)
     rest = np.arange(20, 60)
     arguments = ([task], [norms.L1()], np.array([[1.0]]))
-    score, settings = paths.held_out_loss([task]), paths.Settings()
+    score, settings = held_out_loss([task]), Settings()
     with pytest.raises(ValueError, match="fold 0 has no test sample"):
         paths.cross_validate(*arguments, [(rest, np.arange(20))], score, settings)
     with pytest.raises(ValueError, match="fold 0 has no training sample"):
@@ -319,9 +349,9 @@ def test_interrupted_path_keeps_what_is_solved() -> None:
             raise KeyboardInterrupt
 
     X, y = data("squared")
-    found = paths.path(X, y, n_levels=10, observers=[interrupt])
+    found = paths.path(X, y, n_alphas=10, observers=[interrupt], fit_intercept=False)
     assert 1 <= len(found.results) < 10
-    assert len(found.levels) == len(found.results)
+    assert len(found.alphas) == len(found.results)
     assert found.results[-1].status is Status.INTERRUPTED
     assert all(result.converged for result in found.results[:-1])
 
@@ -340,9 +370,9 @@ def test_an_interrupted_cross_validation_has_what_it_scored() -> None:
             return super().gradient(*arguments)
 
     task = replace(task, loss=Interrupted())
-    levels = paths.level_grid(20.0, 5)[None, :]
-    score = paths.held_out_loss([task])
-    given = [task], [pairs], levels, folds_of(60), score, paths.Settings()
+    levels = paths.alpha_grid(20.0, 5)[None, :]
+    score = held_out_loss([task])
+    given = [task], [pairs], levels, folds_of(60), score, Settings()
     assert paths.cross_validate(*given).status is Status.CONVERGED
     # In the last proofs of levels.
     Interrupted.calls, Interrupted.most = 0, Interrupted.calls - 2
@@ -358,6 +388,12 @@ def test_a_rule_is_asked_at_every_level() -> None:
     X = rng.standard_normal((40, 60))
     y = X[:, :5].sum(axis=1) + rng.standard_normal(40)
     found = paths.path(
-        X, y, n_levels=5, solver=solvers.AtomGeneration(), stop=Iterations(2), gap=1e-12
+        X,
+        y,
+        n_alphas=5,
+        solver=solvers.AtomGeneration(),
+        stop=Iterations(2),
+        tol=1e-12,
+        fit_intercept=False,
     )
     assert {len(each.history) for each in found.results[1:]} == {3}  # the start, and two steps

@@ -7,10 +7,8 @@ import pytest
 import scipy.sparse as sp
 
 from atomlearn import losses, norms
+from atomlearn.core import Pool, Problem, Regularizer
 from atomlearn.core.paths import pool as pools
-from atomlearn.core.paths.pool import Pool
-from atomlearn.core.problem.problem import Problem
-from atomlearn.core.problem.regularizer import Regularizer
 from atomlearn.designs import as_design
 
 

@@ -9,13 +9,9 @@ import numpy as np
 import pytest
 
 from atomlearn import losses, norms, paths
-from atomlearn.core.interfaces import Deadline
-from atomlearn.core.paths.pool import Pool
-from atomlearn.core.paths.settings import Settings
+from atomlearn.core import Deadline, Pool, Problem, Regularizer, Settings, path_of
 from atomlearn.core.paths.sweep import Sweep, can_sweep
-from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.proof import given_back, prove
-from atomlearn.core.problem.regularizer import Regularizer
 from atomlearn.designs import as_design
 from atomlearn.solvers import ColumnGeneration
 from atomlearn.testing.cases import each
@@ -47,7 +43,7 @@ def drawn(seed: int, form: Any = "penalized", k: int | None = None) -> Problem:
 
 def swept(problem: Problem, n_levels: int = 12) -> tuple[Sweep, list[Any]]:
     """Return the sweep over a grid, and the problem at each of its levels."""
-    grid = paths.level_grid(paths.largest_useful_level(problem), n_levels, 1e-3)
+    grid = paths.alpha_grid(paths.largest_useful_alpha(problem), n_levels, 1e-3)
     path: Any = Settings().task(problem, grid)
     assert path.advance() is None
     path.learn(None)
@@ -84,9 +80,9 @@ def test_certificates_are_those_of_each_point_by_itself(seed: int) -> None:
 @each("seed", range(20, 40))
 def test_paths_are_those_of_levels_one_by_one(seed: int) -> None:
     problem = drawn(seed, *KINDS[seed % 5])
-    grid = paths.level_grid(paths.largest_useful_level(problem), 8, 1e-2)
-    fast = paths.path_of(problem, grid, Settings(1e-9))
-    slow = paths.path_of(problem, grid, Settings(1e-9, solver=ColumnGeneration(tolerance=1e-10)))
+    grid = paths.alpha_grid(paths.largest_useful_alpha(problem), 8, 1e-2)
+    fast = path_of(problem, grid, Settings(1e-9))
+    slow = path_of(problem, grid, Settings(1e-9, solver=ColumnGeneration(tol=1e-10)))
     for one, other in zip(fast.results, slow.results, strict=True):
         assert one.objective <= other.objective + other.gap + one.gap
         assert other.objective <= one.objective + other.gap + one.gap
@@ -114,7 +110,7 @@ def test_wrong_points_are_found_out() -> None:
 def test_a_path_out_of_time_has_the_levels_it_solved() -> None:
     problem = drawn(7)
     late = Settings(1e-9, deadline=Deadline.after(0.0))
-    found = paths.path_of(problem, np.geomspace(1.0, 0.1, 5), late)
+    found = path_of(problem, np.geomspace(1.0, 0.1, 5), late)
     assert len(found.results) == 5
     assert not found.converged
 

@@ -8,9 +8,11 @@ from numpy.testing import assert_allclose
 from numpy.typing import NDArray
 
 from atomlearn import solve
+from atomlearn.core import default_solver
 from atomlearn.norms import L1, ElasticNetNorm, Groups, KSupport, UserNorm
 from atomlearn.paths import path
-from atomlearn.solvers import AtomGeneration, ColumnGeneration, default_solver
+from atomlearn.solvers import AtomGeneration, ColumnGeneration
+from tests.oracles.sums import solve_sum
 
 Array = NDArray[np.float64]
 
@@ -47,8 +49,8 @@ def test_solve(data: tuple[Array, Array], form: str, tau: float) -> None:
     """Without its value, proved to 1e-6, and equal to the built-in norm."""
     X, y = data
     amount = {"radius": 2.0} if form == "constrained" else {"level": 3.0}
-    mine = solve(X, y, norm=UserNorm(largest), form=form, tau=tau, intercept=True, **amount)  # type: ignore[arg-type]
-    known = solve(X, y, norm="l1", form=form, tau=tau, intercept=True, **amount)  # type: ignore[arg-type]
+    mine = solve_sum(X, y, norm=UserNorm(largest), form=form, tau=tau, fit_intercept=True, **amount)  # type: ignore[arg-type]
+    known = solve_sum(X, y, norm="l1", form=form, tau=tau, fit_intercept=True, **amount)  # type: ignore[arg-type]
     assert mine.converged
     assert mine.relative_gap <= 1e-6
     assert_allclose(mine.objective, known.objective, rtol=2e-6)
@@ -58,19 +60,19 @@ def test_solve(data: tuple[Array, Array], form: str, tau: float) -> None:
 def test_path(data: tuple[Array, Array], form: str) -> None:
     """Warm starts of a norm without a value; in the constrained form from ball to ball."""
     X, y = data
-    found = path(X, y, norm=UserNorm(signs), form=form, n_levels=8, intercept=True)  # type: ignore[arg-type]
+    found = path(X, y, norm=UserNorm(signs), form=form, n_alphas=8, fit_intercept=True)  # type: ignore[arg-type]
     assert found.converged
-    for level, result in zip(found.levels, found.results, strict=True):
-        amount = {"radius": level} if form == "constrained" else {"level": level}
-        alone = solve(X, y, norm=UserNorm(signs), form=form, intercept=True, **amount)  # type: ignore[arg-type]
+    for alpha, result in zip(found.alphas, found.results, strict=True):
+        amount = {"radius" if form == "constrained" else "alpha": alpha}
+        alone = solve(X, y, norm=UserNorm(signs), form=form, **amount)  # type: ignore[arg-type]
         assert_allclose(result.objective, alone.objective, rtol=2e-6)
     backwards = path(
         X,
         y,
         norm=UserNorm(signs),
         form=form,
-        levels=found.levels[::-1],
-        intercept=True,  # type: ignore[arg-type]
+        alphas=found.alphas[::-1],
+        fit_intercept=True,  # type: ignore[arg-type]
     )
     assert backwards.converged
 
@@ -79,4 +81,4 @@ def test_column_generation_says_what_to_use(data: tuple[Array, Array]) -> None:
     X, y = data
     norm = UserNorm(signs, value=lambda w: np.abs(w).max())
     with pytest.raises(TypeError, match="solver over its atoms"):
-        solve(X, y, norm=norm, level=1.0, solver=ColumnGeneration())
+        solve_sum(X, y, norm=norm, level=1.0, solver=ColumnGeneration())

@@ -18,13 +18,14 @@ from atomlearn import (
     solve,
     solvers,
 )
-from atomlearn.core.problem.problem import Problem, loss_value, with_free
-from atomlearn.core.problem.regularizer import Regularizer
+from atomlearn.core import FreeColumns, Problem, Regularizer
+from atomlearn.core.problem.problem import loss_value, with_free
 from atomlearn.core.solvers.stopping import Passes
 from atomlearn.designs import as_design
-from atomlearn.losses import FreeColumns, Huber, as_loss
+from atomlearn.losses import Huber, as_loss
 from atomlearn.testing.gauges import gauge_model
 from atomlearn.testing.loss_oracles import oracle_of, targets_of
+from tests.oracles.sums import solve_sum
 
 cp = pytest.importorskip("cvxpy")
 
@@ -86,18 +87,18 @@ def test_the_gap_holds_the_optimum(loss, form, name):
         if not has_offset:
             offset = None
         amount = 1.0 if form == "constrained" else 0.8
-        result = solve(
+        result = solve_sum(
             X,
             y,
             loss=loss,
             norm=NORMS[name],
             form=form,
             tau=tau,
-            intercept=intercept,
+            fit_intercept=intercept,
             sample_weight=weight,
             offset=offset,
             unpenalized=free,
-            gap=1e-7,
+            tol=1e-7,
             **{"radius" if form == "constrained" else "level": amount},
         )
         assert result.converged
@@ -114,8 +115,8 @@ def test_free_columns_are_partialled_out():
     X, y = rng.standard_normal((60, 30)) + 3.0, rng.standard_normal(60)
     Z = np.column_stack([np.ones(60), X[:, :4]])
     off = np.eye(60) - Z @ np.linalg.pinv(Z)
-    plain = solve(off @ X[:, 4:], off @ y, level=2.0, gap=1e-12)
-    free = solve(X, y, level=2.0, intercept=True, unpenalized=range(4), gap=1e-12)
+    plain = solve_sum(off @ X[:, 4:], off @ y, level=2.0, tol=1e-12)
+    free = solve_sum(X, y, level=2.0, fit_intercept=True, unpenalized=range(4), tol=1e-12)
     assert_allclose(free.coef[4:], plain.coef, atol=1e-7)
     assert_allclose(free.objective, plain.objective, rtol=1e-10)
     g = np.linalg.lstsq(Z, y - X[:, 4:] @ plain.coef, rcond=None)[0]
@@ -125,13 +126,19 @@ def test_free_columns_are_partialled_out():
 @pytest.mark.parametrize("loss", LOSSES)
 def test_an_offset_is_a_column_with_coefficient_one(loss):
     X, y, weight, offset = data(3, loss)
-    settings = {"loss": loss, "level": 0.5, "sample_weight": weight, "intercept": True, "gap": 1e-9}
-    result = solve(X, y, offset=offset, **settings)
+    settings = {
+        "loss": loss,
+        "level": 0.5,
+        "sample_weight": weight,
+        "fit_intercept": True,
+        "tol": 1e-9,
+    }
+    result = solve_sum(X, y, offset=offset, **settings)
     # The same numbers as two halves, of which one is in a free column and has to find its 1.
     column = np.column_stack([X, offset])
-    other = solve(column, y, unpenalized=[15], offset=0.0 * offset, **settings)
+    other = solve_sum(column, y, unpenalized=[15], offset=0.0 * offset, **settings)
     assert other.objective <= result.objective + result.gap
-    fixed = solve(column, y, unpenalized=[15], offset=offset, **settings)
+    fixed = solve_sum(column, y, unpenalized=[15], offset=offset, **settings)
     assert_allclose(fixed.coef[15], other.coef[15] - 1.0, atol=1e-4)
     assert_allclose(fixed.objective, other.objective, rtol=1e-8)
 
@@ -139,8 +146,8 @@ def test_an_offset_is_a_column_with_coefficient_one(loss):
 def test_targets_far_from_zero_lose_no_digits():
     rng = np.random.default_rng(1)
     X, y = rng.standard_normal((50, 20)), 1e6 + rng.standard_normal(50)
-    result = solve(X, y, level=1.0, intercept=True, unpenalized=[0], gap=1e-8)
-    other = solve(X, y - 1e6, level=1.0, intercept=True, unpenalized=[0], gap=1e-8)
+    result = solve_sum(X, y, level=1.0, fit_intercept=True, unpenalized=[0], tol=1e-8)
+    other = solve_sum(X, y - 1e6, level=1.0, fit_intercept=True, unpenalized=[0], tol=1e-8)
     assert result.converged
     assert_allclose(result.intercept - 1e6, other.intercept, atol=1e-6)
     assert_allclose(result.coef, other.coef, atol=1e-6)
@@ -149,7 +156,7 @@ def test_targets_far_from_zero_lose_no_digits():
 def test_free_columns_that_fit_perfectly_leave_nothing_to_do():
     rng = np.random.default_rng(3)
     X, y = rng.standard_normal((20, 50)), rng.standard_normal(20)
-    result = solve(X, y, level=1.0, intercept=True, unpenalized=range(30))
+    result = solve_sum(X, y, level=1.0, fit_intercept=True, unpenalized=range(30))
     assert result.status.name == "PERFECT_FIT"
     assert_allclose(result.predict(X), y, atol=1e-10)
 
@@ -158,7 +165,7 @@ def test_without_any_penalty_it_is_a_generalized_linear_model():
     rng = np.random.default_rng(4)
     X = rng.standard_normal((200, 6))
     y = rng.poisson(np.exp(0.3 * X[:, 0] + 0.5)).astype(float)
-    result = solve(X, y, loss="poisson", level=1.0, intercept=True, unpenalized=range(6))
+    result = solve_sum(X, y, loss="poisson", level=1.0, fit_intercept=True, unpenalized=range(6))
     oracle = PoissonRegressor(alpha=0, tol=1e-12, solver="newton-cholesky").fit(X, y)
     assert_allclose(result.coef, oracle.coef_, atol=1e-10)
     assert_allclose(result.intercept, oracle.intercept_, atol=1e-10)
@@ -169,21 +176,21 @@ def test_names_masks_and_indices_say_the_same():
     rng = np.random.default_rng(2)
     X, y = rng.standard_normal((30, 4)), rng.standard_normal(30)
     frame = pandas.DataFrame(X, columns=["age", "sex", "gene1", "gene2"])
-    by_name = solve(frame, y, level=1.0, unpenalized=["sex", "age"])
-    by_mask = solve(frame, y, level=1.0, unpenalized=np.array([True, True, False, False]))
-    by_index = solve(X, y, level=1.0, unpenalized=[-4, 1])
+    by_name = solve_sum(frame, y, level=1.0, unpenalized=["sex", "age"])
+    by_mask = solve_sum(frame, y, level=1.0, unpenalized=np.array([True, True, False, False]))
+    by_index = solve_sum(X, y, level=1.0, unpenalized=[-4, 1])
     assert np.array_equal(by_name.coef, by_mask.coef)
     assert np.array_equal(by_name.coef, by_index.coef)
     with pytest.raises(ValueError, match=r"unpenalized.*'height'"):
-        solve(frame, y, level=1.0, unpenalized=["height"])
+        solve_sum(frame, y, level=1.0, unpenalized=["height"])
     with pytest.raises(ValueError, match="names"):
-        solve(X, y, level=1.0, unpenalized=["age"])
+        solve_sum(X, y, level=1.0, unpenalized=["age"])
     with pytest.raises(ValueError, match=r"\[0, 4\)"):
-        solve(X, y, level=1.0, unpenalized=[7])
+        solve_sum(X, y, level=1.0, unpenalized=[7])
     with pytest.raises(ValueError, match="offset must have shape"):
-        solve(X, y, level=1.0, offset=np.zeros(7))
+        solve_sum(X, y, level=1.0, offset=np.zeros(7))
     with pytest.raises(ValueError, match=r"offset\[3\]"):
-        solve(X, y, level=1.0, offset=np.where(np.arange(30) == 3, np.inf, 0.0))
+        solve_sum(X, y, level=1.0, offset=np.where(np.arange(30) == 3, np.inf, 0.0))
 
 
 @pytest.mark.parametrize("loss", ["poisson", "gamma", "huber", "negative_binomial"])
@@ -191,16 +198,16 @@ def test_other_losses_have_them_too(loss):
     for seed, intercept in enumerate((True, False)):
         X, y, weight, offset = data(seed + 10, loss)
         offset, free, norm = 0.3 * offset, [0, 1, 2], norms.L1()
-        result = solve(
+        result = solve_sum(
             X,
             y,
             loss=loss,
             level=1.0,
-            intercept=intercept,
+            fit_intercept=intercept,
             sample_weight=weight,
             offset=offset,
             unpenalized=free,
-            gap=1e-7,
+            tol=1e-7,
         )
         assert result.converged
         parts = (loss, norm, "penalized", 1.0, weight, offset, free, 0.0)
@@ -225,8 +232,8 @@ def assert_leaves_free_columns_alone(norm):
     """Free columns partialled out by hand give the same objective."""
     X, y, _, _ = data(5, "squared")
     off = np.eye(30) - X[:, :3] @ np.linalg.pinv(X[:, :3])
-    plain = solve(off @ X, off @ y, norm=norm, level=1.0, gap=1e-9)
-    free = solve(X, y, norm=norm, level=1.0, unpenalized=[0, 1, 2], gap=1e-9)
+    plain = solve_sum(off @ X, off @ y, norm=norm, level=1.0, tol=1e-9)
+    free = solve_sum(X, y, norm=norm, level=1.0, unpenalized=[0, 1, 2], tol=1e-9)
     assert free.converged
     assert_allclose(free.objective, plain.objective, rtol=1e-7)
     assert_allclose(free.coef[3:], plain.coef[3:], atol=1e-4)
@@ -239,17 +246,17 @@ def test_other_solvers_too():
 def assert_solves_with_offset_and_free_columns(solver):
     X, y, _, offset = data(7, "logistic")
     settings = {"loss": "logistic", "level": 1.0, "offset": offset, "unpenalized": [1, 4]}
-    usual = solve(X, y, intercept=True, gap=1e-8, **settings)
-    other = solve(X, y, intercept=True, gap=1e-5, solver=solver, max_iter=5000, **settings)
+    usual = solve_sum(X, y, fit_intercept=True, tol=1e-8, **settings)
+    other = solve_sum(X, y, fit_intercept=True, tol=1e-5, solver=solver, max_iter=5000, **settings)
     assert other.converged
     assert_allclose(other.objective, usual.objective, rtol=2e-5)
 
 
 def test_warm_starts_and_results_can_go_on():
     X, y, _weight, offset = data(9, "logistic")
-    settings = {"loss": "logistic", "intercept": True, "offset": offset, "unpenalized": [0, 4]}
-    first = solve(X, y, level=1.0, **settings)
-    again = solve(X, y, level=1.0, warm_start=first, **settings)
+    settings = {"loss": "logistic", "fit_intercept": True, "offset": offset, "unpenalized": [0, 4]}
+    first = solve_sum(X, y, level=1.0, **settings)
+    again = solve_sum(X, y, level=1.0, warm_start=first, **settings)
     assert again.iterations == 0
     assert_allclose(again.coef, first.coef, atol=1e-6)
     assert again.columns.tolist() == sorted(set(again.columns.tolist()) | {0, 4})
@@ -268,8 +275,8 @@ def test_free_columns_of_huber_are_found_from_far_away():
 def test_free_columns_far_from_zero_of_huber_converge():
     rng = np.random.default_rng(0)
     X, y = 1000.0 + rng.standard_normal((23, 94)), 2.0 * rng.standard_normal(23)
-    result = solve(X, y, loss="huber", norm="l1", form="squared", level=0.01, unpenalized=[0, 3],
-                   gap=1e-5, stop=Passes(50))  # fmt: skip
+    how = {"loss": "huber", "norm": "l1", "form": "squared", "unpenalized": [0, 3]}
+    result = solve_sum(X, y, level=0.01, tol=1e-5, stop=Passes(50), **how)
     assert result.converged
 
 
@@ -280,11 +287,11 @@ def test_paths_beside_free_columns_are_those_of_single_fits(loss: str) -> None:
     X, Z = rng.normal(size=(80, 120)), rng.normal(size=(80, 2))
     z = X[:, :5].sum(axis=1) + Z @ [2.0, -1.0] + 3.0
     y = z + rng.normal(size=80) if loss == "squared" else np.sign(z + rng.normal(size=80))
-    given = {"loss": loss, "norm": norms.L1(), "intercept": True, "unpenalized": [120, 121]}
+    given = {"loss": loss, "norm": norms.L1(), "fit_intercept": True, "unpenalized": [120, 121]}
     X = np.column_stack([X, Z])
-    found = paths.path(X, y, n_levels=12, ratio=0.05, gap=1e-9, **given)
-    for level, result in zip(found.levels, found.results, strict=True):
-        alone = solve(X, y, level=level, gap=1e-10, **given)
+    found = paths.path(X, y, n_alphas=12, alpha_ratio=0.05, tol=1e-9, **given)
+    for alpha, result in zip(found.alphas, found.results, strict=True):
+        alone = solve(X, y, alpha=alpha, tol=1e-10, **given)
         assert result.relative_gap <= 1e-9
         np.testing.assert_allclose(result.objective, alone.objective, rtol=2e-9)
 
@@ -353,8 +360,8 @@ def test_free_columns_of_losses_with_kinks_are_minimized_over_seldom(monkeypatch
     norm = norms.Groups([[0, 1, 2], [3, 4], [5, 6, 7], [8]])
     for level in (1.0, 0.3):
         counts.clear()
-        result = solve(
-            X, y, loss="quantile", norm=norm, level=level, intercept=True, unpenalized=[8]
+        result = solve_sum(
+            X, y, loss="quantile", norm=norm, level=level, fit_intercept=True, unpenalized=[8]
         )
         assert result.converged
         assert len(counts) < 120
@@ -375,6 +382,6 @@ def test_an_intercept_stays_where_further_columns_are_freed():
 
 def test_free_columns_leave_the_gap_as_small_as_it_is(table):
     X, y = table
-    result = solve(X, y, level=0.1, unpenalized=[2], intercept=True, gap=1e-9)
+    result = solve_sum(X, y, level=0.1, unpenalized=[2], fit_intercept=True, tol=1e-9)
     assert result.converged
     assert result.gap < 1e-8 * result.objective

@@ -9,15 +9,14 @@ import pytest
 from numpy.testing import assert_allclose
 
 from atomlearn import losses, norms
-from atomlearn.core.interfaces.scores import ArrayScores
-from atomlearn.core.masters.newton import AcceleratedGradient
+from atomlearn.core import AcceleratedGradient, ArrayScores, AtomSet
 from atomlearn.core.problem.problem import optimal_intercept
-from atomlearn.core.problem.proof import Pricing, polar_of_errors, prove
-from atomlearn.core.solvers.atoms import AtomSet, refit_on_rays
+from atomlearn.core.problem.proof import polar_of_errors, prove
+from atomlearn.core.solvers.atoms import refit_on_rays
 from atomlearn.designs import as_design
 from atomlearn.interfaces import Atom, Norm
 from atomlearn.masters import SequentialQP
-from atomlearn.problem import Problem, Regularizer
+from atomlearn.problem import Pricing, Problem, Regularizer
 from atomlearn.solvers import ColumnGeneration, run, stopping
 from tests.oracles.covering import in_turn
 

@@ -9,25 +9,31 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from atomlearn import losses, norms, solve, solvers
-from atomlearn.core.interfaces import positive
-from atomlearn.core.interfaces.certificate import Certificate, Status
-from atomlearn.core.interfaces.factored import Factored, MatrixPart
-from atomlearn.core.interfaces.numbers import check_offset, check_weight
-from atomlearn.core.problem.checks import (
+from atomlearn import losses, norms, solvers
+from atomlearn.core import (
+    EPS,
+    Certificate,
+    Factored,
+    Lengths,
+    MatrixPart,
+    Problem,
+    Progress,
+    Regularizer,
+    Status,
     check_free,
-    check_loss,
-    check_tau,
+    check_offset,
+    check_weight,
+    growth,
+    positive,
 )
-from atomlearn.core.problem.problem import Problem, restrict
+from atomlearn.core.problem.checks import check_loss, check_tau
+from atomlearn.core.problem.problem import restrict
 from atomlearn.core.problem.proof import prove
-from atomlearn.core.problem.regularizer import Regularizer
-from atomlearn.core.problem.rounding import EPS, Lengths, growth
-from atomlearn.core.solvers.progress import Progress
 from atomlearn.core.solvers.solver import checked_warm_start
 from atomlearn.designs import as_design
 from atomlearn.interfaces import WarmStart
 from atomlearn.solvers import stopping
+from tests.oracles.sums import solve_sum
 
 X = np.arange(12.0).reshape(4, 3)
 ONES = np.ones(4)
@@ -104,10 +110,10 @@ def test_one_checkpoint_in_a_folder_of_its_own(tmp_path: Any) -> None:
     file = tmp_path / "file"
     file.write_text("")
     with pytest.raises(ValueError, match="is a file; give a folder"):
-        solve(X, ONES, level=0.5, observers=[solvers.Checkpoint(file)])
+        solve_sum(X, ONES, level=0.5, observers=[solvers.Checkpoint(file)])
     two = [solvers.Checkpoint(tmp_path / "one"), solvers.Checkpoint(tmp_path / "two")]
     with pytest.raises(ValueError, match="one Checkpoint is enough for a solve, got 2"):
-        solve(X, ONES, level=0.5, observers=two)
+        solve_sum(X, ONES, level=0.5, observers=two)
 
 
 def test_what_is_nearly_refused_is_taken() -> None:
@@ -180,7 +186,7 @@ def test_lengths_of_columns_follow_their_columns() -> None:
 
 
 def test_results_begin_where_nothing_was_counted() -> None:
-    result = solve(X, ONES, level=0.5)
+    result = solve_sum(X, ONES, level=0.5)
     first = result.history[0]
     assert first.vectors == 1
     assert first.skipped is None
@@ -227,7 +233,7 @@ def test_no_columns_are_free_whatever_the_type_of_the_list(given):
 def test_warm_starts_of_two_lengths_are_refused(table):
     X, y = table
     with pytest.raises(ValueError, match="must be vectors of one length, got shapes"):
-        solve(X, y, level=0.1, warm_start=WarmStart(np.array([0, 1]), np.ones(3), 0.0))
+        solve_sum(X, y, level=0.1, warm_start=WarmStart(np.array([0, 1]), np.ones(3), 0.0))
 
 
 def test_points_beyond_the_ball_have_no_value():

@@ -9,13 +9,14 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from atomlearn import losses, norms, solve
-from atomlearn.core.interfaces.factored import Factored, MatrixPart
+from atomlearn import losses, norms
+from atomlearn.core import Factored, MatrixPart
 from atomlearn.core.problem.problem import loss_value
 from atomlearn.core.problem.proof import raised_by_floats
 from atomlearn.designs import as_design
 from atomlearn.problem import Problem, Regularizer
 from atomlearn.result import Result, Status
+from tests.oracles.sums import solve_sum
 
 
 def result_of(**more: Any) -> Result:
@@ -130,8 +131,9 @@ def test_samples_without_weight_are_zero_in_the_free_columns() -> None:
 
 @pytest.mark.parametrize("tau", [-1.0, float("nan"), float("inf")])
 def test_a_ridge_is_a_number_of_zero_or_more(tau):
+    penalty = Regularizer(norms.L1(), "penalized", 0.1)
     with pytest.raises(ValueError, match="tau"):
-        solve(np.eye(2), np.ones(2), level=0.1, tau=tau)
+        Problem.build(as_design(np.eye(2)), np.ones(2), losses.as_loss("squared"), penalty, tau=tau)
 
 
 def test_both_factors_are_as_wide_as_there_are_weights():
@@ -143,7 +145,7 @@ def test_both_factors_are_as_wide_as_there_are_weights():
 
 def test_offsets_are_added_to_predictions():
     X = np.random.default_rng(5).normal(size=(20, 2))
-    result = solve(X, X[:, 0], level=0.1)
+    result = solve_sum(X, X[:, 0], level=0.1)
     offset = np.arange(20.0)
     assert_allclose(result.predict(X, offset), X @ result.coef + offset, atol=1e-12)
     with pytest.raises(ValueError, match="offset must have shape"):

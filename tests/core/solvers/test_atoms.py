@@ -10,10 +10,9 @@ from numpy.testing import assert_allclose
 from numpy.typing import NDArray
 
 from atomlearn import designs, losses, norms
-from atomlearn.core.problem.problem import Problem
-from atomlearn.core.problem.regularizer import Regularizer
+from atomlearn.core import AtomSet, Problem, Regularizer
 from atomlearn.core.solvers.atom_generation import with_candidate
-from atomlearn.core.solvers.atoms import AtomSet, atom_key
+from atomlearn.core.solvers.atoms import atom_key
 from atomlearn.designs import as_design
 from atomlearn.interfaces import Atom
 from atomlearn.testing.cases import each

@@ -16,13 +16,15 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from numpy.typing import NDArray
 
-from atomlearn import designs, norms, solve, solvers
+from atomlearn import designs, norms, solvers
+from atomlearn.core import Progress
 from atomlearn.core.solvers import checkpoint
 from atomlearn.core.solvers.fingerprint import fingerprint
 from atomlearn.losses import Squared
 from atomlearn.paths import path
 from atomlearn.problem import Problem, Regularizer
 from atomlearn.solvers import Checkpoint
+from tests.oracles.sums import solve_sum
 
 Array = NDArray[np.float64]
 
@@ -41,7 +43,7 @@ class _Kill:
     def __init__(self, after: int) -> None:
         self.after = after
 
-    def __call__(self, progress: solvers.Progress) -> None:
+    def __call__(self, progress: Progress) -> None:
         if progress.state.iteration >= self.after:
             raise _Killed
 
@@ -68,15 +70,15 @@ def assert_resumes(
     solver: Any, norm: Any, form: Any, amount: dict[str, float], kill_after: int, tmp_path: Path
 ) -> None:
     X, y = _data()
-    kind: dict[str, Any] = {"norm": norm, "form": form, "solver": solver, "intercept": True}
-    kind |= {"gap": 1e-8, "max_iter": 5000, **amount}
-    whole = solve(X, y, **kind)
+    kind: dict[str, Any] = {"norm": norm, "form": form, "solver": solver, "fit_intercept": True}
+    kind |= {"tol": 1e-8, "max_iter": 5000, **amount}
+    whole = solve_sum(X, y, **kind)
     assert whole.converged
     assert whole.iterations > kill_after
     keep = Checkpoint(tmp_path, every_s=0)
     with pytest.raises(_Killed):
-        solve(X, y, **kind, observers=[keep, _Kill(kill_after)])
-    resumed = solve(X, y, **kind, observers=[Checkpoint(tmp_path, every_s=0)])
+        solve_sum(X, y, **kind, observers=[keep, _Kill(kill_after)])
+    resumed = solve_sum(X, y, **kind, observers=[Checkpoint(tmp_path, every_s=0)])
     assert resumed.converged
     assert_allclose(resumed.objective, whole.objective, rtol=2e-8)
     assert_array_equal(np.abs(resumed.coef) > 1e-5, np.abs(whole.coef) > 1e-5)
@@ -89,13 +91,13 @@ def assert_resumes(
 
 def test_what_is_done_resumes_in_one_pass_and_goes_further(tmp_path: Path) -> None:
     X, y = _data()
-    first = solve(X, y, level=3.0, gap=1e-3, observers=[Checkpoint(tmp_path)])
-    again = solve(X, y, level=3.0, gap=1e-3, observers=[Checkpoint(tmp_path)])
+    first = solve_sum(X, y, level=3.0, tol=1e-3, observers=[Checkpoint(tmp_path)])
+    again = solve_sum(X, y, level=3.0, tol=1e-3, observers=[Checkpoint(tmp_path)])
     assert again.iterations == first.iterations
     assert again.passes == first.passes + 1
     assert len(again.history) == len(first.history)
     assert_allclose(again.weights, first.weights, rtol=1e-12, atol=1e-14)
-    further = solve(X, y, level=3.0, gap=1e-9, observers=[Checkpoint(tmp_path)])
+    further = solve_sum(X, y, level=3.0, tol=1e-9, observers=[Checkpoint(tmp_path)])
     assert further.converged
     assert further.relative_gap <= 1e-9
 
@@ -109,7 +111,7 @@ def _other(change: str) -> dict[str, Any]:
         "norm": norms.KSupport(4),
         "level": 3.0000001,
         "tau": 0.1,
-        "intercept": True,
+        "fit_intercept": True,
         "sample_weight": np.linspace(1, 2, 60),
         "loss": "squared_hinge",
         "form": "squared",
@@ -121,7 +123,18 @@ def _other(change: str) -> dict[str, Any]:
     return kind | {change: changed[change]}
 
 
-CHANGES = ["y", "X", "norm", "level", "tau", "intercept", "sample_weight", "loss", "form", "shape"]
+CHANGES = [
+    "y",
+    "X",
+    "norm",
+    "level",
+    "tau",
+    "fit_intercept",
+    "sample_weight",
+    "loss",
+    "form",
+    "shape",
+]
 
 
 @pytest.mark.parametrize("change", CHANGES)
@@ -129,11 +142,11 @@ def test_checkpoints_of_other_problems_are_refused(change: str, tmp_path: Path) 
     X, y = _data()
     target = np.sign(y) if change == "loss" else y
     kind: dict[str, Any] = {"norm": norms.KSupport(3), "level": 3.0}
-    solve(X, target, **kind, observers=[Checkpoint(tmp_path)])
+    solve_sum(X, target, **kind, observers=[Checkpoint(tmp_path)])
     other = _other(change)
     with pytest.raises(ValueError, match=r"another (problem|data).*remove it"):
-        solve(other.pop("X"), other.pop("y"), **other, observers=[Checkpoint(tmp_path)])
-    solve(X, target, **kind, observers=[Checkpoint(tmp_path)])
+        solve_sum(other.pop("X"), other.pop("y"), **other, observers=[Checkpoint(tmp_path)])
+    solve_sum(X, target, **kind, observers=[Checkpoint(tmp_path)])
 
 
 class _OfOtherStates(solvers.ColumnGeneration):
@@ -143,9 +156,9 @@ class _OfOtherStates(solvers.ColumnGeneration):
 def test_other_solvers_and_broken_files_are_refused(tmp_path: Path) -> None:
     X, y = _data()
     kind: dict[str, Any] = {"norm": norms.KSupport(3), "level": 3.0, "form": "squared"}
-    solve(X, y, **kind, observers=[Checkpoint(tmp_path)])
+    solve_sum(X, y, **kind, observers=[Checkpoint(tmp_path)])
     with pytest.raises(ValueError, match="solver"):
-        solve(X, y, **kind, solver=_OfOtherStates(), observers=[Checkpoint(tmp_path)])
+        solve_sum(X, y, **kind, solver=_OfOtherStates(), observers=[Checkpoint(tmp_path)])
     file = tmp_path / "checkpoint.npz"
     good = file.read_bytes()
     # A name in its first header that is longer than it is: the error of zipfile repeats all of it.
@@ -153,21 +166,21 @@ def test_other_solvers_and_broken_files_are_refused(tmp_path: Path) -> None:
     for bad in (b"", b"PK", good[:-30], good[: len(good) // 2], b"\x80\x04]." * 30, long):
         file.write_bytes(bad)
         with pytest.raises(ValueError, match="remove it to begin afresh") as caught:
-            solve(X, y, **kind, observers=[Checkpoint(tmp_path)])
+            solve_sum(X, y, **kind, observers=[Checkpoint(tmp_path)])
         assert len(str(caught.value)) < 500
     with zipfile.ZipFile(io.BytesIO(good)) as whole, zipfile.ZipFile(file, "w") as damaged:
         for name in whole.namelist():
             content = b"no array" if name == "state_columns.npy" else whole.read(name)
             damaged.writestr(name, content)
     with pytest.raises(ValueError, match="a part of it is no array"):
-        solve(X, y, **kind, observers=[Checkpoint(tmp_path)])
+        solve_sum(X, y, **kind, observers=[Checkpoint(tmp_path)])
     np.savez(file, about=np.array([{"a": 1}], dtype=object))
     with pytest.raises(ValueError, match="remove it to begin afresh"):
-        solve(X, y, **kind, observers=[Checkpoint(tmp_path)])
+        solve_sum(X, y, **kind, observers=[Checkpoint(tmp_path)])
     with pytest.raises(ValueError, match="is a file"):
-        solve(X, y, **kind, observers=[Checkpoint(file)])
+        solve_sum(X, y, **kind, observers=[Checkpoint(file)])
     with pytest.raises(ValueError, match="one Checkpoint"):
-        solve(X, y, **kind, observers=[Checkpoint(tmp_path), Checkpoint(tmp_path / "b")])
+        solve_sum(X, y, **kind, observers=[Checkpoint(tmp_path), Checkpoint(tmp_path / "b")])
     with pytest.raises(ValueError, match="every_s"):
         Checkpoint(tmp_path, every_s=float("nan"))
 
@@ -176,10 +189,12 @@ def test_paths_keep_one_file_a_level(tmp_path: Path) -> None:
     X, y = _data()
     keep = (Checkpoint(tmp_path, every_s=0, many=True),)
     solver = solvers.ColumnGeneration()
-    found = path(X, y, norm="l1", n_levels=4, solver=solver, observers=keep)
+    found = path(X, y, norm="l1", n_alphas=4, solver=solver, observers=keep, fit_intercept=False)
     assert len(list(tmp_path.glob("*.npz"))) == 4
     assert_allclose(
-        path(X, y, norm="l1", n_levels=4, solver=solver, observers=keep).objectives,
+        path(
+            X, y, norm="l1", n_alphas=4, solver=solver, observers=keep, fit_intercept=False
+        ).objectives,
         found.objectives,
         rtol=1e-6,
     )
@@ -201,7 +216,7 @@ def test_a_write_that_fails_halfway_leaves_the_checkpoint_before(
 ) -> None:
     X, y = _data()
     keep = Checkpoint(tmp_path)
-    first = solve(X, y, level=3.0, gap=1e-3, observers=[keep])
+    first = solve_sum(X, y, level=3.0, tol=1e-3, observers=[keep])
     whole = Path.open
 
     def half(path: Path, mode: str = "r", *rest: Any, **named: Any) -> Any:
@@ -225,9 +240,9 @@ def test_a_write_that_fails_halfway_leaves_the_checkpoint_before(
 
     monkeypatch.setattr(Path, "open", half)
     with pytest.raises(OSError, match="no space"):
-        solve(X, y, level=3.0, gap=1e-9, observers=[Checkpoint(tmp_path)])
+        solve_sum(X, y, level=3.0, tol=1e-9, observers=[Checkpoint(tmp_path)])
     monkeypatch.undo()
-    again = solve(X, y, level=3.0, gap=1e-3, observers=[Checkpoint(tmp_path)])
+    again = solve_sum(X, y, level=3.0, tol=1e-3, observers=[Checkpoint(tmp_path)])
     assert again.iterations == first.iterations
     assert again.passes == first.passes + 1
 
@@ -246,12 +261,14 @@ def test_checkpoints_are_written_once_an_interval(
 
     monkeypatch.setattr(os, "replace", counted)
 
-    def tick(progress: solvers.Progress) -> None:
+    def tick(progress: Progress) -> None:
         now[0] += 1.0
 
     keep = Checkpoint(tmp_path, every_s=3.0)
-    kind: dict[str, Any] = {"level": 0.05, "gap": 1e-12, "max_iter": 10}
-    result = solve(X, y, solver=solvers.ColumnGeneration(batch=1), observers=[tick, keep], **kind)
+    kind: dict[str, Any] = {"level": 0.05, "tol": 1e-12, "max_iter": 10}
+    result = solve_sum(
+        X, y, solver=solvers.ColumnGeneration(batch=1), observers=[tick, keep], **kind
+    )
     assert result.iterations == 10
     # After 3, 6 and 9 of the 11 points, and at the end.
     assert written == [3.0, 6.0, 9.0, 11.0]
@@ -274,10 +291,10 @@ class _Remembering(norms.L1):
 
 def test_losses_and_norms_of_a_user_are_told_apart_by_their_parameters(tmp_path: Path) -> None:
     X, y = _data()
-    solve(X, y, loss=_Huberized(1.0), level=3.0, observers=[Checkpoint(tmp_path)])
-    solve(X, y, loss=_Huberized(1.0), level=3.0, observers=[Checkpoint(tmp_path)])
+    solve_sum(X, y, loss=_Huberized(1.0), level=3.0, observers=[Checkpoint(tmp_path)])
+    solve_sum(X, y, loss=_Huberized(1.0), level=3.0, observers=[Checkpoint(tmp_path)])
     with pytest.raises(ValueError, match="of another problem"):
-        solve(X, y, loss=_Huberized(2.0), level=3.0, observers=[Checkpoint(tmp_path)])
+        solve_sum(X, y, loss=_Huberized(2.0), level=3.0, observers=[Checkpoint(tmp_path)])
     plain = Regularizer(norms.L1(), "penalized", 1.0)
     task, digests = Problem.build(designs.as_design(X), y, Squared(), plain), []
     for norm in (_Remembering(1.0), _Remembering(1.0), _Remembering(2.0)):
@@ -293,7 +310,7 @@ def test_checkpoints_of_another_format_or_version_alone_are_refused(
 ) -> None:
     rng = np.random.default_rng(0)
     X, y = rng.standard_normal((20, 600)), rng.standard_normal(20)
-    solve(X, y, norm="l1", level=3.0, observers=[Checkpoint(tmp_path)])
+    solve_sum(X, y, norm="l1", level=3.0, observers=[Checkpoint(tmp_path)])
     [file] = tmp_path.glob("*.npz")
     with np.load(file) as held:
         arrays = dict(held)
@@ -301,4 +318,4 @@ def test_checkpoints_of_another_format_or_version_alone_are_refused(
     about[key] = "another"
     np.savez(file, **(arrays | {"about": np.array(json.dumps(about))}))
     with pytest.raises(ValueError, match=r"cannot be read .*another.*remove it"):
-        solve(X, y, norm="l1", level=3.0, observers=[Checkpoint(tmp_path)])
+        solve_sum(X, y, norm="l1", level=3.0, observers=[Checkpoint(tmp_path)])

@@ -8,23 +8,17 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from atomlearn import norms, solve
-from atomlearn.core.interfaces.deadline import Work
+from atomlearn import norms
+from atomlearn.core import Progress, Work
 from atomlearn.core.problem.problem import objective_at
 from atomlearn.designs import as_design
 from atomlearn.interfaces import Deadline, Norm, Solver, WarmStart
 from atomlearn.losses import as_loss
 from atomlearn.problem import Problem, Regularizer
 from atomlearn.result import Status
-from atomlearn.solvers import (
-    AtomGeneration,
-    ColumnGeneration,
-    Progress,
-    RunObserver,
-    run,
-    stopping,
-)
+from atomlearn.solvers import AtomGeneration, ColumnGeneration, RunObserver, run, stopping
 from atomlearn.testing.tolerances import ORACLE
+from tests.oracles.sums import solve_sum
 
 
 def data(seed: int = 0, n: int = 40, p: int = 60) -> tuple[np.ndarray, np.ndarray]:
@@ -76,10 +70,10 @@ class AskingForTheTime(Solver):
 def test_the_time_limit_reaches_the_problem_as_its_deadline() -> None:
     X, y = data()
     solver = AskingForTheTime([])
-    solve(X, y, level=0.5, solver=solver)
+    solve_sum(X, y, level=0.5, solver=solver)
     assert all(deadline.left == np.inf for deadline in solver.seen)
     solver.seen.clear()
-    solve(X, y, level=0.5, solver=solver, time_limit=60.0)
+    solve_sum(X, y, level=0.5, solver=solver, time_limit=60.0)
     assert all(0 < deadline.left <= 60.0 for deadline in solver.seen)
 
 
@@ -92,7 +86,7 @@ def test_time_of_observers_does_not_count_against_the_deadline() -> None:
         while not moment.passed:
             pass
 
-    solve(X, y, level=0.5, solver=solver, time_limit=60.0, observers=[slow])
+    solve_sum(X, y, level=0.5, solver=solver, time_limit=60.0, observers=[slow])
     ends = [deadline.at for deadline in solver.seen]
     assert len(ends) > 1
     assert all(later - sooner >= 0.02 for sooner, later in pairwise(ends))
@@ -100,12 +94,12 @@ def test_time_of_observers_does_not_count_against_the_deadline() -> None:
 
 def test_a_solve_out_of_time_returns_its_first_point_with_its_gap() -> None:
     X, y = data()
-    result = solve(X, y, level=0.01, time_limit=1e-9)
+    result = solve_sum(X, y, level=0.01, time_limit=1e-9)
     assert result.status is Status.TIME_LIMIT
     assert result.iterations == 0
     assert np.isfinite(result.gap)
     with pytest.raises(ValueError, match="time_limit must be positive"):
-        solve(X, y, level=0.01, time_limit=0.0)
+        solve_sum(X, y, level=0.01, time_limit=0.0)
 
 
 def test_a_deadline_of_the_problem_itself_ends_the_run() -> None:
@@ -118,8 +112,8 @@ def test_a_deadline_of_the_problem_itself_ends_the_run() -> None:
 def test_a_result_starts_another_solve_where_it_ended(solver: Solver | None) -> None:
     X, y = data()
     norm = norms.KSupport(3)
-    cold = solve(X, y, norm=norm, level=2.0, solver=solver, gap=1e-9)
-    again = solve(X, y, norm=norm, level=2.0, solver=solver, gap=1e-8, warm_start=cold)
+    cold = solve_sum(X, y, norm=norm, level=2.0, solver=solver, tol=1e-9)
+    again = solve_sum(X, y, norm=norm, level=2.0, solver=solver, tol=1e-8, warm_start=cold)
     assert again.iterations == 0
     assert again.converged
 
@@ -142,7 +136,9 @@ def test_the_first_point_has_the_best_intercept_wherever_it_starts(solver: Solve
 def assert_starts_with_the_best_intercept(solver: Solver) -> None:
     X, y = data()
     far = WarmStart(np.zeros(0, dtype=np.int64), np.zeros(0), 1e3)
-    first = solve(X, y, level=1.0, intercept=True, max_iter=0, warm_start=far, solver=solver)
+    first = solve_sum(
+        X, y, level=1.0, fit_intercept=True, max_iter=0, warm_start=far, solver=solver
+    )
     assert first.iterations == 0
     np.testing.assert_allclose(first.intercept, y.mean())
     np.testing.assert_allclose(first.objective, 0.5 * np.sum((y - y.mean()) ** 2))
@@ -153,7 +149,7 @@ def test_a_fit_eleven_digits_below_the_loss_at_zero_is_still_proved() -> None:
     rng = np.random.default_rng(1)
     X = rng.standard_normal((60, 20))
     y = X @ rng.standard_normal(20)
-    result = solve(X, y, level=1e-10, gap=1e-3)
+    result = solve_sum(X, y, level=1e-10, tol=1e-3)
     assert result.converged
     assert result.objective < 1e-10 * 0.5 * float(y @ y)
 
@@ -163,7 +159,7 @@ def test_a_nearly_exact_fit_is_not_taken_for_a_perfect_one() -> None:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(40, 5))
     y = X @ np.ones(5) + 1e-7 * rng.normal(size=40)
-    result = solve(X, y, level=1e-13, gap=0.1, form="squared", norm="l2")
+    result = solve_sum(X, y, level=1e-13, tol=0.1, form="squared", norm="l2")
     assert result.status is not Status.PERFECT_FIT
     stacked = np.vstack([X, np.sqrt(1e-13) * np.eye(5)])
     residual = np.append(y, np.zeros(5))
@@ -191,7 +187,7 @@ def test_the_jacobian_of_the_proximal_map_is_its_derivative(
 
 def test_a_summary_never_prints_whole_arrays() -> None:
     X, y = data()
-    result = solve(X, y, level=0.1, intercept=True)
+    result = solve_sum(X, y, level=0.1, fit_intercept=True)
     text = str(result)
     assert len(text.splitlines()) <= 10
     assert str(result.status) in text
@@ -205,7 +201,7 @@ def test_a_result_predicts_what_it_fitted() -> None:
 
 def assert_predicts_what_it_fitted(norm: Norm) -> None:
     X, y = data()
-    result = solve(X, y, norm=norm, level=1.0, intercept=True)
+    result = solve_sum(X, y, norm=norm, level=1.0, fit_intercept=True)
     np.testing.assert_allclose(result.predict(X), X @ result.coef + result.intercept, atol=1e-12)
     with pytest.raises(ValueError, match="60 columns"):
         result.predict(X[:, :7])
@@ -225,5 +221,5 @@ def test_observers_are_told_of_begin_and_end() -> None:
         def end(self, progress: Progress) -> None:
             told.append("end")
 
-    result = solve(X, y, level=0.5, observers=[Telling()])
+    result = solve_sum(X, y, level=0.5, observers=[Telling()])
     assert told == ["begin", *["step"] * (result.iterations + 1), "end"]

@@ -10,6 +10,7 @@ from numpy.testing import assert_allclose
 from numpy.typing import NDArray
 from scipy.optimize import linprog
 
+from atomlearn.core import gauge_by_generation
 from atomlearn.interfaces import Norm
 from atomlearn.norms import (
     L1,
@@ -18,7 +19,6 @@ from atomlearn.norms import (
     KSupport,
     UserNorm,
 )
-from atomlearn.solvers import gauge_by_generation
 
 Array = NDArray[np.float64]
 
@@ -49,7 +49,7 @@ def test_hulls_of_points_against_a_linear_program(n_features: int, n_atoms: int)
 def test_norms_whose_value_is_known(norm: Norm) -> None:
     for seed in range(5):
         w = np.random.default_rng(seed).standard_normal(8)
-        value, gap = gauge_by_generation(norm, w, gap=1e-6)
+        value, gap = gauge_by_generation(norm, w, tol=1e-6)
         slack = 1e-9 * value
         assert value - gap - slack <= norm.value(w) <= value + slack
         assert gap <= 1e-6 * value

@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from atomlearn import designs, norms, solve
+from atomlearn import designs, norms
+from tests.oracles.sums import solve_sum
 
 cp = pytest.importorskip("cvxpy")
 
@@ -53,15 +54,15 @@ def test_coefficients_are_those_of_glmnets_objective(family: str, mixing: float)
     problem = cp.Problem(cp.Minimize(mean + LAMBDA * factor @ penalty))
     problem.solve(solver="CLARABEL", tol_gap_abs=1e-11, tol_gap_rel=1e-11, tol_feas=1e-11)
     n = weight.sum()
-    found = solve(
+    found = solve_sum(
         designs.Standardized(designs.as_design(X), weight=weight),
         y,
         loss=ours,
         norm=norms.L1(weights=factor),
         level=n * LAMBDA * mixing,
         tau=n * LAMBDA * (1 - mixing),
-        intercept=True,
+        fit_intercept=True,
         sample_weight=weight,
-        gap=1e-11,
+        tol=1e-11,
     )
     assert_allclose(np.asarray(found.coef) / spread, b.value, atol=1e-5)

@@ -6,8 +6,9 @@ import signal
 import numpy as np
 import pytest
 
-from atomlearn import norms, solve, solvers
+from atomlearn import norms, solvers
 from atomlearn.result import Status
+from tests.oracles.sums import solve_sum
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((120, 400))
@@ -36,7 +37,7 @@ def test_an_interrupt_returns_a_point_with_its_own_certificate(kind):
 def assert_interrupts_return_certified_points(loss, norm, form, level, solver):
     y = SIGNS if loss == "logistic" else Y
     arguments = {"loss": loss, "norm": norm, "form": form, "level": level}
-    best = solve(X, y, solver=solver, gap=1e-5, time_limit=5.0, **arguments)
+    best = solve_sum(X, y, solver=solver, tol=1e-5, time_limit=5.0, **arguments)
     lowest = best.objective - best.gap
     interrupted = 0
     for delay in np.geomspace(2e-3, 0.2, 5):
@@ -68,7 +69,7 @@ def interrupted_solve(delay, solver, y, arguments):
     gc.disable()
     try:
         signal.setitimer(signal.ITIMER_REAL, delay)
-        result = solve(X, y, solver=solver, gap=1e-14, time_limit=5.0, **arguments)
+        result = solve_sum(X, y, solver=solver, tol=1e-14, time_limit=5.0, **arguments)
         armed[0] = False
         return result
     except KeyboardInterrupt:

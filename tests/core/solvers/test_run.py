@@ -11,32 +11,25 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from atomlearn import solve
-from atomlearn.core.interfaces.warm_start import WarmStart
-from atomlearn.core.solvers.progress import Resumed, Stall
-from atomlearn.core.solvers.stopping import (
+from atomlearn.core import (
     Callback,
+    Counted,
     Iterations,
-    Passes,
+    Progress,
     RelativeGap,
-    Seconds,
     StoppingRule,
-    TargetObjective,
+    WarmStart,
 )
-from atomlearn.designs import Counted, as_design
+from atomlearn.core.solvers.progress import Resumed, Stall
+from atomlearn.designs import as_design
 from atomlearn.interfaces import Solver, State
 from atomlearn.losses import as_loss
 from atomlearn.norms import KSupport
 from atomlearn.problem import Problem, Regularizer
 from atomlearn.result import Certificate, Record, Status
-from atomlearn.solvers import (
-    ColumnGeneration,
-    PrintProgress,
-    Progress,
-    RunObserver,
-    run,
-)
+from atomlearn.solvers import ColumnGeneration, PrintProgress, RunObserver, run, stopping
 from atomlearn.testing.problems import Case
+from tests.oracles.sums import solve_sum
 
 
 def problem() -> Problem:
@@ -84,12 +77,12 @@ SCRIPT = ((10.0, 8.0), (6.0, 4.0), (5.0, 5.0), (4.0, 1.0), (3.5, 0.1), (3.4, 1e-
         (RelativeGap(0.3), Status.CONVERGED, 3),
         (RelativeGap(0.25), Status.CONVERGED, 3),
         (Iterations(2), Status.ITERATION_LIMIT, 2),
-        (Passes(3), Status.PASS_LIMIT, 2),
-        (Seconds(0.0), Status.TIME_LIMIT, 0),
-        (TargetObjective(5.5), Status.TARGET_REACHED, 2),
-        (TargetObjective(5.0), Status.TARGET_REACHED, 2),
+        (stopping.Passes(3), Status.PASS_LIMIT, 2),
+        (stopping.Seconds(0.0), Status.TIME_LIMIT, 0),
+        (stopping.TargetObjective(5.5), Status.TARGET_REACHED, 2),
+        (stopping.TargetObjective(5.0), Status.TARGET_REACHED, 2),
         (Callback(lambda progress: progress.state.iteration == 4), Status.STOPPED_BY_CALLBACK, 4),
-        (RelativeGap(1e-12) | Iterations(3) | Passes(100), Status.ITERATION_LIMIT, 3),
+        (RelativeGap(1e-12) | Iterations(3) | stopping.Passes(100), Status.ITERATION_LIMIT, 3),
         (Iterations(3) | RelativeGap(0.3), Status.ITERATION_LIMIT, 3),
         (RelativeGap(0.3) | Iterations(3), Status.CONVERGED, 3),
     ],
@@ -104,8 +97,8 @@ def test_each_rule_stops_where_it_says(rule: StoppingRule, status: Status, itera
 
 def test_a_limit_of_time_is_one_that_is_reached() -> None:
     at = Progress(problem(), Scripted(SCRIPT), seconds=2.0)
-    assert Seconds(2.0).reason(at) is Status.TIME_LIMIT
-    assert Seconds(2.5).reason(at) is None
+    assert stopping.Seconds(2.0).reason(at) is Status.TIME_LIMIT
+    assert stopping.Seconds(2.5).reason(at) is None
 
 
 def test_the_best_gap_is_returned_where_a_limit_cuts_the_run_short() -> None:
@@ -149,7 +142,7 @@ class Known(RunObserver):
 
 def test_what_was_spent_before_counts() -> None:
     """Passes, seconds and history go on; the last line is that of the point priced again."""
-    ends = Iterations(8) | Seconds(100.0)
+    ends = Iterations(8) | stopping.Seconds(100.0)
     result = run(problem(), Scripted(SCRIPT), ends, [Known(50.0)])
     assert result.status is Status.ITERATION_LIMIT
     assert result.passes == 7 + 3
@@ -159,7 +152,7 @@ def test_what_was_spent_before_counts() -> None:
 
 
 def test_what_no_state_can_be_made_of_is_refused() -> None:
-    with pytest.raises(ValueError, match="no state of Scripted that can be gone on from"):
+    with pytest.raises(ValueError, match="no state from which Scripted can resume"):
         Resumed({}, 0, 0.0, 0.0, []).state(problem(), Scripted(SCRIPT))
 
 
@@ -315,5 +308,7 @@ def test_a_point_on_the_way_is_one_of_the_problem_as_it_was_given():
     """Targets far from zero are fitted less their mean, and observers must not see that."""
     X = np.random.default_rng(3).normal(size=(20, 2))
     y, seen = 1e3 + X[:, 0], []
-    solve(X, y, level=0.1, intercept=True, observers=[lambda p: seen.append(p.warm_start())])
+    solve_sum(
+        X, y, level=0.1, fit_intercept=True, observers=[lambda p: seen.append(p.warm_start())]
+    )
     assert_allclose(seen[-1].intercept, 1e3, atol=1.0)

@@ -9,10 +9,11 @@ import pytest
 from scipy.optimize import linprog
 
 from atomlearn import norms, paths, solve
-from atomlearn.core.interfaces.deadline import Deadline
+from atomlearn.core import Deadline
 from atomlearn.core.solvers import run
 from atomlearn.interfaces import Norm
 from atomlearn.losses import Quantile, as_loss
+from tests.oracles.sums import solve_sum
 
 
 def program(X: Any, y: Any, weight: Any, q: float, level: float) -> float:
@@ -34,8 +35,8 @@ def test_quantiles_at_tiny_levels_are_those_of_linear_programs(
     if n > p:
         weight[y > y.mean()] = 100.0
     weight /= weight.sum()
-    found = solve(
-        X, y, loss=Quantile(0.5), level=share, intercept=True, sample_weight=weight, gap=1e-6
+    found = solve_sum(
+        X, y, loss=Quantile(0.5), level=share, fit_intercept=True, sample_weight=weight, tol=1e-6
     )
     assert found.converged
     best = program(X, y, weight, 0.5, share)
@@ -47,9 +48,10 @@ def test_a_cold_fit_proves_what_a_path_proves() -> None:
     X, signs = rng.standard_normal((10, 34)), np.where(rng.random(10) > 0.5, 1.0, -1.0)
     for form in ("penalized", "squared"):
         kept: dict[str, Any] = {"norm": norms.KSupport(5), "loss": "squared_hinge", "form": form}
-        levels = 10.0 ** np.arange(1.0, -8.5, -1.0)
-        path = paths.path(X, signs, levels=levels, **kept).results[-1]
-        found = solve(X, signs, level=1e-8, **kept)
+        kept["fit_intercept"] = False
+        alphas = 10.0 ** np.arange(0.0, -9.5, -1.0)
+        path = paths.path(X, signs, alphas=alphas, **kept).results[-1]
+        found = solve(X, signs, alpha=1e-9, **kept)
         assert found.converged
         assert found.objective == pytest.approx(path.objective, rel=2e-6)
 
@@ -81,7 +83,7 @@ def assert_ends_after_a_number_of_steps(
     monkeypatch.setattr(run, "MOST_WORK", 300)
     slope = as_loss(loss).gradient(y, np.zeros(11), np.ones(11))
     level = 1e-10 * float(np.abs(X.T @ slope).max())
-    found = solve(X, y, norm=norm, loss=loss, form=form, level=level, gap=1e-12)
+    found = solve_sum(X, y, norm=norm, loss=loss, form=form, level=level, tol=1e-12)
     # A search that began within the bound ends.
     assert maps["made"] <= 300 + 2 * found.iterations + 50
     assert found.converged == (found.relative_gap <= 1e-12)

@@ -11,15 +11,15 @@ from atomlearn.testing.solvers import SolverChecks
 
 
 class TestColumnGeneration(SolverChecks):
-    solver = ColumnGeneration(batch=4, tolerance=1e-7)
+    solver = ColumnGeneration(batch=4, tol=1e-7)
     monotone = True
 
 
 class TestColumnGenerationWithGradientMaster(SolverChecks):
-    solver = ColumnGeneration(master=AcceleratedGradient(), batch=4, tolerance=1e-7)
+    solver = ColumnGeneration(master=AcceleratedGradient(), batch=4, tol=1e-7)
 
 
 class TestAtomGeneration(SolverChecks):
-    solver = AtomGeneration(tolerance=1e-7)
+    solver = AtomGeneration(tol=1e-7)
     bounds_gauge = True
     monotone = True

@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from atomlearn import losses, norms, solve
-from atomlearn.designs import ArrayScores, as_design
+from atomlearn import losses, norms
+from atomlearn.core import ArrayScores
+from atomlearn.designs import as_design
 from atomlearn.interfaces import Norm, Solver
 from atomlearn.problem import Problem, Regularizer
 from atomlearn.result import Result
@@ -21,6 +22,7 @@ from atomlearn.solvers import (
     run,
     stopping,
 )
+from tests.oracles.sums import solve_sum
 
 ANY = norms.UserNorm(lambda z: (np.array([np.abs(z).argmax()]), np.sign(z[[np.abs(z).argmax()]])))
 TRIPLES = norms.Groups(np.arange(300) // 3)
@@ -122,7 +124,7 @@ def test_targets_of_any_size_are_fitted_or_refused_in_one_line(
         loss = losses.Huber(unit) if name == "huber" else losses.as_loss(name)
         level = 1.0 if name == "quantile" else 2.0 * unit
         y, offset = (0.0 * base, -unit * base) if with_offset else (unit * base, None)
-        return solve(X, y, loss=loss, level=level, intercept=True, offset=offset, gap=1e-7)
+        return solve_sum(X, y, loss=loss, level=level, fit_intercept=True, offset=offset, tol=1e-7)
 
     plain, n_refused = fitted(1.0), 0
     for unit in SIZES:
@@ -142,12 +144,14 @@ def test_columns_of_any_size_are_fitted_or_refused_in_one_line(scaled: list[int]
     rng = np.random.default_rng(0)
     X = rng.normal(size=(20, 4))
     y = X @ np.array([2.0, -1.0, 0.0, 0.0]) + 0.3 * rng.normal(size=20)
-    plain = solve(X, y, level=2.0, intercept=True)
+    plain = solve_sum(X, y, level=2.0, fit_intercept=True)
     for size in SIZES:
         units = np.ones(4)
         units[scaled] = size
         norm = norms.L1(weights=units)
-        found, said = answered(lambda: solve(X * units, y, norm=norm, level=2.0, intercept=True))  # noqa: B023
+        found, said = answered(
+            lambda: solve_sum(X * units, y, norm=norm, level=2.0, fit_intercept=True)  # noqa: B023
+        )
         if found is None:
             assert size < 1e-154 or size > 1e153
             expected = "X: column 0 holds numbers up to .*; divide it by its largest number"

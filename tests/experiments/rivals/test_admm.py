@@ -7,8 +7,8 @@ import pytest
 from numpy.testing import assert_allclose
 from numpy.typing import NDArray
 
-from atomlearn import norms, solve
-from atomlearn.core.solvers.stopping import Iterations, RelativeGap
+from atomlearn import norms
+from atomlearn.core import Iterations, RelativeGap
 from atomlearn.designs import Tasks
 from atomlearn.interfaces import Norm
 from atomlearn.norms import L1, L2, Groups, KSupport
@@ -19,6 +19,7 @@ from atomlearn.testing.cases import each
 from atomlearn.testing.problems import FORMS, LOSSES, Case, optimum
 from atomlearn.testing.solvers import SolverChecks
 from experiments.rivals import ADMM
+from tests.oracles.sums import solve_sum
 
 Array = NDArray[np.float64]
 
@@ -58,8 +59,8 @@ def test_admm_on_tasks_reaches_the_optimum(shape: tuple[int, int], weight: float
     settings = {"norm": norms.KSupport(5), "form": "squared", "level": 1.5, "tau": 0.3}
     if weight is not None:
         settings["sample_weight"] = np.full(Y.size, weight)
-    ours = solve(Tasks(X, 4), Y.ravel(), solver=ADMM(), gap=1e-9, **settings)
-    plain = solve(np.kron(X, np.eye(4)), Y.ravel(), gap=1e-10, **settings)
+    ours = solve_sum(Tasks(X, 4), Y.ravel(), solver=ADMM(), tol=1e-9, **settings)
+    plain = solve_sum(np.kron(X, np.eye(4)), Y.ravel(), tol=1e-10, **settings)
     assert ours.converged
     assert_allclose(ours.coef.ravel(), plain.coef, atol=1e-4)
 
@@ -70,10 +71,10 @@ def test_admm_on_matrix_pursuit_needs_no_gram_of_all_samples() -> None:
     X = rng.standard_normal((196, 500)) + rng.standard_normal((196, 1))
     X /= np.linalg.norm(X, axis=0)
     settings = {"norm": norms.KSupport(1000), "form": "squared", "level": 40.0, "max_iter": 2}
-    result = solve(Tasks(X, 500), X.reshape(-1), solver=ADMM("two_step"), **settings)
+    result = solve_sum(Tasks(X, 500), X.reshape(-1), solver=ADMM("two_step"), **settings)
     assert np.isfinite(result.objective)
     with pytest.raises(ValueError, match="GiB"):
-        solve(Tasks(X, 500), np.sign(X.reshape(-1)), loss="logistic", solver=ADMM(), **settings)
+        solve_sum(Tasks(X, 500), np.sign(X.reshape(-1)), loss="logistic", solver=ADMM(), **settings)
 
 
 # ADMM's ridge problem.

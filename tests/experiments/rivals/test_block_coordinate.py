@@ -9,8 +9,7 @@ import pytest
 from numpy.testing import assert_allclose
 from numpy.typing import NDArray
 
-from atomlearn.core.interfaces.norm import Form
-from atomlearn.core.solvers.stopping import Iterations, RelativeGap
+from atomlearn.core import Form, Iterations, RelativeGap
 from atomlearn.interfaces import Norm
 from atomlearn.norms import L1, Groups, KSupport
 from atomlearn.result import Status
@@ -33,7 +32,7 @@ NORMS = (L1(), Groups(GROUPS), Groups(GROUPS, weights=[1.0, 0.5, 2.0, 1.0]))
 
 class TestBlockCoordinateDescent(SolverChecks):
     norm = L1()
-    solver = BlockCoordinateDescent(tolerance=1e-7)
+    solver = BlockCoordinateDescent(tol=1e-7)
     forms: ClassVar[tuple[Form, ...]] = ("penalized",)
     monotone = True
 
@@ -51,9 +50,9 @@ def test_agrees_with_column_generation(norm: Groups | L1, newton: bool) -> None:
     """To 1e-9, on every loss, with intercept, weights and tau."""
     for case in all_cases(("penalized",)):
         problem = case.problem(norm)
-        solver = BlockCoordinateDescent(newton, tolerance=1e-10)
+        solver = BlockCoordinateDescent(newton, tol=1e-10)
         result = run(problem, solver, RelativeGap(1e-10) | Iterations(300))
-        exact = run(problem, ColumnGeneration(tolerance=1e-10), RelativeGap(1e-10))
+        exact = run(problem, ColumnGeneration(tol=1e-10), RelativeGap(1e-10))
         assert result.status is Status.CONVERGED
         assert_allclose(result.objective, exact.objective, rtol=1e-9)
 
@@ -63,7 +62,7 @@ def test_the_hybrid_mixes_both_steps() -> None:
     problem = Case("squared", "penalized", True, seed=41, strength=0.1).problem(NORMS[1])
     stop = RelativeGap(1e-9) | Iterations(300)
     found = [
-        run(problem, BlockCoordinateDescent(largest=largest, tolerance=1e-9), stop)
+        run(problem, BlockCoordinateDescent(largest=largest, tol=1e-9), stop)
         for largest in (0, 2, 500)
     ]
     assert all(result.converged for result in found)
@@ -82,5 +81,5 @@ def test_refusals_name_the_remedy() -> None:
 
 
 class TestActiveGroups(SolverChecks):
-    solver = active_groups(tolerance=1e-7)
+    solver = active_groups(tol=1e-7)
     monotone = True

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from numpy.testing import assert_allclose
 
-from atomlearn.core.solvers.stopping import Iterations, RelativeGap
+from atomlearn.core import Iterations, RelativeGap
 from atomlearn.interfaces import Norm
 from atomlearn.norms import L1, L2, Groups, KSupport
 from atomlearn.result import Status
@@ -20,7 +20,7 @@ NORMS = (L1(), L2(), KSupport(3), Groups(GROUPS, weights=[1.0, 0.5, 2.0, 1.0]))
 
 
 class TestCoGEnT(SolverChecks):
-    solver = CoGEnT(tolerance=1e-7)
+    solver = CoGEnT(tol=1e-7)
     bounds_gauge = True
     monotone = True
 
@@ -33,7 +33,7 @@ def test_agrees_with_the_oracle(norm: Norm) -> None:
             loss, form, number % 2 == 0, number % 3 == 0, 0.3 * (number % 2), 0.5, seed=number
         )
         stop = RelativeGap(1e-8) | Iterations(3000)
-        result = run(case.problem(norm), CoGEnT(tolerance=1e-8), stop)
+        result = run(case.problem(norm), CoGEnT(tol=1e-8), stop)
         assert result.status is Status.CONVERGED, (str(case), result.relative_gap)
         best = optimum(case, norm)
         slack = tolerances.ORACLE * best

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from atomlearn import solve
 from atomlearn.interfaces import Deadline
 from atomlearn.norms import L1, L2, Groups, LatentGroups, Nonnegative, Scaled
 from atomlearn.solvers import AtomGeneration
@@ -16,6 +15,7 @@ from atomlearn.testing.cases import each
 from atomlearn.testing.masters import MasterChecks
 from atomlearn.testing.problems import Case, as_block
 from experiments.rivals import LARS, InteriorPoint
+from tests.oracles.sums import solve_sum
 
 RAYS = Nonnegative(L1())
 GROUPS = [[0, 1, 2], [3, 4], [5, 6, 7, 8], [10, 11]]
@@ -73,10 +73,10 @@ def data(seed: int, n: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 def test_lars_goes_the_whole_way_to_the_same_point(seed: int, intercept: bool) -> None:
     X, y, weight = data(seed, n=60)
     norm = LatentGroups([[0, 1, 2], [2, 3, 4], [5, 6]])
-    settings = {"norm": norm, "level": 20.0, "gap": 1e-8, "sample_weight": weight}
-    settings["intercept"] = intercept
-    ours = solve(X, y, solver=AtomGeneration(master=LARS()), **settings)
-    plain = solve(X, y, solver=AtomGeneration(), **settings)
+    settings = {"norm": norm, "level": 20.0, "tol": 1e-8, "sample_weight": weight}
+    settings["fit_intercept"] = intercept
+    ours = solve_sum(X, y, solver=AtomGeneration(master=LARS()), **settings)
+    plain = solve_sum(X, y, solver=AtomGeneration(), **settings)
     assert ours.converged
     assert_allclose(ours.objective, plain.objective, rtol=2e-8)
     # A step for each atom that enters on the way, at each level.
@@ -86,4 +86,4 @@ def test_lars_goes_the_whole_way_to_the_same_point(seed: int, intercept: bool) -
 def test_lars_follows_a_level_and_nothing_else() -> None:
     X, y, _ = data(0, n=400)
     with pytest.raises(TypeError, match="LARS"):
-        solve(X, y, form="squared", level=1.0, solver=AtomGeneration(master=LARS()))
+        solve_sum(X, y, form="squared", level=1.0, solver=AtomGeneration(master=LARS()))

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from atomlearn import solve
 from atomlearn.norms import L1, L2
 from atomlearn.testing.cases import each
 from experiments.rivals import PairwiseElasticNet, TraceLasso
+from tests.oracles.sums import solve_sum
 
 
 def data(seed: int, n: int = 20, p: int = 6) -> tuple[np.ndarray, np.ndarray]:
@@ -38,7 +38,7 @@ def test_pairwise_elastic_net(seed: int) -> None:
     whole = np.zeros(6)
     whole[atom.columns] = atom.values
     assert_allclose(norm.value(whole), 1.0, rtol=1e-9)
-    fit = solve(X, y, norm=norm, form="squared", level=0.2, gap=1e-7)
+    fit = solve_sum(X, y, norm=norm, form="squared", level=0.2, tol=1e-7)
     w, a = cp.Variable(6), cp.Variable(6, nonneg=True)
     model = 0.5 * cp.sum_squares(X @ w - y) + 0.1 * cp.sum_squares(root @ a)
     optimum = cp.Problem(cp.Minimize(model), [a >= w, a >= -w]).solve(solver="CLARABEL")
@@ -71,7 +71,7 @@ def test_trace_lasso(seed: int) -> None:
     low, high = norm.polar_bounds(z)
     assert low <= high
     assert_allclose([low, high], [best, best], rtol=1e-3)
-    fit = solve(X, y, norm=norm, level=0.05, gap=1e-3)
+    fit = solve_sum(X, y, norm=norm, level=0.05, tol=1e-3)
     model = 0.5 * cp.sum_squares(X @ w - y) + 0.05 * gauge
     optimum = cp.Problem(cp.Minimize(model)).solve(solver="SCS", eps=1e-7)
     assert fit.objective >= optimum * (1 - 1e-4)

@@ -17,7 +17,14 @@ class Solver(BaseSolver):
 
     def run(self, tolerance):
         gap = max(min(tolerance, 0.9), 1e-10)
-        fit = solve(self.design, self.observed, norm=norms.TraceNorm(), level=self.lmbd, gap=gap)
+        fit = solve(
+            self.design,
+            self.observed,
+            norm=norms.TraceNorm(),
+            alpha=self.lmbd / len(self.observed),
+            fit_intercept=False,
+            tol=gap,
+        )
         self.found = fit.low_rank
 
     def get_result(self):

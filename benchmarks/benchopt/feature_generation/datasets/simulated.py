@@ -14,7 +14,7 @@ class Dataset(BaseDataset):
     test_parameters = {"n, p, n_true": [(60, 200, 10)]}
 
     def get_data(self):
-        data = make_feature_generation(self.n, self.p, self.n_true, self.n, seed=self.seed)
+        data = make_feature_generation(self.n, self.p, self.n_true, self.n, rng=self.seed)
         return {
             "X": data.X,
             "y": np.sign(data.y),

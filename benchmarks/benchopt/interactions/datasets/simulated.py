@@ -13,7 +13,5 @@ class Dataset(BaseDataset):
     test_parameters = {"n, p, rho": [(30, 12, 0.5)]}
 
     def get_data(self):
-        data = make_correlated(
-            self.n, self.p, self.rho, n_true=max(self.n // 20, 5), seed=self.seed
-        )
+        data = make_correlated(self.n, self.p, self.rho, n_true=max(self.n // 20, 5), rng=self.seed)
         return {"X": data.X, "y": data.y}

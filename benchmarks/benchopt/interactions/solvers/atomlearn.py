@@ -16,7 +16,9 @@ class Solver(BaseSolver):
 
     def run(self, tolerance):
         gap = max(min(tolerance, 0.9), 1e-12)
-        self.result = solve(self.design, self.y, level=self.lmbd, gap=gap)
+        self.result = solve(
+            self.design, self.y, alpha=self.lmbd / len(self.y), fit_intercept=False, tol=gap
+        )
 
     def get_result(self):
         return {"columns": self.result.columns, "weights": self.result.weights}

@@ -16,7 +16,14 @@ class Solver(BaseSolver):
 
     def run(self, tolerance):
         gap = max(min(tolerance, 0.9), 1e-12)
-        self.result = solve(self.X, self.y, norm=self.norm, level=self.lmbd, gap=gap)
+        self.result = solve(
+            self.X,
+            self.y,
+            norm=self.norm,
+            alpha=self.lmbd / len(self.y),
+            fit_intercept=False,
+            tol=gap,
+        )
 
     def get_result(self):
         return {"beta": self.result.coef}

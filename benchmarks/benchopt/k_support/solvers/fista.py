@@ -16,7 +16,8 @@ class Solver(BaseSolver):
 
     def run(self, n_iter):
         self.result = solve(
-            self.X, self.y, norm=self.norm, level=self.lmbd, gap=1e-12,
+            self.X, self.y, norm=self.norm, alpha=self.lmbd / len(self.y), fit_intercept=False,
+            tol=1e-12,
             max_iter=max(n_iter, 1), solver=solvers.FISTA(iterations=1),
         )  # fmt: skip
 

@@ -15,6 +15,6 @@ class Dataset(BaseDataset):
     def get_data(self):
         words = min(100, self.p // 4)
         data = make_text_like_sparse(
-            self.n, self.p, words_per_row=words, n_true=20, n_frequent=100, seed=self.seed
+            self.n, self.p, words_per_row=words, n_true=20, n_frequent=100, rng=self.seed
         )
         return {"X": data.X, "y": data.y}

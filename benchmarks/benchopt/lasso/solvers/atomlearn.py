@@ -21,9 +21,9 @@ class Solver(BaseSolver):
         self.result = solve(
             self.X,
             self.y,
-            level=self.lmbd,
-            intercept=self.fit_intercept,
-            gap=max(min(tolerance, 0.9), 1e-12),
+            alpha=self.lmbd / len(self.y),
+            fit_intercept=self.fit_intercept,
+            tol=max(min(tolerance, 0.9), 1e-12),
         )
 
     def get_result(self):

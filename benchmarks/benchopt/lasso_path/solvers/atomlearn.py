@@ -17,7 +17,9 @@ class Solver(BaseSolver):
 
     def run(self, tolerance):
         gap = max(min(tolerance, 0.9), 1e-12)
-        self.path = paths.path(self.X, self.y, levels=self.lambdas, gap=gap)
+        self.path = paths.path(
+            self.X, self.y, alphas=self.lambdas / len(self.y), tol=gap, fit_intercept=False
+        )
 
     def get_result(self):
         betas = np.zeros((self.X.shape[1], len(self.lambdas)))

@@ -43,7 +43,7 @@ class DenseBlock(Block):
     Examples
     --------
     >>> import numpy as np
-    >>> from atomlearn.designs import DenseBlock
+    >>> from atomlearn.interfaces import DenseBlock
     >>> A = DenseBlock(np.array([[1.0], [2.0]])).append(DenseBlock(np.array([[0.0], [1.0]])))
     >>> A.gram(np.ones(2))
     array([[5., 2.],
@@ -160,7 +160,7 @@ class SparseBlock(Block):
     Examples
     --------
     >>> import numpy as np
-    >>> from atomlearn.designs import SparseBlock
+    >>> from atomlearn.interfaces import SparseBlock
     >>> A = SparseBlock.of(np.array([[1.0, 0.0], [0.0, 4.0]]))
     >>> A.dot(np.array([1.0, 1.0]))
     array([1., 4.])

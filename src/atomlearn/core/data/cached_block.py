@@ -161,7 +161,7 @@ class CachedBlock(Block):
     --------
     >>> import numpy as np
     >>> from atomlearn.core.data.cached_block import CachedBlock
-    >>> from atomlearn.designs import DenseBlock
+    >>> from atomlearn.interfaces import DenseBlock
     >>> A = CachedBlock(DenseBlock(np.eye(2))).append(DenseBlock(np.ones((2, 1))))
     >>> A.gram(np.ones(2), np.array([0, 2]))
     array([[1., 1.],

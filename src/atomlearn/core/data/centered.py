@@ -17,7 +17,8 @@ class CenteredBlock(Block):
     Examples
     --------
     >>> import numpy as np
-    >>> from atomlearn.designs import CenteredBlock, SparseBlock
+    >>> from atomlearn.core.data.centered import CenteredBlock
+    >>> from atomlearn.interfaces import SparseBlock
     >>> A = SparseBlock.of(np.array([[2.0], [0.0]]))
     >>> CenteredBlock(A, np.array([1.0])).dense()
     array([[ 1.],

@@ -33,7 +33,7 @@ class DenseDesign(Design):
     Examples
     --------
     >>> import numpy as np
-    >>> from atomlearn.designs import DenseDesign
+    >>> from atomlearn.core.data.dense import DenseDesign
     >>> design = DenseDesign(np.array([[1.0, 2.0], [3.0, 4.0]]))
     >>> design.scores(np.array([1.0, -1.0])).top(1)
     (array([0]), array([-2.]))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -22,12 +23,11 @@ SINGLE = 1e-6
 
 
 def from_moments(gram: Any, correlation: ArrayLike) -> tuple[DenseDesign | SparseDesign, Array]:
-    """Return a design R and a target t with 1/2 ||R w - t||^2 = 1/2 w'Qw - b'w + c for every w.
+    """Return a design R and a target t whose mean squared loss is 1/2 w'Qw - b'w + c for every w.
 
-    Q = R'R and b = R't, so the squared loss of R and t, for every norm and form, is the quadratic
-    itself but for the constant c = 1/2 ||t||^2 = 1/2 b'Q^+ b, which the objective includes. With
-    Q = X'X and b = X'y it is the least squares problem of X and y without its rows: what there is
-    where only summary statistics are, and a smaller one where X has many rows.
+    With the m rows of R, Q = R'R / m and b = R't / m. The constant c = 1/2 b'Q^+ b is a part of the
+    objective. With Q = X'X / n and b = X'y / n it is the least squares problem of X and y without
+    the rows, for the same alpha: for summary statistics, and for X with many rows.
 
     Parameters
     ----------
@@ -52,25 +52,23 @@ def from_moments(gram: Any, correlation: ArrayLike) -> tuple[DenseDesign | Spars
 
     Notes
     -----
-    There is no intercept here: leave ``intercept=False`` (``fit_intercept=False``) and take the
-    moments of centered columns and targets. ``tau`` adds tau/2 ||w||^2 as ever. Where b is of other
-    samples than Q (an LD reference panel), shrink Q first: (1 - s) Q + s I has all b in its range.
+    R has no intercept: pass ``fit_intercept=False`` and take the moments of centered columns and
+    targets. If b is of other samples than Q (an LD reference panel), shrink Q first:
+    (1 - s) Q + s I has all b in its range.
 
-    The optimal value of only the quadratic is ``result.objective - 0.5 * target @ target``. Gaps
-    hold for R and t as they are; R'R is Q but for rounding, a few eps ||Q||, and but for negative
-    eigenvalues up to 1e-10 of the largest, which are taken for zero. A relative gap is one
-    of the objective with c; for c of the squared loss, 1/2 ||y||^2, add
-    1/2 (||y||^2 - ||t||^2).
-
-    Estimators minimize the mean over the rows of R: their ``alpha`` is level / len(t).
+    The optimal value of the quadratic without c is ``result.objective - 0.5 * np.mean(target**2)``.
+    Gaps hold for R and t as they are; R'R / m is Q up to rounding, a few eps ||Q||, and up to
+    negative eigenvalues of at most 1e-10 of the largest, which are set to zero. A relative gap is
+    one of the objective with c.
 
     Examples
     --------
     >>> import numpy as np
     >>> from atomlearn import designs, solve
     >>> X, y = np.array([[1.0, 2.0], [0.0, 1.0], [3.0, 1.0]]), np.array([1.0, 0.0, 2.0])
-    >>> R, t = designs.from_moments(X.T @ X, X.T @ y)
-    >>> whole, moments = solve(X, y, level=0.5), solve(R, t, level=0.5)
+    >>> R, t = designs.from_moments(X.T @ X / 3, X.T @ y / 3)
+    >>> whole = solve(X, y, alpha=0.2, fit_intercept=False)
+    >>> moments = solve(R, t, alpha=0.2, fit_intercept=False)
     >>> bool(np.allclose(whole.coef, moments.coef))
     True
     """
@@ -94,12 +92,12 @@ def from_moments(gram: Any, correlation: ArrayLike) -> tuple[DenseDesign | Spars
         targets.append(target)
         start += block.shape[0]
     t = np.concatenate(targets)
+    scale = math.sqrt(t.size)
+    t *= scale
     if len(blocks) == 1:
-        return DenseDesign(np.asfortranarray(factors[0][:, np.argsort(order)])), t
-    R: Any = sp.block_diag([sp.coo_array(factor) for factor in factors], format="csc")[
-        :, np.argsort(order)
-    ]
-    return SparseDesign(sp.csc_array(R)), t
+        return DenseDesign(np.asfortranarray(scale * factors[0][:, np.argsort(order)])), t
+    whole = sp.block_diag([sp.coo_array(factor) for factor in factors], format="csc")
+    return SparseDesign(sp.csc_array(scale * whole[:, np.argsort(order)])), t
 
 
 def _name(number: int, count: int) -> str:

@@ -38,7 +38,8 @@ def part_of(
     Examples
     --------
     >>> import numpy as np
-    >>> from atomlearn.designs import as_design, part_of
+    >>> from atomlearn.core.data.parts import part_of
+    >>> from atomlearn.designs import as_design
     >>> X = np.arange(12.0).reshape(3, 4)
     >>> part_of(as_design(X), rows=[2, 0], columns=[1, 3]).gather(np.array([0, 1])).dense()
     array([[ 9., 11.],
@@ -70,7 +71,8 @@ class RowSubset(Forwarding):
     Examples
     --------
     >>> import numpy as np
-    >>> from atomlearn.designs import DenseDesign, RowSubset
+    >>> from atomlearn.core.data.dense import DenseDesign
+    >>> from atomlearn.designs import RowSubset
     >>> RowSubset(DenseDesign(np.eye(3)), [2, 0]).scores(np.array([5.0, 7.0])).full()
     array([7., 0., 5.])
     """
@@ -143,7 +145,8 @@ class ColumnSubset(Derived):
     Examples
     --------
     >>> import numpy as np
-    >>> from atomlearn.designs import ColumnSubset, DenseDesign
+    >>> from atomlearn.core.data.dense import DenseDesign
+    >>> from atomlearn.designs import ColumnSubset
     >>> half = ColumnSubset(DenseDesign(np.eye(4)), [1, 3])
     >>> half.scores(np.array([1.0, 2.0, 3.0, 4.0])).full()
     array([2., 4.])

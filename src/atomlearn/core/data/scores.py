@@ -26,7 +26,8 @@ class ShiftedScores(Scores):
     Examples
     --------
     >>> import numpy as np
-    >>> from atomlearn.designs import ArrayScores, ShiftedScores
+    >>> from atomlearn.core.data.scores import ShiftedScores
+    >>> from atomlearn.interfaces import ArrayScores
     >>> z = ArrayScores(np.array([1.0, -3.0, 2.0]))
     >>> ShiftedScores(z, np.array([1]), np.array([-3.0])).top(1)
     (array([2]), array([2.]))
@@ -89,7 +90,8 @@ class ConcatenatedScores(Scores):
     Examples
     --------
     >>> import numpy as np
-    >>> from atomlearn.designs import ArrayScores, ConcatenatedScores
+    >>> from atomlearn.core.data.scores import ConcatenatedScores
+    >>> from atomlearn.interfaces import ArrayScores
     >>> ConcatenatedScores([ArrayScores(np.ones(2)), ArrayScores(np.array([5.0]))]).top(1)
     (array([2]), array([5.]))
     """

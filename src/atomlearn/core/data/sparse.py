@@ -31,7 +31,7 @@ class SparseDesign(Design):
     --------
     >>> import numpy as np
     >>> from scipy.sparse import csc_array
-    >>> from atomlearn.designs import SparseDesign
+    >>> from atomlearn.core.data.sparse import SparseDesign
     >>> design = SparseDesign(csc_array(np.array([[1.0, 0.0], [0.0, 4.0]])))
     >>> design.squared_norms(), design.nonzeros
     (array([ 1., 16.]), 2)

@@ -132,7 +132,8 @@ class Standardized(Affine):
     Examples
     --------
     >>> import numpy as np
-    >>> from atomlearn.designs import DenseDesign, Standardized
+    >>> from atomlearn.core.data.dense import DenseDesign
+    >>> from atomlearn.designs import Standardized
     >>> design = Standardized(DenseDesign(np.array([[1.0, 5.0], [3.0, 5.0]])))
     >>> design.means, design.scales
     (array([2., 5.]), array([1., 1.]))

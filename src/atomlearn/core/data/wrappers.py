@@ -26,7 +26,8 @@ class Concatenated(Design):
     Examples
     --------
     >>> import numpy as np
-    >>> from atomlearn.designs import Concatenated, DenseDesign
+    >>> from atomlearn.core.data.dense import DenseDesign
+    >>> from atomlearn.designs import Concatenated
     >>> both = Concatenated([DenseDesign(np.eye(2)), DenseDesign(np.ones((2, 1)))])
     >>> both.scores(np.array([1.0, 2.0])).full()
     array([1., 2., 3.])
@@ -146,7 +147,8 @@ class Counted(Forwarding):
     Examples
     --------
     >>> import numpy as np
-    >>> from atomlearn.designs import Counted, DenseDesign
+    >>> from atomlearn.core.data.wrappers import Counted
+    >>> from atomlearn.core.data.dense import DenseDesign
     >>> design = Counted(DenseDesign(np.eye(3)))
     >>> z = design.scores(np.ones(3))
     >>> design.predict(np.ones(3)), design.passes

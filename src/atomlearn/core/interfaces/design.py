@@ -64,7 +64,8 @@ class Design(ABC):
     The rows of the identity, of which nothing is stored:
 
     >>> import numpy as np
-    >>> from atomlearn.designs import ArrayScores, DenseBlock
+    >>> from atomlearn.interfaces import ArrayScores
+    >>> from atomlearn.interfaces import DenseBlock
     >>> from atomlearn.interfaces import Design
     >>> class Unit(Design):
     ...     shape, dtype = (4, 4), np.dtype(np.float64)
@@ -194,7 +195,7 @@ class Design(ABC):
         """Return the design of these rows, in their order, repeats included, without copying X.
 
         None where there is no faster way than that of every design: v is spread over all rows.
-        ``designs.part_of``, which checks the numbers, knows what to do then.
+        ``part_of``, which checks the numbers, knows what to do then.
         """
         return None
 

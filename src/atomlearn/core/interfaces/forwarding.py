@@ -45,7 +45,8 @@ class Forwarding(Design):
     Examples
     --------
     >>> import numpy as np
-    >>> from atomlearn.designs import DenseDesign, Forwarding
+    >>> from atomlearn.core.interfaces.forwarding import Forwarding
+    >>> from atomlearn.core.data.dense import DenseDesign
     >>> class Loud(Forwarding):
     ...     def scores(self, v):
     ...         print("a pass")

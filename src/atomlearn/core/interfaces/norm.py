@@ -51,7 +51,7 @@ class Ratings:
     --------
     >>> import numpy as np
     >>> from atomlearn import norms
-    >>> from atomlearn.designs import ArrayScores
+    >>> from atomlearn.interfaces import ArrayScores
     >>> z = ArrayScores(np.array([3.0, -1.0, 2.5]))
     >>> norm = norms.KSupport(k=2)
     >>> norm.reference(z), norm.rated(z, 0.8 * norm.reference(z))
@@ -267,7 +267,7 @@ class Norm(Ratings, ABC):
 
     # Which solver.
 
-    def solver(self, tolerance: float) -> object | None:
+    def solver(self, tol: float) -> object | None:
         """Return the ``Solver`` for this norm to a relative gap; None: the usual one.
 
         The usual one is column generation, or, where the norm is not ``over_columns``, the

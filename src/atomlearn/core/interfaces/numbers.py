@@ -106,6 +106,13 @@ def normalized(sample_weight: object, n_samples: int) -> Array:
     return result
 
 
+def mean_weight(sample_weight: object, n_samples: int) -> Array:
+    """Return s_i / sum s; without weights a read-only array, whose one number is stored once."""
+    if sample_weight is None:
+        return np.broadcast_to(1.0 / n_samples, (n_samples,))
+    return normalized(sample_weight, n_samples)
+
+
 def check_offset(offset: object, n_samples: int) -> Array:
     """Return the offset as float64 of shape (n_samples,), or say what is wrong."""
     remedy = " (the logarithm of an exposure of 0 is not: leave such samples out)"

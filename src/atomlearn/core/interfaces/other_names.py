@@ -10,29 +10,27 @@ from typing import Any, Self, TypeVar
 
 #: Parameters of others; of ours the first that the function or estimator has, and how to set it.
 PARAMETERS: dict[str, dict[str, str]] = {
-    "C": {"alpha": "alpha=1 / (C * n_samples)", "level": "level=1 / C"},
-    "alpha": {
-        "level": "level=alpha * n_samples (the losses are summed, not averaged)",
-        "C": "C=1 / (alpha * n_samples), or AtomicClassifier and AtomicRegressor",
-    },
+    "C": {"alpha": "alpha=1 / (C * n_samples)"},
+    "alpha": {"C": "C=1 / (alpha * n_samples), or AtomicClassifier and AtomicRegressor"},
     "cv": {"alpha": "AtomicRegressorCV, AtomicClassifierCV or AtomicSurvivalCV, which take cv="},
-    "lambda": {"alpha": "alpha=lambda", "level": "level=lambda * n_samples"},
-    "l1_ratio": {
-        "level": "level=n_samples * alpha * l1_ratio and tau=n_samples * alpha * (1 - l1_ratio)",
-        "l2": "l2=alpha * (1 - l1_ratio)",
-    },
+    "lambda": {"alpha": "alpha=lambda"},
+    "l1_ratio": {"l2": "l2=alpha * (1 - l1_ratio)"},
     "tau": {"l1_ratio": "alpha=(level + tau) / n_samples and l1_ratio=level / (level + tau)"},
-    "penalty": {"norm": "norm='l1', or an object of atomlearn.norms", "norms": "norms='l1'"},
+    "penalty": {
+        "norm": "norm='l1', or an object of atomlearn.norms",
+        "norms": "norms='l1'",
+        "alpha": "alpha=penalty / n_samples",
+    },
     "random_state": {
         "rng": "rng=0",
         "random_state": "random_state=0",
         "cv": "cv=KFold(5, shuffle=True, random_state=0)",
         "max_iter": "to leave it out, as nothing here is random",
     },
-    "fit_intercept": {"intercept": "intercept=True"},
     "intercept": {"fit_intercept": "fit_intercept=True"},
-    "tol": {"gap": "gap=1e-6, the relative duality gap to prove"},
     "gap": {"tol": "tol=1e-6, the relative duality gap to prove"},
+    "tolerance": {"tol": "tol=1e-6, the relative duality gap to prove"},
+    "final_tolerance": {"tol": "tol=final_tolerance"},
     "normalize": {"standardize": "standardize=True"},
     "rng": {"random_state": "random_state=rng"},
     "ridge": {
@@ -41,10 +39,15 @@ PARAMETERS: dict[str, dict[str, str]] = {
     },
     "max_features": {"n_features": "n_features=max_features"},
     "k": {"n_features": "n_features=k"},
+    "ks": {"n_features": "n_features=ks"},
+    "max_sets": {"max_near": "max_near=max_sets"},
     "level": {
         "confidence": "confidence=0.95",
         "alpha": "alpha=level / n_samples (the loss is a mean, not a sum)",
     },
+    "levels": {"alphas": "alphas=levels / n_samples (the loss is a mean, not a sum)"},
+    "n_levels": {"n_alphas": "n_alphas=n_levels"},
+    "ratio": {"alpha_ratio": "alpha_ratio=ratio"},
     "share": {"confidence": "confidence=0.9"},
     "groups": {"norm": "norm=norms.Groups(groups)", "norms": "norms=norms.Groups(groups)"},
 }

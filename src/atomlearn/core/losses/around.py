@@ -72,7 +72,8 @@ class Offset(Around):
     Examples
     --------
     >>> import numpy as np
-    >>> from atomlearn.losses import Offset, Squared
+    >>> from atomlearn.core.losses.around import Offset
+    >>> from atomlearn.losses import Squared
     >>> y, s = np.array([1.0, 3.0]), np.ones(2)
     >>> Offset(Squared(), np.array([0.0, 2.0])).value(y, np.ones(2), s)
     0.0

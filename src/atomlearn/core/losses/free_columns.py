@@ -57,7 +57,8 @@ class FreeColumns(Around):
     Examples
     --------
     >>> import numpy as np
-    >>> from atomlearn.losses import FreeColumns, Squared
+    >>> from atomlearn.core.losses.free_columns import FreeColumns
+    >>> from atomlearn.losses import Squared
     >>> y, s = np.array([1.0, 2.0, 3.0]), np.ones(3)
     >>> loss = FreeColumns(Squared(), np.array([[0.0], [1.0], [2.0]]), intercept=True)
     >>> round(loss.value(y, np.zeros(3), s), 12)

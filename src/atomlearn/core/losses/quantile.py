@@ -50,7 +50,7 @@ class Quantile(Explained):
     >>> from atomlearn import solve
     >>> from atomlearn.losses import Quantile
     >>> y = np.array([0.0, 1.0, 2.0, 3.0, 100.0])
-    >>> fit = solve(np.zeros((5, 1)), y, loss=Quantile(0.7), level=1.0, intercept=True)
+    >>> fit = solve(np.zeros((5, 1)), y, loss=Quantile(0.7), alpha=1.0)
     >>> round(fit.intercept, 6), fit.converged
     (3.0, True)
     """

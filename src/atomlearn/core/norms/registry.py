@@ -12,7 +12,7 @@ OTHERS = {
     "lasso": "norm='l1'",
     "ridge": "norm='l2' with form='squared'",
     "euclidean": "norm='l2'",
-    "elasticnet": "norms.ElasticNetNorm(k), or solve(level=, tau=) for the sum of l1 and ridge",
+    "elasticnet": "norms.ElasticNetNorm(k), or norm='l1' with l1_ratio below 1",
     "grouplasso": "norms.Groups(groups)",
     "sparsegrouplasso": "norms.Trees(groups and single columns)",
     "overlap": "norms.LatentGroups(groups)",

@@ -121,7 +121,7 @@ class CrossValidation:
         found: list[WarmStart | None] = []
         at = self.levels[norm, level]
         for output in zip(*self.paths[norm], strict=True):
-            results = [r for path in output if (r := path.at(at)) is not None]
+            results = [r for path in output if (r := path.at(at / path.l1_ratio)) is not None]
             if any(result.matrix_parts is not None for result in results):
                 found.append(None)
                 continue

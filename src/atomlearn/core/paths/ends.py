@@ -1,4 +1,4 @@
-"""Ends: where a path has gone far enough, by its own solutions."""
+"""Ends: conditions on the solutions of a path at which it stops."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from atomlearn.core.interfaces.loss import mean_loss
 from atomlearn.core.problem.problem import Problem, gauge_of, loss_value, optimal_intercept
 from atomlearn.core.problem.result import Result
 
-#: Asked of the problem of each level and its solution, in their order: is this the last one?
+#: Called with the problem of each level and its solution, in order; True ends the path there.
 Reached = Callable[[Problem, Result], bool]
-#: Asked of the mean held-out score of each level of a cross-validation: is this the last one?
+#: Called with the mean held-out score of each level of a cross-validation; True ends it there.
 Settled = Callable[[float], bool]
 
 
 class End(ABC):
-    """Says at which level a path ends; ``first | second`` is whichever comes first.
+    """Decides at which level a path ends; ``first | second`` ends it at the earlier of two ends.
 
     Examples
     --------
@@ -32,10 +32,10 @@ class End(ABC):
 
     @abstractmethod
     def begin(self) -> Reached:
-        """Return what to ask along one path, which may remember the levels before."""
+        """Return the function to call along one path; it may remember earlier levels."""
 
     def begin_folds(self) -> tuple[Reached, Settled]:
-        """Return what to ask along a path of a cross-validation, and of the mean scores."""
+        """Return the functions to call along a path of a cross-validation and on mean scores."""
         return self.begin(), lambda score: False
 
     def __or__(self, other: End) -> End:
@@ -44,41 +44,42 @@ class End(ABC):
 
 @dataclass(frozen=True, slots=True)
 class _FirstOf(End):
-    """Whichever of several ends comes first."""
+    """The earliest of several ends."""
 
     ends: tuple[End, ...]
 
     def begin(self) -> Reached:
-        asked = [end.begin() for end in self.ends]
+        ends = [end.begin() for end in self.ends]
 
         def reached(problem: Problem, result: Result) -> bool:
-            # All are asked: each remembers what it saw.
-            answers = [each(problem, result) for each in asked]
+            # Call all of them: each remembers earlier levels.
+            answers = [end(problem, result) for end in ends]
             return any(answers)
 
         return reached
 
     def begin_folds(self) -> tuple[Reached, Settled]:
-        asked, settled = zip(*(end.begin_folds() for end in self.ends), strict=True)
-        # Lists: all are asked, since each remembers what it saw.
+        ends, settled = zip(*(end.begin_folds() for end in self.ends), strict=True)
+        # Lists, so that all are called: each remembers earlier levels.
         return (
-            lambda problem, result: True in [each(problem, result) for each in asked],
+            lambda problem, result: True in [each(problem, result) for each in ends],
             lambda score: True in [each(score) for each in settled],
         )
 
 
 @dataclass(frozen=True, slots=True)
 class NumberOfFeatures(End):
-    """From the level on at which so many columns are selected.
+    """End at the first level that selects ``count`` columns or more.
 
     Examples
     --------
     >>> import numpy as np
     >>> from atomlearn import paths
-    >>> X, y = np.eye(3), np.array([3.0, 0.5, -2.0])
-    >>> levels = [2.5, 1.0, 0.9, 0.1]
-    >>> paths.path(X, y, levels=levels, until=paths.NumberOfFeatures(2)).levels.tolist()
-    [2.5, 1.0]
+    >>> X, y = np.eye(4), np.array([3.0, 0.5, -2.0, 0.0])
+    >>> alphas = [0.7, 0.6, 0.25, 0.2]
+    >>> until = paths.NumberOfFeatures(2)
+    >>> paths.path(X, y, alphas=alphas, fit_intercept=False, until=until).alphas.tolist()
+    [0.7, 0.6, 0.25]
     """
 
     count: int
@@ -90,14 +91,14 @@ class NumberOfFeatures(End):
 
 @dataclass(frozen=True, slots=True)
 class ExplainedDeviance(End):
-    """From the level on at which 1 - f(fit) / f(no columns) reaches this share.
+    """End at the first level at which 1 - f(fit) / f(no columns) reaches this share.
 
     Examples
     --------
     >>> import numpy as np
     >>> from atomlearn import paths
     >>> X, y = np.eye(3), np.array([3.0, 0.5, -2.0])
-    >>> paths.path(X, y, until=paths.ExplainedDeviance(0.9)).levels.size < 50
+    >>> paths.path(X, y, until=paths.ExplainedDeviance(0.9)).alphas.size < 100
     True
     """
 
@@ -120,15 +121,14 @@ class ExplainedDeviance(End):
 
 @dataclass(frozen=True, slots=True)
 class NoImprovement(End):
-    """Where the mean loss on other rows has not fallen for some levels.
+    """End when the mean loss on other rows has not fallen for some levels.
 
     Parameters
     ----------
     X, y : the other rows, in any form that ``solve`` takes
-        In a cross-validation they may be left out: then the mean held-out score of its folds
-        counts.
+        A cross-validation does not need them: without them its mean held-out score counts.
     patience : int, default=5
-        Levels without a new lowest loss.
+        Number of levels without a new lowest loss.
 
     Examples
     --------
@@ -138,7 +138,7 @@ class NoImprovement(End):
     >>> X = rng.standard_normal((60, 30))
     >>> y = X[:, 0] + rng.standard_normal(60)
     >>> end = paths.NoImprovement(X[40:], y[40:])
-    >>> paths.path(X[:40], y[:40], until=end).levels.size < 50
+    >>> paths.path(X[:40], y[:40], until=end).alphas.size < 100
     True
     """
 
@@ -149,8 +149,8 @@ class NoImprovement(End):
     def begin(self) -> Reached:
         if self.X is None or self.y is None:
             raise ValueError(
-                "NoImprovement needs rows that the path does not see: NoImprovement(X, y); only a "
-                "cross-validation has some of its own"
+                "NoImprovement needs rows that the path does not use: NoImprovement(X, y); only a "
+                "cross-validation needs none"
             )
         design = as_design(self.X)
         settled = self._settled()

@@ -1,4 +1,4 @@
-"""Folds: training parts of a problem, and what scores the rest."""
+"""Folds: training parts of a problem, and the score of the other rows."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from atomlearn.core.problem.rounding import Measured
 Fold = tuple[Rows, Rows]
 #: score(decisions (n_test, n_outputs), test rows) -> a number, the larger the better.
 Score = Callable[[Array, Rows], float]
-#: The same of levels, each of results, one an output, formed where the rows are.
+#: The score of levels, each a result for every output, computed by the data where the rows are.
 ScoreThere = Callable[[Sequence[Sequence[Result]]], Array]
 
 
 def training_part(problem: Problem, train: Rows) -> Problem:
-    """Return the problem of these rows, over all: the others have weight zero, the sum stays."""
+    """Return the problem of these rows: all other rows have weight zero, the sum stays."""
     weight = problem.weight * np.bincount(train, minlength=problem.y.size)
     weight *= problem.weight.sum() / weight.sum()
     return replace(problem, weight=weight, measured=Measured())
@@ -42,11 +42,11 @@ class HeldOutLoss:
     Examples
     --------
     >>> import numpy as np
-    >>> from atomlearn import designs, losses, norms, paths, problem
+    >>> from atomlearn import designs, losses, norms, problem
     >>> X, y = designs.as_design(np.eye(3)), np.array([3.0, 1.0, 2.0])
     >>> penalty = problem.Regularizer(norms.L1(), "penalized", 1.0)
     >>> task = problem.Problem.build(X, y, losses.Squared(), penalty)
-    >>> paths.held_out_loss([task])(np.array([[3.0], [0.0]]), np.array([0, 1]))
+    >>> held_out_loss([task])(np.array([[3.0], [0.0]]), np.array([0, 1]))
     -0.25
     """
 
@@ -60,7 +60,7 @@ class HeldOutLoss:
         return -total
 
     def there(self, testing: Design, test: Rows) -> ScoreThere | None:
-        """Return the score where these rows are; None where their predictions are formed here."""
+        """Return the score that the data computes; None if predictions are computed here."""
         parts = []
         for p in self.problems:
             of_rows: dict[str, Any] = {
@@ -91,12 +91,12 @@ held_out_loss = HeldOutLoss
 
 
 def scored_there(score: Score, testing: Design, test: Rows) -> ScoreThere | None:
-    """Return what scores levels of results where the rows are; None for scores of predictions."""
+    """Return the score of levels that the data computes; None for scores of predictions."""
     return score.there(testing, test) if isinstance(score, HeldOutLoss) else None
 
 
 def check_folds(folds: Sequence[Fold], problem: Problem) -> None:
-    """Raise where there are no folds, or one has nothing to train or to test on."""
+    """Raise if there are no folds, or one has nothing to train or to test on."""
     if not folds:
         raise ValueError("cv gave no folds; it must give at least one (train, test) pair")
     for number, fold in enumerate(folds):

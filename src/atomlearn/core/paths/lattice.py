@@ -17,8 +17,9 @@ from atomlearn.core.interfaces import Array, Norm
 from atomlearn.core.paths.cross_validation import CrossValidation
 from atomlearn.core.paths.path import PathResult
 
-#: How far apart values and levels of the coarse lattice are.
+#: Distance between values of the parameter in the coarse lattice.
 VALUES_APART = 3
+#: Distance between its levels.
 LEVELS_APART = 2
 #: Returns the scores of norms, each at its own row of levels and with its share of the penalty.
 Scored = Callable[[Sequence[Norm], Array, Array], CrossValidation]
@@ -140,10 +141,14 @@ def _joined_folds(levels: Array, one: _OfFolds, other: _OfFolds) -> _OfFolds:
 
 def _joined(levels: Array, one: PathResult, other: PathResult) -> PathResult:
     """Return a path with the solutions of both, in the order of the levels of the grid."""
-    known = [(at, r) for at in levels if (r := one.at(at) or other.at(at)) is not None]
+    known = [
+        (level, r)
+        for level in levels
+        if (r := one.at(level / one.l1_ratio) or other.at(level / other.l1_ratio)) is not None
+    ]
     return replace(
         one,
-        levels=np.array([at for at, _ in known]),
+        levels=np.array([level for level, _ in known]),
         results=[result for _, result in known],
         passes=one.passes + other.passes,
         interrupted=one.interrupted or other.interrupted,

@@ -1,4 +1,4 @@
-"""Levels: where regularization begins to matter, and a grid from there on."""
+"""Levels: the largest one at which the penalty leaves a non-zero fit, and a grid from it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from atomlearn.core.problem.problem import (
 )
 from atomlearn.core.problem.regularizer import ridge_per_level
 
-#: Last level over first one, by form (first over last for radii): about the same range of fits.
+#: Last level over first one (first over last for radii), for about the same range of fits.
 RATIOS: dict[str, float] = {"penalized": 1e-2, "squared": 1e-4, "constrained": 1e-3}
 
 
@@ -42,22 +42,22 @@ def _prediction_at_zero(problem: Problem) -> Array:
     return linear + optimal_intercept(problem, linear)
 
 
-def largest_useful_level(problem: Problem, zero: Scores | None = None) -> float:
-    """Return the most regularized level worth a look, from the certificate of w = 0.
+def largest_useful_alpha(problem: Problem, zero: Scores | None = None) -> float:
+    """Return the most regularized level of use, from the certificate of w = 0.
 
     With z the scores at w = 0 (intercept optimal) and F(0) the objective there:
 
-        penalized    gauge°(z)                          w = 0 is optimal from here on
-        squared      gauge°(z)^2 / (2 * 0.01 * F(0))    from here on F(0) - F* <= 0.01 F(0)
-        constrained  0.01 * F(0) / gauge°(z)            up to here F(0) - F* <= 0.01 F(0)
+        penalized    gauge°(z)                          w = 0 is optimal at larger levels
+        squared      gauge°(z)^2 / (2 * 0.01 * F(0))    F(0) - F* <= 0.01 F(0) at larger levels
+        constrained  0.01 * F(0) / gauge°(z)            F(0) - F* <= 0.01 F(0) at smaller radii
 
-    The squared and the constrained form have no level at which w = 0 is exact, so theirs is where
-    the gap of w = 0 proves that the fit cannot improve the objective by more than one percent.
-    The amount of ``problem.regularizer`` plays no part. One pass over the data, unless the scores
-    at zero are given.
+    The squared and the constrained form have no level at which w = 0 is exact. Theirs is the one
+    at which the gap of w = 0 proves that no fit improves the objective by more than one percent.
+    The amount of ``problem.regularizer`` does not matter, nor does a ridge term. Takes one pass
+    over the data, unless ``zero`` has the scores at w = 0.
 
-    Where zero is optimal at every level (no scores, or targets that the intercept alone fits),
-    1.0 is returned: any level gives the same solution.
+    If zero is optimal at every level (no scores, or the intercept fits the targets), the level is
+    1.0: any level gives the same solution.
     """
     rounding = negligible_objective(problem)
     problem = center_targets(problem)
@@ -66,7 +66,7 @@ def largest_useful_level(problem: Problem, zero: Scores | None = None) -> float:
     polar = problem.regularizer.norm.polar(scores)
     at_zero = loss_value(problem, prediction)
     negligible = 0.01
-    # Where the intercept alone fits the targets to rounding, scores are nothing but rounding.
+    # If the intercept fits the targets to rounding, scores are only rounding.
     if polar <= 0.0 or at_zero <= rounding:
         return 1.0
     if problem.regularizer.form == "penalized":
@@ -76,34 +76,35 @@ def largest_useful_level(problem: Problem, zero: Scores | None = None) -> float:
     return negligible * at_zero / polar
 
 
-def level_grid(
-    largest: float, n_levels: int = 50, ratio: float | None = None, form: Form = "penalized"
+def alpha_grid(
+    largest: float, n_alphas: int = 100, ratio: float | None = None, form: Form = "penalized"
 ) -> Array:
-    """Return ``n_levels`` levels in geometric progression, the most regularized first.
+    """Return ``n_alphas`` numbers in geometric progression, the most regularized first.
 
-    Levels fall from ``largest`` to ``ratio * largest``; radii of the constrained form rise from
+    Alphas fall from ``largest`` to ``ratio * largest``; radii of the constrained form rise from
     ``largest`` to ``largest / ratio``. ``ratio`` None means 1e-2 for the penalized form, 1e-4
     for the squared one and 1e-3 for the constrained one.
     """
     if form not in get_args(Form):
         raise ValueError(f"form must be one of {get_args(Form)}, got {form!r}")
-    n_levels = whole_number("level_grid", "n_levels", n_levels)
+    n_alphas = whole_number("alpha_grid", "n_alphas", n_alphas)
     ratio = RATIOS[form] if ratio is None else ratio
     if not (is_number(ratio) and 0 < ratio <= 1):
-        raise ValueError(f"ratio must be a number in (0, 1], last level over first, got {ratio!r}")
+        raise ValueError(f"ratio must be a number in (0, 1], last alpha over first, got {ratio!r}")
     if not (math.isfinite(largest) and largest > 0):
         raise ValueError(f"largest must be positive and finite, got {largest}")
     end = largest / ratio if form == "constrained" else largest * ratio
-    grid: Array = np.geomspace(largest, end, n_levels)
+    grid: Array = np.geomspace(largest, end, n_alphas)
     return grid
 
 
 def level_grids(
     problems: Sequence[Problem], norms: Sequence[Norm], n_levels: int, ratio: float | None
 ) -> Array:
-    """Return a grid for each norm, (n_norms, n_levels), that begins where the first output does.
+    """Return a grid for each norm, (n_norms, n_levels).
 
-    One pass over the data for each of the problems, which are the outputs.
+    It begins at the most regularized level of use of all ``problems``, one for each output. Takes
+    one pass over the data for each of them.
     """
     zeros = [scores_at_zero(problem) for problem in problems]
     form = problems[0].regularizer.form
@@ -111,10 +112,10 @@ def level_grids(
     grids = []
     for norm in norms:
         largest = [
-            largest_useful_level(with_norm(problem, norm), zero)
+            largest_useful_alpha(with_norm(problem, norm), zero)
             for problem, zero in zip(problems, zeros, strict=True)
         ]
-        grids.append(level_grid(farthest(largest), n_levels, ratio, form))
+        grids.append(alpha_grid(farthest(largest), n_levels, ratio, form))
     return np.array(grids)
 
 
@@ -136,7 +137,7 @@ def l1_ratio_of(problem: Problem) -> float:
 
 
 def check_levels(levels: object, form: Form, name: str = "levels") -> Array:
-    """Return given levels as a float64 array, the most regularized first, or say what is wrong."""
+    """Return levels as a float64 array, the most regularized first; raise if they are none."""
     try:
         given = np.array(levels)
     except (TypeError, ValueError) as error:
@@ -147,7 +148,7 @@ def check_levels(levels: object, form: Form, name: str = "levels") -> Array:
     if given.ndim != 1 or given.size == 0:
         raise ValueError(
             f"{name} must be a one-dimensional array of at least one number, got shape "
-            f"{given.shape}; for a single one write [value], for so many of them n_{name}"
+            f"{given.shape}; for a single one write [value], for a grid of n write n_{name}=n"
         )
     if not (np.isfinite(given).all() and (given > 0).all()):
         raise ValueError(f"{name} must all be positive and finite, got {given.tolist()[:10]}")

@@ -20,14 +20,16 @@ from atomlearn.core.interfaces import (
     Scores,
     own_parameters,
 )
+from atomlearn.core.interfaces.numbers import mean_weight
 from atomlearn.core.losses.registry import as_loss
 from atomlearn.core.norms.names import named, named_columns
 from atomlearn.core.norms.registry import as_norm
 from atomlearn.core.paths.ends import End
 from atomlearn.core.paths.levels import (
+    alpha_grid,
     check_levels,
-    largest_useful_level,
-    level_grid,
+    l1_ratio_of,
+    largest_useful_alpha,
     scores_at_zero,
     with_l1_ratio,
 )
@@ -45,18 +47,30 @@ from atomlearn.core.solvers.stopping import StoppingRule
 class PathResult:
     """The solutions along a path.
 
-    levels : (n_levels,) levels, or radii of the constrained form, the most regularized first;
-    results : one Result a level; n_features : number of columns of X;
-    passes : readings of the data, however many levels each served; interrupted : whether Ctrl-C cut
-    it short. A path cut short from the keyboard holds the levels solved until then.
+    Attributes
+    ----------
+    levels : (n_alphas,) float64
+        alphas * l1_ratio, the weights of the norm: the most regularized first. For the constrained
+        form the radii.
+    results : list of Result
+        One result for each alpha.
+    n_features : int
+        Number of columns of X.
+    passes : float
+        Readings of the data; a reading may serve several alphas.
+    interrupted : bool
+        Whether Ctrl-C ended the path early; it holds the alphas that were solved by then.
+    l1_ratio : float
+        Share of the norm in the penalty.
 
     Examples
     --------
     >>> import numpy as np
     >>> from atomlearn import paths
-    >>> found = paths.path(np.eye(3), np.array([3.0, 0.5, -2.0]), levels=[1.0, 2.5])
-    >>> found.levels.tolist(), found.n_selected.tolist()
-    ([2.5, 1.0], [1, 2])
+    >>> y = np.array([3.0, 0.5, -2.0, 0.0])
+    >>> found = paths.path(np.eye(4), y, alphas=[0.25, 0.6], fit_intercept=False)
+    >>> found.alphas.tolist(), found.n_selected.tolist()
+    ([0.6, 0.25], [1, 2])
     """
 
     levels: Array
@@ -64,11 +78,17 @@ class PathResult:
     n_features: int
     passes: float
     interrupted: bool = False
+    l1_ratio: float = 1.0
 
-    def at(self, level: float) -> Result | None:
-        """Return the solution at one of the levels, None if the path has none there."""
-        pairs = zip(self.levels, self.results, strict=True)
-        return next((result for place, result in pairs if place == level), None)
+    @property
+    def alphas(self) -> Array:
+        """Strengths of the penalty, or radii, shape (n_alphas,): the most regularized first."""
+        return self.levels / self.l1_ratio
+
+    def at(self, alpha: float) -> Result | None:
+        """Return the solution at one of the alphas; None if the path does not hold it."""
+        place = np.flatnonzero(np.isclose(self.alphas, alpha, rtol=1e-12, atol=0.0))
+        return self.results[place[0]] if place.size else None
 
     def first(self, count: int | None) -> PathResult:
         """Return the path up to its first levels, of which there are ``count``; None: all."""
@@ -76,41 +96,41 @@ class PathResult:
 
     @property
     def columns(self) -> Columns:
-        """Columns with a non-zero coefficient at one level or more, increasing."""
+        """Columns with a non-zero coefficient for one alpha or more, increasing."""
         return together(self.results)[0]
 
     @property
     def coefs(self) -> Array:
-        """Coefficients of ``columns`` (all others are zero), shape (n_levels, len(columns))."""
+        """Coefficients of ``columns`` (all others are zero), shape (n_alphas, len(columns))."""
         return together(self.results)[1]
 
     @property
     def intercepts(self) -> Array:
-        """Intercepts, shape (n_levels,)."""
+        """Intercepts, shape (n_alphas,)."""
         return np.array([result.intercept for result in self.results])
 
     @property
     def objectives(self) -> Array:
-        """Objectives, shape (n_levels,)."""
+        """Objectives, shape (n_alphas,)."""
         return np.array([result.objective for result in self.results])
 
     @property
     def relative_gaps(self) -> Array:
-        """Proved relative gaps, shape (n_levels,)."""
+        """Proved relative gaps, shape (n_alphas,)."""
         return np.array([result.relative_gap for result in self.results])
 
     @property
     def n_selected(self) -> Columns:
-        """Number of selected columns at each level, shape (n_levels,)."""
+        """Number of selected columns for each alpha, shape (n_alphas,)."""
         return np.array([result.columns.size for result in self.results], dtype=np.int64)
 
     @property
     def converged(self) -> bool:
-        """True where the requested gap is proved at every level, and none is missing."""
+        """True where the requested gap is proved for every alpha, and none is missing."""
         return not self.interrupted and all(result.converged for result in self.results)
 
     def predict(self, design: Design) -> Array:
-        """Return X w + b at every level, shape (n_levels, n_samples); formed together."""
+        """Return X w + b for every alpha, shape (n_alphas, n_samples); formed together."""
         columns, coefs = together(self.results)
         linear = design.product(coefs.T, columns).T
         return linear + self.intercepts[:, None]
@@ -124,15 +144,15 @@ def path(
     loss: str | Loss = "squared",
     norm: str | Norm = "l1",
     form: Form = "penalized",
-    levels: object = None,
-    n_levels: int = 50,
-    ratio: float | None = None,
+    alphas: object = None,
+    n_alphas: int = 100,
+    alpha_ratio: float | None = None,
     l1_ratio: float = 1.0,
-    intercept: bool = False,
+    fit_intercept: bool = True,
     sample_weight: object = None,
     offset: object = None,
     unpenalized: object = None,
-    gap: float = TOLERANCE,
+    tol: float = TOLERANCE,
     max_iter: int = MAX_ITER,
     stop: StoppingRule | None = None,
     solver: Solver | None = None,
@@ -140,66 +160,94 @@ def path(
     until: End | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
 ) -> PathResult:
-    """Minimise  sum_i s_i loss_i + R(w) + (tau/2) ||w||^2  at every level of a grid.
+    """Minimize the mean loss plus a penalty, for each alpha of a grid.
+
+    The penalty is  alpha (l1_ratio R(w) + (1 - l1_ratio)/2 ||w||^2),  see ``solve``.
 
     Parameters
     ----------
-    X, y, loss, norm, form, intercept, sample_weight, offset, unpenalized, gap, max_iter
-        As in ``solve``. A fit to some rows has coefficients of its own for free columns.
-    l1_ratio : float
-        Share of the norm in the penalty, in (0, 1]: tau = level * (1 - l1_ratio) / l1_ratio at
-        each level. 1.0 means no ridge term; the constrained form needs it.
-    stop, solver, observers
-        As in ``solve``; rules are asked at every level.
-    levels : array, optional
-        Levels (radii of the constrained form) to solve at, in any order. Default: a grid.
-    n_levels, ratio : int, float
-        Size and range of the default grid, see ``level_grid``. It begins at
-        ``largest_useful_level``.
+    X : array, sparse matrix, data frame or Design, shape (n_samples, n_features)
+        Data.
+    y : array (n_samples,)
+        Targets.
+    loss : str or Loss, default="squared"
+        Loss of one sample.
+    norm : str or Norm, default="l1"
+        Norm of the penalty.
+    form : {"penalized", "squared", "constrained"}, default="penalized"
+        How the norm enters, see ``solve``.
+    alphas : array, optional
+        Strengths of the penalty (radii for the constrained form), in any order. Default: a grid.
+    n_alphas : int, default=100
+        Size of the default grid, which begins at ``largest_useful_alpha``.
+    alpha_ratio : float, optional
+        Range of the default grid, see ``alpha_grid``.
+    l1_ratio : float, default=1.0
+        Share of the norm in the penalty, in (0, 1]. The constrained form needs 1.0: no ridge term.
+    fit_intercept : bool, default=True
+        Whether to fit an unpenalized intercept. Survival losses have none.
+    sample_weight : array (n_samples,), optional
+        Weights of the mean, >= 0 and not all zero.
+    offset : array (n_samples,), optional
+        Numbers added to the predictions.
+    unpenalized : indices, mask or names of columns, optional
+        Columns that are free of the penalty.
+    tol : float, default=1e-6
+        Relative duality gap to prove for each alpha.
+    max_iter : int, default=1000
+        Bound on the number of steps for each alpha.
+    stop : StoppingRule, optional
+        Further rules, which apply to each alpha.
+    solver : Solver, optional
+        Default: the one that the norm needs.
+    observers : iterable of callables, default=()
+        Called with the Progress of each alpha after each step.
     until : End, optional
-        Where the path has gone far enough: ``NumberOfFeatures(50)``, ``ExplainedDeviance(0.99)``,
-        ``NoImprovement(X_other, y_other)``. The level at which it ends is the last one given back.
+        Ends the path early: ``NumberOfFeatures(50)``, ``ExplainedDeviance(0.99)``,
+        ``NoImprovement(X_other, y_other)``. The alpha that fulfills it is the last one returned.
     checkpoint : folder, optional
-        Keeps the path: the same call goes on where an earlier one was killed. Levels that were
-        solved begin at the points that were kept, and are proved anew.
+        Keeps the path: the same call resumes a run that was killed. It starts at the points that
+        were kept, and proves them again.
 
     Returns
     -------
     PathResult
-        ``levels`` with the most regularized first, ``results``, ``columns``, ``coefs``.
+        ``alphas`` with the most regularized first, ``results``, ``columns``, ``coefs``.
 
     Notes
     -----
-    The next levels are solved together, on a pool of likely columns, each from the solution before
-    it; one reading of the data prices all of them, and proves the gap of each at its own point. So
-    a path takes a dozen readings, and ``result.passes`` is how many of them a level had a part in.
-    So it is with norms over lifted coordinates (latent groups, chains, trees, unions). With a
+    The next alphas are solved together, on a pool of likely columns, each from the solution before
+    it; one reading of the data prices all of them, and proves the gap of each at its own point. A
+    path takes a dozen readings, and ``result.passes`` counts the readings that served an alpha.
+    The same holds for norms over lifted coordinates (latent groups, chains, trees, unions). With a
     ``solver`` of your own, or a norm that rates no columns (OWL, l2, nonnegative and matrix norms),
-    levels are solved one by one: about two passes a level. Observers see each level after each
-    reading that it had a part in.
+    alphas are solved one by one: about two passes each. Observers see each alpha after each
+    reading that served it.
     """
     names = feature_names(X)
     regularizer = Regularizer(named(as_norm(norm), names), form, 1.0)
+    the_loss = as_loss(loss)
+    design = as_design(X)
     built = Problem.build(
-        as_design(X),
+        design,
         y,
-        as_loss(loss),
+        the_loss,
         regularizer,
-        fit_intercept=intercept,
-        sample_weight=sample_weight,
+        fit_intercept=False if the_loss.task == "survival" else fit_intercept,
+        sample_weight=mean_weight(sample_weight, design.shape[0]),
         offset=offset,
         unpenalized=named_columns(unpenalized, names, "unpenalized"),
     )
     problem = with_l1_ratio(replace(built, design=Counted(built.design)), l1_ratio)
     zero = None
-    if levels is None:
+    if alphas is None:
         zero = scores_at_zero(problem)
-        largest = largest_useful_level(problem, zero)
-        grid = level_grid(largest, n_levels, ratio, form)
+        levels = alpha_grid(largest_useful_alpha(problem, zero), n_alphas, alpha_ratio, form)
     else:
-        grid = check_levels(levels, form)
-    settings = Settings(gap, max_iter, solver, stop, checkpoint=checkpoint)
-    return path_of(problem, grid, settings, observers, zero=zero, until=until)
+        levels = check_levels(alphas, form, "alphas") * l1_ratio
+    settings = Settings(tol, max_iter, solver, stop, checkpoint=checkpoint)
+    found = path_of(problem, levels, settings, observers, zero=zero, until=until)
+    return replace(found, l1_ratio=l1_ratio)
 
 
 def path_of(
@@ -236,4 +284,6 @@ def path_result(
     for result in results:
         result.state = None
     kept = np.asarray(levels[: len(results)])
-    return PathResult(kept, results, problem.design.shape[1], readings, interrupted)
+    n_features = problem.design.shape[1]
+    share = l1_ratio_of(problem)
+    return PathResult(kept, results, n_features, readings, interrupted, share)

@@ -1,4 +1,4 @@
-"""Pool: the likely columns of X, in memory, for one path or all paths over one design."""
+"""Pool: the columns of X that likely matter, in memory, for all paths over one design."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from atomlearn.core.problem.problem import Problem, enter, over_sums
 from atomlearn.core.problem.rounding import Lengths
 from atomlearn.core.solvers.column_generation import centered_columns
 
-#: Columns that join a pool after one reading of the data, at most.
+#: Most columns that join a pool after one reading of the data.
 JOINING = 3000
-#: Entries of X up to which the pool holds all of it (128 MB), and of Gram matrices that it keeps.
+#: Most entries of X (128 MB) for a pool that holds all columns, and most of its Gram matrices.
 WHOLE = 2**24
 
 
@@ -45,25 +45,27 @@ class Point:
 
 
 class Pool:
-    """Columns that were gathered once; a column keeps its position for good.
+    """Columns that were gathered once, for all paths. A column keeps its position.
 
     Parameters
     ----------
     problem : Problem
-        Its design gives the columns, lifted ones where there are any. Large means are taken off
-        them where it has an intercept.
+        Its design gives the columns, lifted ones if the norm is lifted. If the problem has an
+        intercept, columns with large means are centered.
     source : Pool, optional
-        That of all paths, which gathers what this one, of a single path, is asked to hold.
+        The pool of all paths, from which this one, of a single path, copies its columns.
 
     Attributes
     ----------
     columns : (m,) int64
-        Their numbers in X, in the order they came; ``block`` : their data, less the offsets of
-        ``lengths``.
+        Their numbers in X, in the order in which they joined.
+    block : Block (n_samples, m)
+        Their data, minus the offsets of ``lengths``.
+    lengths : Lengths
     """
 
-    #: Entries of the pool in float64 (2 GB), beyond which no column joins it; half as many where
-    #: it is of one of several paths, which differ in a part of their columns only.
+    #: Most entries in float64 (2 GB); half of it for the pool of one of several paths, since paths
+    #: differ in a part of their columns only.
     MOST_ENTRIES = 2**28
 
     def __init__(self, problem: Problem, source: Pool | None = None) -> None:
@@ -81,12 +83,12 @@ class Pool:
 
     @property
     def _most(self) -> int:
-        """Entries that take as many bytes as MOST_ENTRIES do in float64."""
+        """Number of entries that take the bytes of MOST_ENTRIES in float64."""
         return int(self.MOST_ENTRIES * 8.0 / self.block.bytes_an_entry)
 
     @property
     def room(self) -> int:
-        """Number of columns that may still join; sparse data may be in the pool as a whole."""
+        """Number of columns that may still join; all columns of sparse data may."""
         n_samples, n_features = self._problem.design.shape
         design = self._problem.design
         stored = design.stored() if design.is_sparse else None
@@ -98,13 +100,14 @@ class Pool:
 
     @property
     def at_once(self) -> int:
-        """Number of columns that may join together: a part of the room, or later ones had none."""
+        """Number of columns that may join together: a part of the room, to leave some for later."""
         return -(-self.room // 4)
 
     def of_each(self, count: int) -> list[Pool]:
-        """Return pools for so many paths: one each, unless all columns fit or pools of each do not.
+        """Return the pools of ``count`` paths: one for each if memory allows, else one for all.
 
-        Folds differ in what they are likely to use: pools of their own are smaller.
+        A pool of one fold is smaller, since folds differ in the columns that they likely use. All
+        paths share the pool if it holds all columns.
         """
         n_samples, n_features = self._problem.design.shape
         few = n_features <= JOINING
@@ -113,7 +116,7 @@ class Pool:
         return [Pool(self._problem, self) for _ in range(count)]
 
     def positions(self, columns: Columns) -> Columns:
-        """Return where these columns are, -1 for those that are not in the pool."""
+        """Return the positions of these columns, -1 for those that are not in the pool."""
         if not self.columns.size:
             return np.full(columns.size, -1, dtype=np.int64)
         places = np.searchsorted(self.columns, columns, sorter=self._order)
@@ -121,9 +124,9 @@ class Pool:
         return np.where(self.columns[found] == columns, found, -1)
 
     def add(self, columns: Columns) -> int:
-        """Let the columns join that are not in yet; return how many those were.
+        """Let columns join; return the number of new ones.
 
-        Their data is there after ``settle``.
+        ``settle`` then gathers their data.
         """
         fresh = np.unique(columns[self.positions(columns) < 0])
         if fresh.size:
@@ -135,7 +138,7 @@ class Pool:
         return int(fresh.size)
 
     def settle(self) -> None:
-        """Bring the data of all columns here; paths with pools of their own may do so together."""
+        """Gather the data of all columns; several threads may call this at the same time."""
         with self._settling:
             settled = self.block.shape[1]
             if settled < self.columns.size:
@@ -144,10 +147,10 @@ class Pool:
                 self.lengths = self.lengths.append(lengths)
 
     def gram(self, weight: Array) -> Array:
-        """Return A' diag(weight) A of all columns, once no more of them come.
+        """Return A' diag(weight) A of all columns, once no more of them join.
 
-        Of a fold it is that of all rows, made once, less the part of the few that are left out.
-        Those of some folds are kept, for the next norms.
+        The matrix of a fold is the one of all rows minus the part of the few rows that the fold
+        leaves out. The pool keeps the matrices of some folds for the next norms.
         """
         key = weight.tobytes()
         if key not in self._grams:

@@ -1,4 +1,4 @@
-"""Refits without a penalty on what was selected, blended with the penalized fit."""
+"""Refits of the selected columns without a penalty, blended with the penalized fit."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from atomlearn.core.problem.result import Result
 def refitted(problem: Problem, result: Result) -> Result:
     """Return the result with its columns fitted without any penalty: argmin of f over them.
 
-    Newton's method from the penalized fit, O(n m^2) a step for m selected columns. Of columns that
-    depend on each other some keep their coefficients. ``objective`` and ``gap`` stay those of the
-    penalized problem, of which this is no solution.
+    Newton's method from the penalized fit, O(n m^2) per step for m selected columns. If columns
+    depend on each other, some keep their coefficients. ``objective`` and ``gap`` stay those of the
+    penalized problem, which this does not solve.
 
     References
     ----------
@@ -29,8 +29,7 @@ def refitted(problem: Problem, result: Result) -> Result:
     """
     if result.matrix_parts is not None:
         raise TypeError(
-            "a refit of what was selected needs columns that are selected, and a matrix norm "
-            "gives a sum of factors; use relax=0"
+            "a refit needs selected columns, and a matrix norm gives a sum of factors; use relax=0"
         )
     whole = center_targets(problem)
     loss = plain_loss(whole.loss)
@@ -69,7 +68,7 @@ def relaxed_predictions(
 
 
 def checked_shares(relax: object) -> tuple[float, ...]:
-    """Return the shares of the refit to choose from, or say what is wrong with them."""
+    """Return the shares of the refit to choose from; raise if one is not in [0, 1]."""
     if type(relax) is float and 0.0 <= relax <= 1.0:
         return (relax,)
     try:

@@ -1,4 +1,4 @@
-"""SearchEnd: where the paths of a cross-validation end, all at one level, or cut short by time."""
+"""SearchEnd: the common last level of the paths of a cross-validation, and searches cut short."""
 
 from __future__ import annotations
 
@@ -21,8 +21,9 @@ from atomlearn.core.solvers.run import CUT
 class SearchEnd:
     """The end of several paths over one grid: folds of one norm, and the outputs of each fold.
 
-    They end where each of them has reached its own end, or where the mean held-out score of a
-    level, which is known once all paths came to it, says so. Without ``until`` the grid is the end.
+    The paths end at one level: when each of them has reached its end, or when the mean held-out
+    score of a level ends the search. That score is known once all paths have solved the level.
+    Without ``until`` the paths end with the grid.
     """
 
     def __init__(
@@ -37,11 +38,11 @@ class SearchEnd:
         self._ended: dict[int, int] = {}
         self._at: dict[int, dict[int, Result]] = {}
         self._tested: list[tuple[Design, ScoreThere | None]] = []
-        #: Place of the last level in the grid; None where there is no end yet.
+        #: Number of the last level in the grid; None if there is no end yet.
         self.last: int | None = None
 
     def of(self, path: int) -> Reached | None:
-        """Return what a path, by fold and output, asks of each of its levels in their order."""
+        """Return the function to call with each level of a path, in order; None without an end."""
         if not self._reached:
             return None
         count = 0
@@ -57,11 +58,11 @@ class SearchEnd:
         return reached
 
     def place(self) -> int | None:
-        """Return ``last``, as it is known by now."""
+        """Return the current ``last``."""
         return self.last
 
     def cut(self, path: PathResult) -> PathResult:
-        """Return the path up to its end: levels beyond may have been solved with others."""
+        """Return the path up to its end: later levels may have been solved with others."""
         return path.first(None if self.last is None else self.last + 1)
 
     def _learn(self, path: int, level: int, problem: Problem, result: Result) -> None:
@@ -71,7 +72,7 @@ class SearchEnd:
         here[path] = result
         if len(here) < len(self._reached):
             return
-        # Paths ask in their order of levels: the levels before were complete before.
+        # Each path goes through its levels in order, so earlier levels are complete.
         del self._at[level]
         score = self._mean_score([here[number] for number in range(len(here))])
         all_ended = len(self._ended) == len(self._reached)
@@ -100,7 +101,7 @@ class SearchEnd:
 
 
 def ended_by(found: Sequence[Sequence[PathResult]]) -> Status:
-    """Return why a search of these paths ended early, CONVERGED where it did not."""
+    """Return why a search of these paths ended early; CONVERGED if it did not."""
     if any(not paths or any(path.interrupted for path in paths) for paths in found):
         return Status.INTERRUPTED
     cut = any(r.status in CUT for paths in found for path in paths for r in path.results)
@@ -110,7 +111,7 @@ def ended_by(found: Sequence[Sequence[PathResult]]) -> Status:
 def solved(paths: Sequence[PathResult]) -> tuple[PathResult, ...]:
     """Return the paths of all outputs up to the last level that each of them has.
 
-    Where a search ended before the first level was solved, that one as it is.
+    A search that ended before the first level was solved gives that level as it is.
     """
     counts = []
     for path in paths:
@@ -121,15 +122,15 @@ def solved(paths: Sequence[PathResult]) -> tuple[PathResult, ...]:
 
 
 def padded_levels(values: NDArray[np.float64], n_levels: int) -> NDArray[np.float64]:
-    """Return numbers of the first levels (last axis), with NaN for those that are not there."""
+    """Return numbers of the first levels (last axis), with NaN for the other levels."""
     shape = (*values.shape[:-1], n_levels - values.shape[-1])
     return np.concatenate([values, np.full(shape, np.nan)], axis=-1)
 
 
 def known_folds(scores: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Return the folds to go by: those that are whole, else those that have begun, else all.
+    """Return the folds that count: those with all scores, else those with some, else all.
 
-    scores : (n_norms, n_levels, n_folds), NaN where not known.
+    ``scores`` : (n_norms, n_levels, n_folds), NaN if not known.
     """
     known = np.isfinite(scores)
     whole = np.flatnonzero(known.all(axis=(0, 1)))

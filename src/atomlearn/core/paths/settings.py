@@ -1,4 +1,4 @@
-"""Settings: how exactly each problem of a path is solved, by which solver, and in which task."""
+"""Settings: accuracy, solver and limits of the problems of a path, and their task."""
 
 from __future__ import annotations
 
@@ -23,21 +23,34 @@ from atomlearn.core.solvers.stopping import FirstOf, Iterations, RelativeGap, St
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What ``solve`` takes beside the problem itself.
+    """The arguments of ``solve`` other than the problem.
 
-    gap : relative duality gap to prove; max_iter : bound on steps; solver : None means the
-    default for the norm, see ``solvers.default_solver``; stop : a further rule, asked in each run;
-    observers : called after each step of each run; deadline : of all runs together; checkpoint :
-    folder that keeps paths, so that one that was killed goes on where it was; search : whether the
-    runs are parts of a cross-validation, which observers may want to know.
+    Parameters
+    ----------
+    tol : float
+        Relative duality gap to prove.
+    max_iter : int
+        Most steps of each run.
+    solver : Solver, optional
+        Default: that of the norm, see ``solvers.default_solver``.
+    stop : StoppingRule, optional
+        A further rule for each run.
+    observers : tuple of callables
+        Called after each step of each run.
+    deadline : Deadline
+        Of all runs together.
+    checkpoint : folder, optional
+        Keeps paths, so that the same call resumes one that was killed.
+    search : bool
+        Whether the runs are parts of a cross-validation; observers may want to know.
 
     Examples
     --------
     >>> from atomlearn import paths, solvers
-    >>> settings = paths.Settings(gap=1e-8, solver=solvers.ColumnGeneration(tolerance=1e-8))
+    >>> settings = paths.Settings(tol=1e-8, solver=solvers.ColumnGeneration(tol=1e-8))
     """
 
-    gap: float = TOLERANCE
+    tol: float = TOLERANCE
     max_iter: int = MAX_ITER
     solver: Solver | None = None
     stop: StoppingRule | None = None
@@ -55,11 +68,11 @@ class Settings:
     def how(self, problem: Problem) -> RunSettings:
         """Return solver, rules and observers of the runs of a problem."""
         norm = problem.regularizer.norm
-        solver = self.solver or default_solver(norm, self.gap)
+        solver = self.solver or default_solver(norm, self.tol)
         # Squares of w couple the lifted coordinates, and atoms need none of these.
         if self.solver is None and problem.tau and norm.lift(problem.design.shape[1]) is not None:
-            solver = solvers.AtomGeneration(tolerance=self.gap)
-        rules: StoppingRule = FirstOf((RelativeGap(self.gap), Iterations(self.max_iter)))
+            solver = solvers.AtomGeneration(tol=self.tol)
+        rules: StoppingRule = FirstOf((RelativeGap(self.tol), Iterations(self.max_iter)))
         rules = rules if self.stop is None else rules | self.stop
         keepers = []
         if self.checkpoint is not None:
@@ -67,11 +80,11 @@ class Settings:
         return RunSettings(solver, rules, (*self.observers, *keepers), self.search)
 
     def within(self, share: float) -> Settings:
-        """Return the same for the next of several searches: its share of the time that is left."""
+        """Return the settings of the next of several searches, with a share of the time left."""
         return replace(self, deadline=Deadline.after(share * self.deadline.left))
 
     def run(self, problem: Problem, warm: WarmStart | None = None) -> Result:
-        """Return the solution of ``problem`` from the warm start, with the solver's state."""
+        """Return the solution of ``problem`` with the solver's state, from the warm start."""
         solver, rules, observers, _ = self.how(problem)
         return run(with_deadline(problem, self.deadline), solver, rules, observers, warm)
 
@@ -88,34 +101,34 @@ class Settings:
     ) -> Task:
         """Return the task that solves a problem at the levels, in their order.
 
-        Levels share readings where the problem allows that and there are several of them.
+        Several levels share readings if the problem allows it.
         ``pool``, ``zero``, ``reached``, ``last`` : see ``SharedLevels``.
         """
         problem, how = with_deadline(problem, self.deadline), self.how(problem)
         if warm is None and len(levels) > 1 and self.shares_levels(problem):
             pool = pool or Pool(problem)
-            return SharedLevels(problem, levels, how, self.gap, pool, zero, reached, last)
+            return SharedLevels(problem, levels, how, self.tol, pool, zero, reached, last)
         return SteppedLevels(problem, levels.tolist(), how, warm, reached)
 
     def shares_levels(self, problem: Problem) -> bool:
         """Return whether levels of the problem can be guessed, solved and priced together.
 
-        Not where another solver was chosen; not where the norm, or the one over lifted coordinates,
-        rates no columns; not where the data is read once for each vector.
+        They cannot with another solver than the default one, with a norm (or a norm over lifted
+        coordinates) that rates no columns, and with data that is read once for each vector.
         """
         loss = problem.loss
         norm = problem.regularizer.norm
         if not (
-            self.solver in (None, ColumnGeneration(tolerance=self.gap))
+            self.solver in (None, ColumnGeneration(tol=self.tol))
             and loss.bare.coupled <= 1
-            and loss.smoothed(1.0) is None  # kinks, which take a row of smooth problems
+            and loss.smoothed(1.0) is None  # a loss with kinks takes a series of smooth problems
             and problem.metric is None
             and over_sums(problem).design.reads_at_once
-            and norm.solver(self.gap) is None
+            and norm.solver(self.tol) is None
         ):
             return False
         lift = norm.lift(problem.design.shape[1])
         if lift and problem.tau:
-            return False  # refused, with what to do about it, by whoever solves one level
+            return False
         norm = lift.norm if lift else norm
         return norm.over_columns and norm.solver(0.0) is None and norm.rates_columns

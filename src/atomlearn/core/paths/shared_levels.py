@@ -75,7 +75,7 @@ class Level(Run):
             self.begin()
 
     def result(self) -> Result:
-        """Return the result of a final level, without what the solver knows."""
+        """Return the result of a final level, without the solver's state."""
         if self._result is None:
             self._result = super().result()
             self._result.state = None
@@ -257,8 +257,8 @@ class SharedLevels(Task):
         """Return the next levels with their points over the pool; none if all are final."""
         self.pool.settle()
         open_levels = [k for k, level in enumerate(self.levels) if level.status is None]
-        # If the time is out, one reading proves what it can of all levels; so it does of the
-        # points that a checkpoint kept.
+        # Once the time is out, one reading proves the gaps of all levels. The same reading serves
+        # all points that a checkpoint kept.
         kept = any(level.point is not None and not level.readings for level in self.levels)
         all_at_once = kept or self.problem.deadline.passed
         sure = (0.5 if self.elsewhere is None else 1.0) * SHARE * self.last_reference
@@ -311,7 +311,7 @@ class SharedLevels(Task):
         reference = whole.regularizer.norm.reference(scores)
         used = np.flatnonzero(weights)
         point = Point(used, weights[used], shift, prediction, dual, reference)
-        if whole.design is not self.block:  # it has predictions of its own
+        if whole.design is not self.block:  # its predictions are not those of the samples
             point.prediction = self.block.dot(weights)
             point.dual = None
         return point

@@ -93,7 +93,7 @@ class Sweep:
         self.predictions = self.weights @ A.T
         self.shifts = np.zeros(n_solved)
         if problem.fit_intercept:
-            # The mean of the residuals, and the mean of what rounding leaves of it.
+            # The second round removes the mean that rounding leaves.
             for _ in range(2):
                 more = (y - self.predictions) @ s / total
                 self.predictions += more[:, None]
@@ -139,7 +139,7 @@ class Sweep:
                 c = levels / np.maximum(reached, levels)
                 gap = np.where(beyond > 0, np.minimum(gap, objective + c * c * Q - c * inner), gap)
         gap = np.minimum(np.where(np.isnan(gap), np.inf, gap), objective)
-        # Rounding has taken what is below zero, whatever its bound is.
+        # A gap below zero is rounding, even if it exceeds the bound.
         lost = np.maximum(self._rounding(objective), -gap)
         proved = np.maximum(gap, 0.0) + lost
         numbers = zip(objective.tolist(), proved.tolist(), polar.tolist(), strict=True)
@@ -185,7 +185,7 @@ class Sweep:
         return np.array([norm.polar(ArrayScores(z)) for z in Z])
 
     def _rounding(self, objective: Array) -> Array:
-        """Return what rounding may hide in each gap, the polar left out: ``Objective.lost``."""
+        """Return a bound on the rounding in each gap, without that of the polar."""
         problem = self.problem
         W = np.abs(self.weights)
         lengths = self.pool.lengths

@@ -43,7 +43,7 @@ class Problem:
     Parameters
     ----------
     loss : Loss
-        It includes an offset and free columns (``losses.Offset``, ``losses.FreeColumns``), so that
+        It includes an offset and free columns (``Offset``, ``FreeColumns``), so that
         f is minimized over the free coefficients at every X w, and solvers need not know.
     design : Design
         X.
@@ -257,8 +257,9 @@ def enter(problem: Problem, lifts: bool) -> tuple[Problem, Lift | None]:
         return problem, None
     if problem.tau:
         raise ValueError(
-            f"tau > 0 mixes the overlapping parts of {type(norm).__name__}, which are solved "
-            "for separately; use tau=0, or a solver over atoms such as solvers.AtomGeneration()"
+            f"a ridge term mixes the overlapping parts of {type(norm).__name__}, which are "
+            "solved for apart; use l1_ratio=1, or a solver over atoms such as "
+            "solvers.AtomGeneration()"
         )
     design = Lifted(problem.design, lift.expansion)
     return replace(problem, design=design, regularizer=problem.regularizer.of(lift.norm)), lift

@@ -49,7 +49,7 @@ class Result:
     intercept : float
         Unpenalized intercept, 0.0 where none was asked for.
     objective, gap : float
-        F at this point and the proved bound on F - F*.
+        F at this point and the proved bound on F - F*, of the mean loss.
     status : Status
         Why the fit ended; ``str(status)`` is a sentence. CONVERGED if and only if it ended because
         ``relative_gap`` is at most ``tol``.
@@ -86,12 +86,13 @@ class Result:
     --------
     >>> import numpy as np
     >>> from atomlearn import solve
-    >>> result = solve(np.eye(3), np.array([3.0, 0.5, -2.0]), level=1.0)
+    >>> X, y = np.eye(4), np.array([3.0, 0.5, -2.0, 0.0])
+    >>> result = solve(X, y, alpha=0.25, fit_intercept=False)
     >>> result.columns.tolist(), result.converged
     ([0, 2], True)
-    >>> result.predict(np.ones((1, 3))).round(6).tolist()
+    >>> result.predict(np.ones((1, 4))).round(6).tolist()
     [1.0]
-    >>> nearby = solve(np.eye(3), np.array([3.0, 0.5, -2.0]), level=0.9, warm_start=result)
+    >>> nearby = solve(X, y, alpha=0.2, fit_intercept=False, warm_start=result)
     """
 
     columns: Columns
@@ -195,12 +196,13 @@ class Result:
         --------
         >>> import numpy as np
         >>> from atomlearn import solve
-        >>> found = solve(np.eye(2), np.array([3.0, 1.0]), level=1.0).verify()  # doctest: +ELLIPSIS
-        objective of these coefficients   3
-        no coefficients have less than    2.9999999999999...
+        >>> result = solve(np.eye(2), np.array([3.0, 1.0]), alpha=0.5, fit_intercept=False)
+        >>> found = result.verify()  # doctest: +ELLIPSIS
+        objective of these coefficients   1.5
+        no coefficients have less than    1.4999999999999...
         gap ..., relative ...; of it ... for rounding
         >>> found.dual
-        array([1., 1.])
+        array([0.5, 0.5])
         """
         found = verification(self.problem, self)
         print(found)

@@ -1,7 +1,8 @@
-"""Column generation over rays, [V] Algorithm 1: best atoms in, all weights re-fitted, zeros out.
+"""Column generation over rays: add the best atoms, re-fit all weights, drop zeros.
 
-Vinyes, Obozinski 2017. Needs of a norm only its best atom: no restriction, no proximal map, no
-value. Also called fully corrective Frank-Wolfe on the truncated cone ([V] Proposition 1).
+[V] Vinyes, Obozinski 2017, Algorithm 1. A norm needs only its best atom: no restriction, no
+proximal map, no value. Also called fully corrective Frank-Wolfe on the truncated cone ([V]
+Proposition 1).
 """
 
 from __future__ import annotations
@@ -21,8 +22,7 @@ from atomlearn.core.solvers.atoms import AtomSet, refit_on_rays
 from atomlearn.core.solvers.gauge import warm_atoms
 from atomlearn.core.solvers.solver import INNER_RATIO, PATIENCE, TOLERANCE, Solver, State
 
-#: Steps without any progress after which a run has stalled where there are always new atoms, each
-#: a little off the last.
+#: Steps without progress after which a run has stalled if each step finds a new atom near the last.
 PATIENCE_WITH_NEW_ATOMS = 50
 
 
@@ -30,9 +30,16 @@ PATIENCE_WITH_NEW_ATOMS = 50
 class RayState(State):
     """State with rays: w = U c, c > 0.
 
-    atoms : U; shares : (t,) c, whose sum is the bound on gauge(w) of the certificate;
-    candidate : the best atom at this point, None where none would enter; refit_gap : certified gap
-    of the re-fit that led here.
+    Attributes
+    ----------
+    atoms : AtomSet
+        U.
+    shares : (t,)
+        c; its sum is the bound on gauge(w) of the certificate.
+    candidate : Atom, optional
+        The best atom at this point, None if it would not enter.
+    refit_gap : float
+        Certified gap of the last re-fit.
     """
 
     atoms: AtomSet | None = None
@@ -60,63 +67,65 @@ class AtomGeneration(Solver):
     leave, w = U c. The sum of c bounds gauge(w), and objective and gap are those of this bound,
     which is tight at the optimum.
 
-    For norms that can be restricted to some coordinates ``ColumnGeneration`` needs fewer passes:
-    there a whole subspace enters where here a ray does. On a polytope (l1, l_infinity, orders,
-    paths) rays end after finitely many; on curved balls they close in at a linear rate.
+    ``ColumnGeneration`` needs fewer passes for norms that can be restricted to some coordinates: a
+    whole subspace enters there, a ray here. On a polytope (l1, l_infinity, orders, paths) a finite
+    number of rays is enough; on curved balls the rate is linear.
 
     Parameters
     ----------
     master : Master
         Re-fits the weights of the atoms: a problem over the block X U with the norm sum c on
-        c >= 0. The default is sequential quadratic programming, one program where the loss is
-        quadratic: [V] Algorithm 2. Where tau > 0 there is a ridge term with U'U, which it alone
-        knows.
+        c >= 0. The default is sequential quadratic programming, a single program if the loss is
+        quadratic: [V] Algorithm 2. It is the only master for tau > 0, a ridge term with U'U.
     inner_ratio : float
-        The master is asked for this fraction of the outer gap.
-    tolerance : float
-        Relative gap that will be asked of the whole; the master is not asked for much less.
-    warm_start, prune : bool
-        False: variants of [V], each re-fit from zero, and atoms of weight zero staying.
+        Share of the outer gap to which the master solves.
+    tol : float
+        Relative gap to prove; the master does not solve to much less.
+    warm_start : bool
+        False, a variant of [V]: each re-fit begins at zero.
+    prune : bool
+        False, a variant of [V]: atoms of weight zero stay.
 
     References
     ----------
     [V] Vinyes, Obozinski 2017, Algorithms 1 and 2, and Proposition 1. With many more samples than
-    columns, its section 3.3 is a fit to ``designs.from_moments(X.T @ X, X.T @ y)``.
+    columns, its section 3.3 is a fit to ``designs.from_moments(X.T @ X / n, X.T @ y / n)``.
 
     Examples
     --------
     >>> import numpy as np
     >>> from atomlearn import solve, solvers
-    >>> X, y = np.eye(3), np.array([3.0, 0.5, -2.0])
-    >>> result = solve(X, y, norm="l1", level=1.0, solver=solvers.AtomGeneration())
+    >>> X, y = np.eye(4), np.array([3.0, 0.5, -2.0, 0.0])
+    >>> solver = solvers.AtomGeneration()
+    >>> result = solve(X, y, alpha=0.25, fit_intercept=False, solver=solver)
     >>> result.coef.round(4).tolist()
-    [2.0, 0.0, -1.0]
+    [2.0, 0.0, -1.0, 0.0]
     """
 
     lifts: ClassVar[bool] = False
 
     master: Master = field(default_factory=SequentialQP)
     inner_ratio: float = INNER_RATIO
-    tolerance: float = TOLERANCE
+    tol: float = TOLERANCE
     warm_start: bool = True
     prune: bool = True
 
     def start(self, problem: Problem, warm: WarmStart | None = None) -> RayState:
         """Begin at zero, or at the warm start as one atom w / gauge(w): one pass."""
         atoms, shares, intercept = warm_atoms(problem, warm, cached=True)
-        return priced_atoms(problem, atoms, shares, intercept, self.tolerance)
+        return priced_atoms(problem, atoms, shares, intercept, self.tol)
 
     def step(self, problem: Problem, state: RayState) -> RayState:
         """Add the candidate, re-fit, drop zeros, price: one pass over the data."""
         assert state.atoms is not None
         atoms, shares = with_candidate(problem, state)
         n_new = atoms.size - state.atoms.size
-        target = gap_target(problem, state, n_new, self.inner_ratio, self.tolerance)
+        target = gap_target(problem, state, n_new, self.inner_ratio, self.tol)
         begin = shares if self.warm_start else np.zeros_like(shares)
         fit = refit_on_rays(problem, self.master, atoms, begin, state.intercept, target)
         if self.prune:
             atoms, fit = without_zeros(atoms, fit)
-        return following(problem, state, atoms, fit, self.tolerance)
+        return following(problem, state, atoms, fit, self.tol)
 
 
 def with_candidate(problem: Problem, state: RayState) -> tuple[AtomSet, Array]:
@@ -130,16 +139,15 @@ def with_candidate(problem: Problem, state: RayState) -> tuple[AtomSet, Array]:
 
 
 def gap_target(
-    problem: Problem, state: RayState, n_new: int, inner_ratio: float, tolerance: float
+    problem: Problem, state: RayState, n_new: int, inner_ratio: float, tol: float
 ) -> float:
-    """Return the gap to ask of the re-fit: less where nothing but the re-fit can close it."""
+    """Return the gap of the re-fit: smaller if only the re-fit can close the outer gap."""
     certificate = state.certificate
-    enough = 0.1 * tolerance * abs(certificate.objective)
+    enough = 0.1 * tol * abs(certificate.objective)
     wanted = (
         max(inner_ratio * certificate.closable, enough) if n_new else min(enough, state.refit_gap)
     )
-    # Where the fit is perfect F is the square of rounding errors, and the bound of rounding stays:
-    # there is nothing to gain.
+    # F of a perfect fit is the square of rounding errors, and the bound on rounding stays.
     floor = max(negligible_objective(problem), 0.1 * certificate.rounding)
     return max(min(wanted, 0.1 * certificate.closable), floor)
 
@@ -149,12 +157,12 @@ def priced_atoms(
     atoms: AtomSet,
     shares: Array,
     intercept: float,
-    tolerance: float = 0.0,
+    tol: float = 0.0,
 ) -> RayState:
-    """One pass over the data: scores, the best atom, and the certificate of this very point.
+    """Return the state of a point: its scores, best atom and certificate, by one pass.
 
-    Where the oracle is a search that finds nothing beyond ``tolerance`` (relative), the bound from
-    above is worth more work.
+    If a search is the oracle, and only its bounds leave a gap above ``tol`` (relative), the
+    search computes the bound from above more thoroughly.
     """
     weights = atoms.combine(shares)
     linear = atoms.images.dot(shares)
@@ -166,7 +174,7 @@ def priced_atoms(
         weights,
         prediction,
         gauge=float(shares.sum()),
-        tolerance=tolerance,
+        tolerance=tol,
         lengths=problem.measured.of(problem.design, problem.weight, atoms.columns),
     )
     return RayState(
@@ -182,7 +190,7 @@ def priced_atoms(
 
 
 def _entering(price: Pricing) -> Atom | None:
-    """Return the best atom where <a, z> is beyond the multiplier of the point, else None."""
+    """Return the best atom if <a, z> exceeds the multiplier of the point, else None."""
     atom = price.norm.best_atom(price.scores)
     enters = float(atom.values @ price.scores.at(atom.columns)) > price.multiplier
     return atom if atom.columns.size and enters else None
@@ -195,16 +203,16 @@ def without_zeros(atoms: AtomSet, fit: Refit) -> tuple[AtomSet, Refit]:
 
 
 def following(
-    problem: Problem, state: RayState, atoms: AtomSet, fit: Refit, tolerance: float
+    problem: Problem, state: RayState, atoms: AtomSet, fit: Refit, tol: float
 ) -> RayState:
     """Return the priced state of this fit, the one after ``state``: one pass over the data."""
-    after = priced_atoms(problem, atoms, fit.weights, fit.intercept, tolerance)
+    after = priced_atoms(problem, atoms, fit.weights, fit.intercept, tol)
     after.iteration = state.iteration + 1
     after.refit_gap = fit.gap
     after.master_steps = state.master_steps + fit.steps
     new = after.candidate is not None and atoms.find(after.candidate) < 0
     after.patience = PATIENCE_WITH_NEW_ATOMS if new else PATIENCE
-    if after.certificate.leaves_open(tolerance):
-        # The search finds nothing more; what its bounds leave open, more steps do not close.
+    if after.certificate.leaves_open(tol):
+        # The search finds no better atom, and more steps do not close the gap of its bounds.
         after.exhausted = Status.SEARCH_RELATIVE
     return after

@@ -28,9 +28,18 @@ from atomlearn.core.problem.regularizer import Regularizer
 class AtomSet:
     """U = [u_1, ..., u_t] as sparse columns with their images, t = ``size``. Never changes.
 
-    images : Block (n_samples, t), X U in float64; columns : (m,) int64, the union of the supports
-    in the order they came; entries : (m, t), the rows of U at ``columns``; gram : (t, t) U'U, None
-    where nobody needs it (tau = 0); keys : fingerprints, equal where two atoms are.
+    Attributes
+    ----------
+    images : Block (n_samples, t)
+        X U in float64.
+    columns : (m,) int64
+        The union of the supports, in the order in which they came.
+    entries : (m, t)
+        The rows of U at ``columns``.
+    gram : (t, t), optional
+        U'U; None if tau = 0.
+    keys : tuple of int
+        Fingerprints; equal atoms have equal ones.
     """
 
     images: Block
@@ -41,9 +50,9 @@ class AtomSet:
 
     @classmethod
     def empty(cls, n_samples: int, *, gram: bool = False, cached: bool = False) -> AtomSet:
-        """Return the set of no atoms, with U'U where ``gram``.
+        """Return the empty set; ``gram`` : whether it keeps U'U.
 
-        ``cached``: the images remember their Gram matrices, for masters that want them.
+        ``cached`` : whether the images keep their Gram matrices, which some masters use.
         """
         images: Block = DenseBlock(np.zeros((n_samples, 0), order="F"))
         if cached:
@@ -81,7 +90,7 @@ class AtomSet:
         )
 
     def take(self, which: Columns) -> AtomSet:
-        """Return the atoms of these numbers, in increasing order; columns nobody uses go."""
+        """Return the atoms of these numbers, in increasing order, without unused columns."""
         if which.size == self.size:
             return self
         entries = self.entries[:, which]
@@ -104,7 +113,7 @@ class AtomSet:
         return none._append(atom, self.images.dot(shares) / total), np.array([total])
 
     def find(self, atom: Atom) -> int:
-        """Return the number of this atom, or -1 where it is none of them."""
+        """Return the number of this atom, -1 if the set does not have it."""
         key = atom_key(atom)
         return self.keys.index(key) if key in self.keys else -1
 
@@ -128,7 +137,7 @@ class AtomSet:
 
 
 def atom_key(atom: Atom) -> int:
-    """Return a number that two atoms share where they are equal to 40 binary digits."""
+    """Return a number that is the same for atoms that are equal to 40 binary digits."""
     order = np.argsort(atom.columns, kind="stable")
     values = atom.values[order]
     largest = float(np.abs(values).max(initial=0.0))
@@ -150,7 +159,7 @@ def refit_on_rays(
     """argmin over c >= 0, b of  f(X U c + b) + tau/2 ||U c||^2 + R(sum c)  ([V] (5) and (6)).
 
     The master gets it as a problem over the block X U with the norm sum c on c >= 0. Masters that
-    work with proximal maps do not know a ridge term with U'U: there the QP takes their place.
+    use proximal maps do not support a ridge term with U'U: the QP replaces them.
     """
     if problem.tau:
         master = SequentialQP()
@@ -170,7 +179,7 @@ def truncation(problem: Problem, weights: Array, prediction: Array, gauge: float
 
     F is at most its value here, and losses are bounded below by zero: so level gauge(w*) <= F
     (penalized), level/2 gauge(w*)^2 <= F (squared). The radius, in the constrained form. This
-    point, of a gauge at most ``gauge``, lies within too.
+    point, of a gauge at most ``gauge``, is within too.
     """
     regularizer = problem.regularizer
     if regularizer.form == "constrained":

@@ -1,4 +1,4 @@
-"""Checkpoint: an observer that keeps the state of a solve on disk; killed anywhere, it goes on."""
+"""Checkpoint: an observer that saves the state of a solve to disk, from which it resumes."""
 
 from __future__ import annotations
 
@@ -24,32 +24,32 @@ _VERSION = 2
 
 
 class Checkpoint(RunObserver):
-    """``solve(..., observers=[Checkpoint(folder)])``: the solve goes on where it was killed.
+    """``solve(..., observers=[Checkpoint(folder)])`` resumes a solve that was killed.
 
     Parameters
     ----------
     folder : path
-        Made where needed. ``checkpoint.npz`` in it appears as a whole or not at all, and holds
-        arrays and text only.
+        Created if needed. The file ``checkpoint.npz`` in it appears as a whole or not at all, and
+        has only arrays and text.
     every_s : float, default=1.0
-        Seconds between two checkpoints, at least; one is written at the end in any case. 0: after
-        every step.
+        Minimum number of seconds between two checkpoints; one is always written at the end. 0
+        writes one after every step.
     many : bool, default=False
-        One file a problem, named by its fingerprint: for paths, cross-validation, and other
-        sequences of solves.
+        Write a file for each problem, named by its fingerprint: for paths, cross-validation, and
+        other sequences of solves.
 
     Raises
     ------
     ValueError
-        When the solve begins, where the folder holds the checkpoint of another problem, or a
-        damaged one.
+        When the solve begins, if the folder has the checkpoint of another problem or a damaged
+        one.
 
     Notes
     -----
-    Saved are the active columns and their weights (atoms, where the solver works with them), the
-    intercept, and passes, seconds and history so far. Settings of the solver and of the stop may
-    change: a tighter gap, or more time, continues. The first step after a resume is a pass that
-    proves the gap of the point; its record replaces the last one.
+    A checkpoint has the active columns and their weights (or atoms), the intercept, and passes,
+    seconds and history so far. Settings of the solver and of the stop may change: a smaller gap or
+    more time continues the solve. The first step of a resumed solve is a pass that proves the gap
+    of the point; its record replaces the last one.
 
     Examples
     --------
@@ -58,8 +58,8 @@ class Checkpoint(RunObserver):
     >>> from atomlearn import solve, solvers
     >>> X, y = np.eye(3), np.array([3.0, 0.5, -2.0])
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     first = solve(X, y, level=1.0, observers=[solvers.Checkpoint(folder)])
-    ...     again = solve(X, y, level=1.0, observers=[solvers.Checkpoint(folder)])
+    ...     first = solve(X, y, alpha=0.3, observers=[solvers.Checkpoint(folder)])
+    ...     again = solve(X, y, alpha=0.3, observers=[solvers.Checkpoint(folder)])
     >>> again.passes == first.passes + 1
     True
     """
@@ -75,7 +75,7 @@ class Checkpoint(RunObserver):
         self._places: dict[int, _Place] = {}
 
     def begin(self, problem: Problem, solver: Solver) -> Resumed | None:
-        """Remember the problem; return what is known of it, None where nothing is."""
+        """Remember the problem; return its saved state, None if there is none."""
         if self.folder.exists() and not self.folder.is_dir():
             raise ValueError(f"the checkpoint folder {self.folder} is a file; give a folder")
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -108,7 +108,7 @@ class Checkpoint(RunObserver):
 
 @dataclass(slots=True)
 class _Place:
-    """Where a problem is kept: file, fingerprint, sample of X, when it was written last."""
+    """File of a problem with its fingerprint, a sample of X, and the time of the last write."""
 
     problem: Problem
     file: Path
@@ -139,16 +139,16 @@ def _write(place: _Place, progress: Progress) -> None:
 
 
 def _same(known: Array, entries: Array) -> bool:
-    """Return whether these are the same entries (rows, columns), in whatever units a column is."""
+    """Return whether these are the same entries (rows, columns), up to the scale of a column."""
     units = np.abs(entries).max(axis=0, initial=0.0)
     return bool(np.all(np.abs(known - entries) <= 1e-8 * units))
 
 
 def _read(file: Path, digest: str, entries: Array, kind: str) -> Resumed:
-    """Return what a file knows of this problem; raise ValueError with the remedy elsewhere."""
+    """Return the saved state of this problem; raise ValueError if the file has another one."""
     try:
         with file.open("rb") as stream, np.load(stream, allow_pickle=False) as archive:
-            # Ours are stored as they are: what inflates is of somebody else, and is not begun.
+            # ``_write`` does not compress: a compressed file may inflate to any size.
             if any(item.file_size > item.compress_size for item in archive.zip.infolist()):
                 raise ValueError("a part of it is compressed")
             held = dict(archive)
@@ -163,7 +163,7 @@ def _read(file: Path, digest: str, entries: Array, kind: str) -> Resumed:
         history = [Record(**record) for record in about["history"]]
         arrays = {key[6:]: held[key] for key in held if key.startswith("state_")}
         numbers = int(about["iteration"]), float(about["passes"]), float(about["seconds"])
-    except Exception as error:  # a damaged file raises whatever its bytes lead to
+    except Exception as error:  # a damaged file can raise any exception
         said = " ".join(str(error).split())[:200]
         raise ValueError(
             f"the checkpoint {file} cannot be read ({said}); remove it to begin afresh"
@@ -176,7 +176,7 @@ def _read(file: Path, digest: str, entries: Array, kind: str) -> Resumed:
         )
     if about.get("solver") != kind:
         raise ValueError(
-            f"the checkpoint {file} is of the solver {about.get('solver') or 'default'}; go on "
+            f"the checkpoint {file} is of the solver {about.get('solver') or 'default'}; resume "
             "with that one, or give another folder"
         )
     return Resumed(arrays, *numbers, history, f"the checkpoint {file}")

@@ -1,7 +1,7 @@
-"""Column generation: ask the data for the best new columns, re-fit all weights, prove the gap.
+"""Column generation: find the best new columns, re-fit all weights, prove the gap.
 
-Also called fully corrective Frank-Wolfe. The columns found span a subspace, on which the master
-solves the *same* problem exactly, with the norm restricted to it. [V] Algorithm 1, [T]
+Also called fully corrective Frank-Wolfe. The columns found span a subspace. There the master solves
+the *same* problem exactly, with the norm restricted to it. [V] Algorithm 1, [T]
 Algorithm 1 with the exact master, [L] with subspaces for atoms.
 """
 
@@ -32,15 +32,15 @@ from atomlearn.core.problem.proof import Pricing, prove
 from atomlearn.core.problem.rounding import Lengths, counted, measured
 from atomlearn.core.solvers.solver import INNER_RATIO, TOLERANCE, Solver, State
 
-#: Entries of a block up to which a re-fit to the end costs nothing that could be measured beside a
-#: pass: all columns of such a design are taken at once, which proves the optimum in one pass.
+#: Entries of a block up to which the time of an exact re-fit is not measurable next to a pass. All
+#: columns of such a design enter at once, so that one pass proves the optimum.
 SMALL = 2**15
-#: Powers of ten between the level at which a fit from zero begins and its own, beyond which it is
-#: led there level by level: masters find the way from far away slowly, or not at all.
+#: Powers of ten between the first useful level and that of the problem beyond which a fit from zero
+#: goes through levels in between: masters are slow far from the optimum, or fail.
 FAR = 3.0
-#: Of losses that couple predictions, a re-fit goes no further down with the level than by this
-#: factor from the least at which the point would stay: Newton steps from far away fill it with
-#: columns that the optimum does not have, and take most of the time. At 4 they take a tenth longer.
+#: Largest factor between the smallest level at which the point would stay and that of a re-fit, for
+#: losses that couple predictions. Newton steps from far away add columns that the optimum does not
+#: have, and take most of the time. A factor of 4 takes a tenth longer.
 NEARER = 3.0
 
 
@@ -48,10 +48,17 @@ NEARER = 3.0
 class ActiveState(State):
     """State with the active block.
 
-    block : the data of ``columns``, less the offsets of ``lengths``, which has their lengths too;
-    candidates : columns to add in the next step, none of them
-    active; refit_gap : certified gap of the restricted problem at this point; free : candidates a
-    pass may add at no cost to the master.
+    Attributes
+    ----------
+    block : Block
+        The data of ``columns``, minus the offsets of ``lengths``.
+    lengths : Lengths
+    candidates : (m,)
+        Columns to add in the next step, none of them active.
+    refit_gap : float
+        Certified gap of the restricted problem at this point.
+    free : int
+        Candidates that a pass may add at no cost to the master.
     """
 
     block: Block | None = None
@@ -67,19 +74,18 @@ class ColumnGeneration(Solver):
 
     Parameters
     ----------
-    master : Master or None
-        Re-fits the weights over the active columns; None: as ``choose_master`` says.
-    batch : int or None
-        About how many columns one pass asks for; None: twice as many as are in use, 100 and a
-        hundredth of all at least (of implicit columns, as many as fit in half a GB), or as many as
-        the master takes for nothing, which then goes to the end in each re-fit. A norm never
-        gives less than the columns of its best atom; the first pass then asks for twice that.
-        1: those of the one best atom, always.
+    master : Master, optional
+        Re-fits the weights over the active columns. Default: that of ``choose_master``.
+    batch : int, optional
+        About the number of columns that enter after a pass. Default: twice the number in use, but
+        at least 100 and a hundredth of all (for implicit columns, the number that fits in half a
+        GB), or the number that costs the master no time, which then solves exactly. A norm gives
+        at least the columns of its best atom; the first pass takes twice that number. 1 takes only
+        the columns of the best atom.
     inner_ratio : float
-        The master is asked for this fraction of the outer gap: where the next columns will move
-        the point anyway, the last digits of this one are thrown away.
-    tolerance : float
-        Relative gap that will be asked of the whole; the master is not asked for much less.
+        Share of the outer gap to which the master solves: the next columns move the point anyway.
+    tol : float
+        Relative gap to prove; the master does not solve to much less.
 
     Notes
     -----
@@ -92,10 +98,10 @@ class ColumnGeneration(Solver):
        give the certificate and the next candidates, the columns of the best atoms that would not
        stay at zero.
 
-    A warm start is re-fitted first, over its own columns, and then priced. Of few columns all are
-    taken at once.
+    A warm start is first re-fitted over its columns, and then priced. All columns of a small design
+    enter at once.
 
-    Time O(n p) a step for the pass, memory O(n m) for m active columns.
+    Each step takes O(n p) time for the pass, and O(n m) memory for m active columns.
 
     References
     ----------
@@ -106,22 +112,23 @@ class ColumnGeneration(Solver):
     --------
     >>> import numpy as np
     >>> from atomlearn import solve, solvers
-    >>> X, y = np.eye(3), np.array([3.0, 0.5, -2.0])
-    >>> result = solve(X, y, norm="l1", level=1.0, solver=solvers.ColumnGeneration(batch=1))
+    >>> X, y = np.eye(4), np.array([3.0, 0.5, -2.0, 0.0])
+    >>> solver = solvers.ColumnGeneration(batch=1)
+    >>> result = solve(X, y, alpha=0.25, fit_intercept=False, solver=solver)
     >>> result.coef.round(6).tolist()
-    [2.0, 0.0, -1.0]
+    [2.0, 0.0, -1.0, 0.0]
     """
 
     master: Master | None = None
     batch: int | None = None
     inner_ratio: float = INNER_RATIO
-    tolerance: float = TOLERANCE
+    tol: float = TOLERANCE
 
     def start(self, problem: Problem, warm: WarmStart | None = None) -> ActiveState:
         warm = warm or WarmStart(np.zeros(0, dtype=np.int64), np.zeros(0))
         columns = warm.columns
         weights = warm.weights
-        # Taking few columns, all of them, costs less than asking which ones are needed.
+        # All columns of a small design cost less than a pass to choose among them.
         few = math.prod(problem.design.shape) <= SMALL and problem.design.listable
         takes_all = few and self.batch is None and not problem.deadline.passed
         if takes_all:
@@ -136,7 +143,7 @@ class ColumnGeneration(Solver):
     def _fitted(
         self, problem: Problem, columns: Columns, weights: Array, intercept: float
     ) -> ActiveState:
-        """Return the state of these columns alone, re-fitted and not yet priced."""
+        """Return the state of only these columns, re-fitted and not yet priced."""
         gathered, lengths = centered_columns(problem, columns)
         weights = shrink_inside(problem, columns, weights)
         block = CachedBlock(gathered)
@@ -161,13 +168,13 @@ class ColumnGeneration(Solver):
     def _first_fit(
         self, restricted: Problem, weights: Array, intercept: float
     ) -> tuple[Array, float, int]:
-        """Return the optimum over the columns of a start, for no gap has said how near it is."""
+        """Return the optimum over the columns of a start, whose gap is not known."""
         master = self.master or choose_master(restricted)
         weights, intercept, before = self._led_down(restricted, master, weights, intercept)
         guess = master.guess(restricted, weights, intercept)
         if guess is not None:
             return guess[0], guess[1], before + guess[2]
-        enough = 0.5 * self.tolerance * loss_at_zero(restricted)
+        enough = 0.5 * self.tol * loss_at_zero(restricted)
         if math.prod(restricted.design.shape) <= SMALL:
             enough *= 1e-4
         refit = master.solve(restricted, weights, intercept, enough)
@@ -176,14 +183,14 @@ class ColumnGeneration(Solver):
     def _led_down(
         self, restricted: Problem, master: Master, weights: Array, intercept: float
     ) -> tuple[Array, float, int]:
-        """Return a start near the optimum, from zero by a path of levels, where it is far away."""
+        """Return a start near the optimum, by a path of levels if zero is far from it."""
         penalty = restricted.regularizer
         steps = 0
         if weights.any() or penalty.form == "constrained":
             return weights, intercept, steps
         at = certified(restricted, weights, None, intercept)
         level = restricted.regularizer.norm.polar(ArrayScores(at.scores))
-        if penalty.form == "squared":  # the level of a fit that explains about half of the loss
+        if penalty.form == "squared":  # the level at which a fit explains about half of the loss
             level *= level / (2.0 * at.refit.objective or math.inf)
         count = math.log10(level / penalty.amount) if 0.0 < level < math.inf else 0.0
         if count > FAR:
@@ -212,7 +219,7 @@ class ColumnGeneration(Solver):
         restricted = restrict(problem, block, columns)
         refit = self._refit(restricted, weights, state, problem.design.shape[1])
         prediction = refit.prediction
-        if restricted.design is not block:  # it has predictions of its own
+        if restricted.design is not block:  # its predictions are not those of the samples
             prediction = block.dot(refit.weights)
         following = ActiveState(
             columns=columns,
@@ -238,7 +245,7 @@ class ColumnGeneration(Solver):
     def _refit(
         self, restricted: Problem, weights: Array, state: ActiveState, n_features: int
     ) -> Refit:
-        """Re-fit to a part of the gap, where columns are many and more will come."""
+        """Re-fit to a part of the gap if there are many columns and more will enter."""
         couples = restricted.loss.coupled != 1
         # A Newton step with the whole Hessian costs as much as several passes.
         wanted = (0.1 if couples else self.inner_ratio) * state.certificate.gap
@@ -247,7 +254,7 @@ class ColumnGeneration(Solver):
         level = state.certificate.polar / NEARER
         far = penalty.form == "penalized" and penalty.amount < level < math.inf
         if far and couples and not self.batch:
-            # On the way down: the long way to its own level is made in several steps.
+            # Go down to the level of the problem in several steps.
             restricted = replace(restricted, regularizer=replace(penalty, amount=level))
             target = wanted
         target = max(target, negligible_objective(restricted))
@@ -256,18 +263,18 @@ class ColumnGeneration(Solver):
         return master.solve(restricted, weights, intercept, target)
 
     def _gap_target(self, state: ActiveState, size: int, n_features: int, wanted: float) -> float:
-        """Return the gap to ask of a re-fit of ``size`` columns, of which most want this one."""
+        """Return the gap of a re-fit of ``size`` columns: ``wanted`` for most of them."""
         certificate = state.certificate
-        enough = 0.5 * self.tolerance * abs(certificate.objective)
+        enough = 0.5 * self.tol * abs(certificate.objective)
         if not state.candidates.size:
-            # Nothing new to add: only a more exact master can close what is left but for rounding.
+            # Nothing new to add: only a more exact re-fit can close the gap, down to rounding.
             return max(min(0.3 * state.refit_gap, enough), 0.1 * certificate.rounding)
         if state.prediction.size * size <= SMALL:
-            # The last digits cost a step or two, and what should not differ (weights and repeated
-            # samples, one order of columns and another) then differs by rounding alone.
+            # The last digits cost a step or two. Equal problems (weights or repeated samples, any
+            # order of columns) then differ only by rounding.
             return max(1e-2 * enough, 0.1 * certificate.rounding)
-        # Going all the way saves a pass where the last step is near, and costs less than one where
-        # columns are so few that their Hessian does, or next to nothing to the master.
+        # An exact re-fit saves a pass near the end. It costs less than a pass if the Hessian of the
+        # columns does, or if the columns cost the master no time.
         many = size > max(4 * state.free, np.sqrt(n_features))
         return wanted if wanted > 1000 * enough and many else enough
 
@@ -284,7 +291,7 @@ class ColumnGeneration(Solver):
         return state
 
     def _price(self, problem: Problem, state: ActiveState) -> ActiveState:
-        """One pass over the data: scores, best columns, and the certificate of this very point."""
+        """Add certificate and candidates to a state, by one pass over the data."""
         price = prove(
             problem, state.columns, state.weights, state.prediction, lengths=state.lengths
         )
@@ -294,33 +301,33 @@ class ColumnGeneration(Solver):
         return state
 
     def _candidates(self, problem: Problem, state: ActiveState, price: Pricing) -> Columns:
-        """Return the best columns that are not active and that would enter."""
+        """Return the best columns that are not active and would enter."""
         n_samples, n_features = problem.design.shape
         if state.columns.size == n_features:
             return np.zeros(0, dtype=np.int64)
         n_used = int(np.count_nonzero(state.weights))
         norm = price.norm
-        # Few solutions have more columns than there are samples.
+        # Few solutions have more columns than samples.
         share = min(n_features // 100, n_samples, LIMITS.most_dense // n_samples)
-        # Of a few times as many, gathering those that are free would cost much of a pass.
+        # If n_features is not much larger, gathering all free columns costs much of a pass.
         free = state.free if n_features <= 2 * state.free else min(state.free, n_features // 10)
         count = self.batch or max(100, 2 * n_used, share, free)
         best = norm.best_columns(price.scores, count)
         if not n_used and not state.free and best.size >= count and self.batch != 1:
-            # The best atom alone may be larger: its neighbours are worth a look too.
+            # The best atom may have more columns: take its neighbors too.
             best = norm.best_columns(price.scores, 2 * best.size)
         return price.entering(best)
 
 
 def centered_columns(problem: Problem, columns: Columns) -> tuple[Block, Lengths]:
-    """Return these columns, with large means taken off where f allows that, and lengths.
+    """Return these columns with large means removed if f allows it, and their lengths.
 
-    Only dense columns whose mean is beyond their spread: others would gain nothing.
+    Only dense columns whose mean exceeds their spread are centered: others gain nothing.
 
     With an intercept, f(X w + b) is f((X - 1 m')w + b') with b = b' - m'w, for any m: the same
-    problem. But a year, or an altitude, is hundreds of times its spread; taken off, steps over such
-    columns are as short, and lose as few digits, as over any others. Where adding a number to all
-    predictions changes nothing (Cox), nothing has to be given back.
+    problem. The values of a year or an altitude are hundreds of times their spread; once centered,
+    such columns need no more steps and lose no more digits than others. If adding a number to all
+    predictions changes nothing (Cox), the intercept needs no correction.
     """
     gathered = problem.design.gather(columns)
     block, places = gathered.distinct()
@@ -329,7 +336,7 @@ def centered_columns(problem: Problem, columns: Columns) -> tuple[Block, Lengths
     nothing = np.zeros(columns.size)
     lengths = distinct[places]
     squares = distinct * distinct
-    # Scores of columns that the design centers itself are sums over the columns before.
+    # Scores of columns that the design centers are sums over the original columns.
     scored = lengths + np.sqrt(block.shape[0]) * problem.design.taken_off(columns)
     if block.is_sparse or block.bytes_an_entry < 4.0 or block.stored() is None:
         return gathered, Lengths(scored, scored, nothing)
@@ -337,7 +344,7 @@ def centered_columns(problem: Problem, columns: Columns) -> tuple[Block, Lengths
     if not (allowed and columns.size):
         return gathered, Lengths(scored, lengths, nothing)
     means = block.transpose_dot(problem.weight) / float(problem.weight.sum())
-    # Of weighted samples the mean may not be the nearest constant: then this is a bit too often.
+    # With sample weights the mean may not be the nearest constant: a few more columns are centered.
     large = 2.0 * block.shape[0] * means * means > squares
     if not large.any():
         return gathered, Lengths(scored, lengths, nothing)
@@ -353,8 +360,8 @@ def appended(
 ) -> tuple[Block, Lengths]:
     """Return the columns followed by others, and the lengths of both.
 
-    What is a feature of the block already stays that column, with the offset taken off there,
-    which may differ in its last bit from the one taken off when it was gathered again.
+    A feature that the block has already stays the same column, with the same offset. The offset of
+    a new copy may differ in its last bit.
     """
     block = block.append(more)
     lengths = lengths.append(further)

@@ -1,4 +1,4 @@
-"""Which problem a checkpoint is of: everything but the data exactly, and a sample of the data."""
+"""Fingerprint of a problem for checkpoints: all of it except X, and a sample of X."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def fingerprint(problem: Problem) -> str:
 
 
 def sample(problem: Problem) -> Array:
-    """Return a few entries of X, spread out: what tells one X from another of the same shape."""
+    """Return a few entries of X, spread out, to distinguish it from others of the same shape."""
     n_samples, n_features = problem.design.shape
     columns = np.unique(np.linspace(0, n_features - 1, _COLUMNS).astype(np.int64))
     rows = np.unique(np.linspace(0, n_samples - 1, _ROWS).astype(np.int64))
@@ -47,10 +47,10 @@ def sample(problem: Problem) -> Array:
 
 
 class _Hasher(NumpyHasher):  # type: ignore[misc]
-    """Tells parts by their parameters, not by what they remember, and functions by their code."""
+    """Hashes parts by their parameters, without cached results, and functions by their code."""
 
     def reducer_override(self, part: Any) -> Any:
-        """Return what makes a part what it is, as pickles take it."""
+        """Return the type and the parameters of a part, in the form of a pickle."""
         kind = type(part)
         pieces: Any
         if kind is FunctionType:
@@ -70,18 +70,18 @@ class _Hasher(NumpyHasher):  # type: ignore[misc]
 
 
 def _parameters(part: Any) -> list[tuple[str, Any]]:
-    """Return what an object holds under the names in its constructor, or as fields.
+    """Return the attributes of an object that its constructor names, or that are fields.
 
-    What it holds beside them it may have computed, and remembers: that tells nothing of it.
+    Other attributes may be cached results, which do not identify it.
     """
     names = set(inspect.signature(type(part)).parameters)
     held: dict[str, Any] = {}
     state = part.__getstate__()
-    if isinstance(state, list):  # of a data class with slots: its fields in their order
+    if isinstance(state, list):  # a data class with slots: its fields in their order
         names.update(item.name for item in dataclasses.fields(part))
         held.update(zip((item.name for item in dataclasses.fields(part)), state, strict=True))
     elif isinstance(state, tuple):
         held.update(state[1])
-    with suppress(TypeError):  # slots alone
+    with suppress(TypeError):  # only slots
         held.update(vars(part))
     return [(name, held[name]) for name in sorted(held) if name.lstrip("_") in names]

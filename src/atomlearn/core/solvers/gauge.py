@@ -1,7 +1,7 @@
-"""gauge(w) by generation: the least sum of weights of atoms that make up w, from the oracle alone.
+"""gauge(w) by generation: the minimum sum of weights of atoms that add up to w, from the oracle.
 
 min sum c subject to U c = w, c >= 0, by the method of multipliers over the atoms found so far.
-Also the atoms that a warm start is made of.
+Also the atoms of a warm start.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Decomposition:
 
 
 def gauge_by_generation(
-    norm: Norm, w: Array, gap: float = 1e-8, max_iter: int = 2000
+    norm: Norm, w: Array, tol: float = 1e-8, max_iter: int = 2000
 ) -> tuple[float, float]:
     """gauge(w) = min { sum c : U c = w, c >= 0 } over all atoms, with its own gap.
 
@@ -48,26 +48,25 @@ def gauge_by_generation(
     Parameters
     ----------
     norm : Norm
-        Only its best atoms are asked for (``UserNorm``, or any other).
+        Only its best atoms are used (``UserNorm``, or any other).
     w : array (p,)
-    gap : float
+    tol : float
         Relative gap at which to end.
     max_iter : int
-        Bound on the calls of the oracle.
+        Most calls of the oracle.
 
     Returns
     -------
     value, gap : float
-        value - gap <= gauge(w) <= value, where U c and w differ by at most 1e-8 ||w||_2, which
-        counts as equal. Both are infinite where no sum of atoms came that close to w: it lies
-        outside the cone of the atoms, or ``max_iter`` is too small.
+        value - gap <= gauge(w) <= value; U c and w may differ by 1e-8 ||w||_2. Both are infinite
+        if no sum of atoms came that close to w: w is outside the cone of the atoms, or
+        ``max_iter`` is too small.
 
     Notes
     -----
-    O(p) memory for each atom in use, and one call of the oracle an iteration. Where the oracle is
-    a search, lower bounds are those of the bound from above on its polar: for sparse atoms exact
-    where branch and bound ends, as it does as a rule where rows and columns
-    together are at most 64.
+    O(p) memory for each atom in use, and one call of the oracle per iteration. If the oracle is a
+    search, lower bounds use the bound from above on its polar. That bound is exact for sparse atoms
+    if branch and bound ends, usually for at most 64 rows and columns together.
     """
     w = to_float64(w)
     if not np.isfinite(w).all():
@@ -76,8 +75,8 @@ def gauge_by_generation(
     norm.on(w.size)
     if not w.any():
         return 0.0, 0.0
-    found = decompose(norm, w, gap, max_iter)
-    # A sum of atoms this close to w is w to rounding.
+    found = decompose(norm, w, tol, max_iter)
+    # A sum of atoms this close to w equals w up to rounding.
     if found.error > TUNING.rounding_share * l2_norm(w):
         return math.inf, math.inf
     value = float(found.weights.sum())
@@ -85,7 +84,7 @@ def gauge_by_generation(
 
 
 def decompose(norm: Norm, w: Array, gap: float, max_iter: int) -> Decomposition:
-    """Return atoms and weights that make up w != 0, to a relative gap, by multipliers."""
+    """Return atoms and weights that add up to w != 0, to a relative gap, by multipliers."""
     unit = power_of_two(w)
     if unit != 1.0:
         found = decompose(norm, w / unit, gap, max_iter)
@@ -112,7 +111,7 @@ def decompose(norm: Norm, w: Array, gap: float, max_iter: int) -> Decomposition:
         new = reached > 1.0 + 0.1 * gap and atoms.find(atom) < 0
         lower_polar, top = norm.polar_bounds(scores)
         if lower_polar < top:
-            # A search bounds the polar from below: it proves nothing. Ask for the other bound.
+            # A search bounds the polar from below, which proves nothing: get the bound from above.
             top = math.inf if new else norm.polar_bounds(scores, thorough=True)[1]
             atom = norm.best_atom(scores)
             reached = float(atom.values @ following[atom.columns])
@@ -148,8 +147,8 @@ def warm_atoms(
 ) -> tuple[AtomSet, Array, float]:
     """Return the warm start as atoms with weights, pulled into the ball of the constrained form.
 
-    The parts that it says it is made of; else one atom w / gauge(w) where the gauge is known; for
-    a ``UserNorm`` without a value the atoms of a decomposition, which is then itself the start.
+    Uses the atoms of the warm start if it has some; else one atom w / gauge(w) if the gauge is
+    known; else, for a ``UserNorm`` without a value, the atoms of a decomposition.
     """
     n_samples, n_features = problem.design.shape
     atoms = AtomSet.empty(n_samples, gram=problem.tau > 0, cached=cached)
@@ -174,10 +173,10 @@ def _parts(norm: Norm, warm: WarmStart, n_features: int) -> list[tuple[Atom, flo
     restricted = norm.restrict(columns, n_features)
     try:
         gauge = norm.value(dense) if restricted is None else restricted.value(weights)
-    except TypeError:  # a norm that is known by its best atoms alone
+    except TypeError:  # a norm that has only best atoms
         found = decompose(norm, dense, 1e-9, 500)
         return list(zip(found.atoms, found.weights.tolist(), strict=True))
     if not math.isfinite(gauge):
-        # Outside the cone of the atoms: such a start is none.
+        # Outside the cone of the atoms: begin at zero.
         return []
     return [(Atom(columns, weights / gauge), gauge)]

@@ -1,4 +1,4 @@
-"""Progress: what stopping rules and observers see after each step; the observers; stalls."""
+"""Progress: the argument of stopping rules and observers after each step; observers; stalls."""
 
 from __future__ import annotations
 
@@ -17,14 +17,24 @@ from atomlearn.core.solvers.solver import Solver, State, checked_warm_start
 
 @dataclass(slots=True)
 class Progress:
-    """What stopping rules and observers see after each step.
+    """The state of a run after a step, for stopping rules and observers.
 
-    problem, solver : as they were given to the run; search : whether the run is a part of a
-    cross-validation, whose point is not kept; objective, relative_gap, n_active : of the point;
-    state : the solver's state; passes : passes
-    over the data so far; seconds : wall time so far, observers excluded; history : one Record a
-    step, this one included; lift, origin : what takes a point of the solver
-    to one of the problem as it was given.
+    Attributes
+    ----------
+    problem : Problem
+    solver : Solver
+    search : bool
+        Whether the run is a part of a cross-validation, which keeps no point.
+    state : State
+        Of the solver.
+    passes : float
+        Passes over the data so far.
+    seconds : float
+        Wall time so far, without that of observers.
+    history : list of Record
+        One for each step, this one included.
+    lift, origin : Lift, float
+        They map a point of the solver to one of the problem.
 
     Examples
     --------
@@ -32,7 +42,7 @@ class Progress:
     >>> from atomlearn import solve
     >>> gaps = []
     >>> watch = lambda progress: gaps.append(progress.relative_gap)
-    >>> result = solve(np.eye(3), np.ones(3), level=0.5, observers=[watch])
+    >>> result = solve(np.eye(3), np.arange(3.0), alpha=0.1, observers=[watch])
     >>> gaps[-1] == result.relative_gap
     True
     """
@@ -54,7 +64,7 @@ class Progress:
 
     @property
     def n_columns(self) -> int:
-        """The same, as the history calls it."""
+        """The same, under its name in the history."""
         return self.n_active
 
     @property
@@ -68,7 +78,7 @@ class Progress:
         return self.state.certificate.relative_gap
 
     def warm_start(self) -> WarmStart:
-        """Return this very point, as the place where another solve of the problem can begin."""
+        """Return this point as the start of another solve of the problem."""
         point = self.state.warm_start()
         if self.lift is not None:
             point = self.lift.lowered_start(point)
@@ -94,10 +104,16 @@ Observer = Callable[[Progress], None]
 
 @dataclass(frozen=True, slots=True)
 class Resumed:
-    """What is known of a problem from a run that was cut short.
+    """The point and the history of a run that was cut short.
 
-    arrays : of the state, as ``Solver.saved`` gave them; iteration, passes, seconds, history : as
-    they were; where : what messages call the place that it was read from.
+    Attributes
+    ----------
+    arrays : dict
+        The state, as ``Solver.saved`` returned it.
+    iteration, passes, seconds, history
+        Those of the earlier run.
+    where : str
+        Name of the source, for messages.
     """
 
     arrays: Arrays
@@ -108,14 +124,14 @@ class Resumed:
     where: str = "the checkpoint"
 
     def state(self, problem: Problem, solver: Solver) -> State:
-        """Return the state to go on from: its gap is proved afresh, by a pass over the data."""
+        """Return the state to resume from; a pass over the data proves its gap again."""
         try:
             if not solver.state_format:
                 checked_warm_start(WarmStart.of_arrays(self.arrays), problem)
             state = solver.restored(problem, self.arrays)
         except (ArithmeticError, LookupError, TypeError, ValueError) as error:
             raise ValueError(
-                f"{self.where} holds no state of {type(solver).__name__} that can be gone on from "
+                f"{self.where} holds no state from which {type(solver).__name__} can resume "
                 f"({error}); remove it to begin afresh"
             ) from error
         state.iteration = self.iteration
@@ -123,9 +139,9 @@ class Resumed:
 
 
 class RunObserver:
-    """An observer that is also told when a run begins and ends. A plain function need not be one.
+    """An observer that is also called when a run begins and ends. A plain function needs no class.
 
-    resumes : whether ``begin`` may have something to go on from; one such observer is enough.
+    ``resumes`` : whether ``begin`` may return a point to resume from; one such observer is enough.
 
     Examples
     --------
@@ -134,14 +150,14 @@ class RunObserver:
     >>> class Ending(solvers.RunObserver):
     ...     def end(self, progress):
     ...         print(progress.n_active, "columns")
-    >>> result = solve(np.eye(3), np.ones(3), level=0.5, observers=[Ending()])
+    >>> result = solve(np.eye(3), np.ones(3), alpha=0.1, fit_intercept=False, observers=[Ending()])
     3 columns
     """
 
     resumes: ClassVar[bool] = False
 
     def begin(self, problem: Problem, solver: Solver) -> Resumed | None:
-        """Learn the problem before the first step; return what to go on from, if anything."""
+        """Remember the problem before the first step; return a point to resume from, or None."""
         return None
 
     def __call__(self, progress: Progress) -> None:
@@ -153,9 +169,9 @@ class RunObserver:
 
 @dataclass(slots=True)
 class PrintProgress:
-    """Print one line a step: iteration, passes, seconds, objective, relative gap, columns.
+    """Print a line for each step: iteration, passes, seconds, objective, relative gap, columns.
 
-    Over implicit pairs also the share of the work that bounds spared.
+    For implicit pairs the line also has the share of the work that bounds spared.
 
     Examples
     --------
@@ -163,7 +179,8 @@ class PrintProgress:
     >>> import numpy as np
     >>> from atomlearn import solve, solvers
     >>> lines = io.StringIO()
-    >>> result = solve(np.eye(3), np.ones(3), level=0.5, observers=[solvers.PrintProgress(lines)])
+    >>> watch = solvers.PrintProgress(lines)
+    >>> result = solve(np.eye(3), np.arange(3.0), alpha=0.1, observers=[watch])
     >>> "relative gap" in lines.getvalue()
     True
     """
@@ -195,14 +212,20 @@ class PrintProgress:
 
 @dataclass(slots=True)
 class Stall:
-    """Tells when a run has stalled: too many steps in a row without progress.
+    """Decides when a run has stalled: too many steps in a row without progress.
 
-    A step is progress where what the solver minimises falls by more than rounding, or where the
-    gap falls to nine tenths of what it was at the last such milestone. How many steps without
-    progress a solver may need, it says itself (``State.patience``); infinite means that it has
-    something new to try.
+    A step is progress if the merit of the solver falls by more than rounding, or if the gap falls
+    to nine tenths of its last milestone. ``State.patience`` is the number of steps without
+    progress that a solver may need; it is infinite if the solver has something new to try.
 
-    merit, gap : the lowest so far and the last milestone; steps : without progress.
+    Attributes
+    ----------
+    merit : float
+        The lowest so far.
+    gap : float
+        The last milestone.
+    steps : int
+        Steps without progress.
     """
 
     merit: float = math.inf
@@ -210,7 +233,7 @@ class Stall:
     steps: int = 0
 
     def reason(self, state: State) -> Status | None:
-        """Return STALLED where no progress is to be expected after this step, else None."""
+        """Return STALLED if no progress is to be expected after this step, else None."""
         certificate = state.certificate
         merit = state.merit()
         lower = merit < self.merit - 1e-15 * abs(self.merit) or self.merit == math.inf

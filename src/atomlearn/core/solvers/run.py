@@ -1,7 +1,7 @@
 """The run of a problem at one level to its result: the clock, the steps, the stop, and ``run``.
 
-Solves, levels of paths and folds of cross-validations are all runs: whatever makes the steps,
-observers, stopping rules, time limits, checkpoints and interrupts are the same.
+Solves, levels of paths and folds of cross-validations are all runs, with the same observers,
+stopping rules, time limits, checkpoints and interrupts.
 """
 
 from __future__ import annotations
@@ -38,22 +38,24 @@ from atomlearn.core.solvers.schedule import Answer, Task, drive
 from atomlearn.core.solvers.solver import Solver, State, checked_warm_start
 from atomlearn.core.solvers.stopping import StoppingRule, check_rule
 
-#: A solver that stops by choice returns its last point, one that was cut short its best.
+#: Reasons to stop after which the result is the last point; after others it is the best one.
 LAST_POINT = {Status.CONVERGED, Status.PERFECT_FIT, Status.SEARCH_RELATIVE}
 LAST_POINT |= {Status.COLUMN_LIMIT, Status.SELECTED}
-#: Why a level was given up: its solution is not that of the level.
+#: Reasons for which a level is given up before it is solved.
 CUT = (Status.INTERRUPTED, Status.TIME_LIMIT)
-#: Problems of fewer entries are proved in some hundred steps of masters, or are held by rounding:
-#: after so many steps, one or two seconds, they have stalled. A step of the solver adds two.
+#: Entries of X below which steps of masters are counted. Such problems are proved in some hundred
+#: steps, or rounding keeps their gap open.
 SMALL = 10_000
+#: Steps of masters, one or two seconds, after which a small problem has stalled.
 MOST_WORK = 4000
+#: Steps of masters that each step of the solver adds to these.
 MORE_WORK = 2
 
 
 class RunSettings(NamedTuple):
-    """How a problem is solved: the solver, the rules that end it, and its observers.
+    """The solver of a run, the rules that end it, and its observers.
 
-    search : whether the run is a part of a cross-validation.
+    ``search`` : whether the run is a part of a cross-validation.
     """
 
     solver: Solver
@@ -68,22 +70,27 @@ class Run:
     Parameters
     ----------
     problem : Problem
-        As it was given.
-    inner, lift : Problem, Lift or None
-        What the solver works on: centered, in lifted coordinates if it has any; and the way back.
+    inner : Problem
+        The problem of the solver: centered, in lifted coordinates if the norm is lifted.
+    lift : Lift, optional
+        The map back from lifted coordinates.
     settings : RunSettings
 
     Attributes
     ----------
-    status : why the run ended, None while it goes on; best : its best point, with the
-    certificate of that very point; seconds : spent on it so far, without the time of observers.
+    status : Status, optional
+        Why the run ended; None until then.
+    best : State, optional
+        Its best point, with the certificate of this point.
+    seconds : float
+        Time of the run so far, without that of observers.
     """
 
     def __init__(
         self, problem: Problem, inner: Problem, lift: Lift | None, settings: RunSettings
     ) -> None:
         small = math.prod(problem.design.shape) < SMALL
-        #: How many more steps masters may make, where they are counted.
+        #: Steps that masters may still make; None if they are not counted.
         self.work = Work(MOST_WORK) if small else None
         self.problem = problem
         self.inner = inner
@@ -93,7 +100,7 @@ class Run:
         keepers = sum(each.resumes for each in self._run_observers)
         if keepers > 1:
             raise ValueError(f"one Checkpoint is enough for a solve, got {keepers}")
-        #: Whether an observer may know where to go on.
+        #: Whether an observer may have a point to resume from.
         self.resumes = keepers > 0
         self.progress = Progress(
             problem, settings.solver, settings.search, lift=lift, origin=inner.origin
@@ -108,13 +115,13 @@ class Run:
         self._limit = settings.rules.seconds
 
     def begin(self) -> Resumed | None:
-        """Tell the observers that the run begins; return what it goes on from, if anything."""
+        """Call the observers at the begin; return the point to resume from if one has it."""
         known = [o.begin(self.problem, self.settings.solver) for o in self._run_observers]
         resumed = next((each for each in known if each is not None), None)
         if resumed is not None:
             self.seconds = resumed.seconds
             self._before = resumed.passes
-            # The point is the last one of the history, priced again: one record of it is enough.
+            # The first step prices the last point of the history again and records it.
             self.progress.history = resumed.history[:-1]
         return resumed
 
@@ -122,7 +129,7 @@ class Run:
     def clocked(self) -> Iterator[None]:
         """Let the clock run in a block, in which trial steps of steep losses may overflow.
 
-        A point of an infinite objective is left, and what is not a number proves nothing.
+        Solvers leave a point of infinite objective, and a NaN proves nothing.
         """
         bounded = math.isfinite(self.problem.loss.smoothness)
         kind: Literal["ignore"] | None = None if bounded else "ignore"
@@ -140,7 +147,7 @@ class Run:
 
     @property
     def deadline(self) -> Deadline:
-        """When the next step has to end: by the problem's deadline, or by a rule of seconds."""
+        """Time at which the next step has to end: the problem's deadline or a rule of seconds."""
         left = self._limit - self._elapsed()
         return self.inner.deadline.sooner(Deadline(time.monotonic() + left, self.work))
 
@@ -149,8 +156,8 @@ class Run:
     ) -> Iterator[None]:
         """Make the solver's steps until there is a reason to stop; yield after each.
 
-        ``passes`` : that the run has made until now. A run that has stalled, or whose solver knows
-        that no step of its own can change the point, ends in any case.
+        ``passes`` : those of the run so far. A run also ends if it has stalled, or if its solver
+        knows that no further step can change the point.
         """
         solver = self.settings.solver
         problem = self.inner
@@ -188,16 +195,16 @@ class Run:
     def seen(
         self, state: State, passes: float, vectors: int = 1, skipped: float | None = None
     ) -> None:
-        """Take a point that was priced: record and show it, and set why to stop here, if so.
+        """Record a priced point, show it to the observers, and set the status if the run ends.
 
-        ``passes`` over the data since the run began; ``vectors`` : how many points shared the last
-        one; ``skipped`` : see Record.
+        ``passes`` : over the data since the run began; ``vectors`` : number of points that shared
+        the last one; ``skipped`` : see Record.
         """
         inside = state.certificate
         state.certificate = given_back(self.inner, inside, state.intercept, state.prediction)
         progress = self.progress
         progress.record(state, passes + self._before, self._elapsed(), vectors, skipped)
-        # Where bounds of a search stay open, they say nothing on which point is the better one.
+        # Bounds of a search that stay open do not count for which point is the better one.
         best = self.best
         if best is None or state.certificate.closable <= best.certificate.closable:
             self.best = state
@@ -213,7 +220,7 @@ class Run:
         self.status = status or self._stall.reason(state) or self.out_of()
 
     def out_of(self) -> Status | None:
-        """Return why the run must end now: its steps are made, or its time is up; else None."""
+        """Return why the run must end now, for want of steps or time; else None."""
         deadline = self.deadline
         if not deadline.passed:
             return None
@@ -262,18 +269,18 @@ class Run:
 
 
 class SteppedLevels(Task):
-    """Levels of a problem one after the other, each by the steps of a solver.
+    """Levels of a problem, solved one after the other by the steps of a solver.
 
     Parameters
     ----------
     problem : Problem
     levels : sequence of float
-        In their order; each begins at the solution before it.
+        In their order; each begins at the solution of the one before.
     settings : RunSettings
     warm : WarmStart, optional
-        Where the first level begins.
+        Start of the first level.
     reached : callable, optional
-        Called with the problem and the result of each level: is this the last one?
+        Called with the problem and the result of each level; returns whether it is the last one.
     """
 
     def __init__(
@@ -287,7 +294,7 @@ class SteppedLevels(Task):
         self.counted = Counted.of(problem.design)
         self.problem = replace(problem, design=self.counted)
         inner = center_targets(self.problem)
-        if settings.solver.lifts:  # which asks for columns, of which sums may be enough
+        if settings.solver.lifts:  # it works on columns, for which sums may be enough
             inner = over_sums(inner)
         self.inner, self.lift = enter(inner, settings.solver.lifts)
         self.levels = levels
@@ -299,7 +306,7 @@ class SteppedLevels(Task):
         self.steps: Iterator[None] = iter(())
 
     def advance(self) -> None:
-        """Go to the end of a level; where time is limited, step by step, in turns with others."""
+        """Solve a level; make one step only if time is limited, so that all tasks advance."""
         run = self.run or self._begin()
         for _ in self.steps:
             if run.deadline.at < math.inf:
@@ -354,23 +361,23 @@ def run(
     problem : Problem
     solver : Solver
     stop : StoppingRule
-        For example ``stopping.RelativeGap(1e-6) | stopping.Seconds(60)``. A run that has stalled,
-        or whose solver knows that no step of its own can change the point, ends in any case.
+        For example ``stopping.RelativeGap(1e-6) | stopping.Seconds(60)``. A run also ends if it
+        has stalled, or if its solver knows that no further step can change the point.
     observers : iterable of callables
         Called with the Progress after each step; a ``RunObserver`` also at the begin and the end.
-        A ``Checkpoint`` that knows this very problem is gone on from.
+        The run resumes from a ``Checkpoint`` that has this problem.
     warm : WarmStart, optional
-        Where to begin, the first time.
+        Start of a run that does not resume.
 
     Returns
     -------
     Result
-        The last point of a solver that stopped by choice, else the best one.
+        The last point if a rule was met, else the best one.
 
     Notes
     -----
     Ctrl-C ends the run after the last finished step with status INTERRUPTED and the best point
-    so far. It is raised before the first point, when there is nothing to return.
+    so far. KeyboardInterrupt is raised if there is no point yet.
 
     Examples
     --------
@@ -397,16 +404,16 @@ def run(
     return task.results[0]
 
 
-def default_solver(norm: Norm, tolerance: float) -> Solver:
-    """Return column generation over subspaces where the norm allows it, over rays elsewhere.
+def default_solver(norm: Norm, tol: float) -> Solver:
+    """Return column generation over subspaces if the norm allows it, else over rays.
 
-    ``tolerance`` is the relative gap that will be asked for. Norms that can neither be restricted
-    to a few columns nor lifted get ``AtomGeneration``. Norms may name their own solver: those of
-    matrices name ``MatrixGeneration``.
+    ``tol`` is the relative gap to prove. Norms that can neither be restricted to a few
+    columns nor lifted get ``AtomGeneration``. Norms may name a solver: those of matrices name
+    ``MatrixGeneration``.
     """
-    own = norm.solver(tolerance)
+    own = norm.solver(tol)
     if own is not None:
         return cast(Solver, own)
     if norm.over_columns:
-        return ColumnGeneration(tolerance=tolerance)
-    return solvers.AtomGeneration(tolerance=tolerance)
+        return ColumnGeneration(tol=tol)
+    return solvers.AtomGeneration(tol=tol)

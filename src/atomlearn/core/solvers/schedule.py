@@ -1,4 +1,4 @@
-"""The scheduler: tasks say what they need of the data, and one reading serves all that wait.
+"""The scheduler: tasks put questions to the data, and one reading answers all that wait.
 
 A task is a solve, or a path of many levels. It works up to its next question, and learns from the
 answer. The vectors of all tasks (levels, folds, outputs, candidate norms) share each reading.
@@ -19,13 +19,20 @@ from atomlearn.core.data.limits import LIMITS
 from atomlearn.core.interfaces import Array, Deadline, Design, Scores
 from atomlearn.core.problem.result import Result
 
-#: Vectors of one reading.
+#: Most vectors of one reading.
 MOST_VECTORS = 256
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """vectors : each (n_samples,); bounds : (m,) for large scores only, None: all scores."""
+    """A request for the scores X'v of some vectors.
+
+    Attributes
+    ----------
+    vectors : list of (n_samples,)
+    bounds : (n_vectors,), optional
+        Only scores beyond these bounds are needed; None: all scores.
+    """
 
     vectors: list[Array]
     bounds: Array | None
@@ -33,7 +40,14 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """scores : those of the vectors of a question; n_vectors : vectors of the whole reading."""
+    """The scores of the vectors of a question.
+
+    Attributes
+    ----------
+    scores : sequence of Scores
+    n_vectors : int
+        Vectors of the whole reading, those of other tasks included.
+    """
 
     scores: Sequence[Scores]
     n_vectors: int
@@ -42,8 +56,14 @@ class Answer:
 class Task(ABC):
     """Work on one or more levels of a problem.
 
-    done : whether every level has its result; work : multiplications up to the next question,
-    which decide how many threads are woken; results : one a level, as far as there are any.
+    Attributes
+    ----------
+    done : bool
+        Whether every level has its result.
+    work : float
+        Multiplications up to the next question; they decide how many threads work.
+    results : list of Result
+        Those of the first levels.
     """
 
     done = False
@@ -52,11 +72,11 @@ class Task(ABC):
 
     @abstractmethod
     def advance(self) -> Question | None:
-        """Work up to the next question; None where it read the data itself. Shares no state."""
+        """Work up to the next question; None if there is none. Changes no state of other tasks."""
 
     @abstractmethod
     def learn(self, answer: Answer | None) -> None:
-        """Take the answer in; tasks do so one after the other, as they share pools and ends."""
+        """Use the answer. Tasks do so one after the other, since they share pools and ends."""
 
     @abstractmethod
     def interrupt(self) -> None:
@@ -64,45 +84,45 @@ class Task(ABC):
 
 
 def drive(design: Design, tasks: Sequence[Task], n_jobs: int | None = None) -> bool:
-    """Run all tasks to their end; return whether Ctrl-C ended them first.
+    """Run all tasks to their end; return whether Ctrl-C interrupted them.
 
-    ``n_jobs`` : number of tasks that work side by side, for those that share no readings.
+    ``n_jobs`` : number of tasks that work at the same time, if they share no readings.
     """
     waiting: dict[int, Question] = {}
-    asked: dict[int, Question | None] = {}
+    questions: dict[int, Question | None] = {}
     most = effective_n_jobs(n_jobs) if len(tasks) > 1 else 1
 
-    try:  # the outer deadline is back after Ctrl-C, wherever that fell
+    try:  # ``kept`` restores the outer deadline after Ctrl-C
         with Deadline.current().kept(), single_threaded_blas():
             while live := [number for number, task in enumerate(tasks) if not task.done]:
                 ready = [number for number in live if number not in waiting]
                 work = math.inf if most > 1 else sum(tasks[k].work for k in ready)
 
                 def advance(k: int, ready: list[int] = ready) -> None:
-                    asked[ready[k]] = tasks[ready[k]].advance()
+                    questions[ready[k]] = tasks[ready[k]].advance()
 
                 if len(ready) == 1:
-                    asked[ready[0]] = tasks[ready[0]].advance()
+                    questions[ready[0]] = tasks[ready[0]].advance()
                 else:
                     share_out(advance, len(ready), work, most if most > 1 else None)
                 for number in ready:
-                    question = asked.pop(number)
+                    question = questions.pop(number)
                     if question is None:
                         tasks[number].learn(None)
                     else:
                         waiting[number] = question
-                # The data is read once for as many of the waiting tasks as fit.
+                # One reading serves all waiting tasks that fit.
                 served = _served(design, waiting) if waiting else []
-                together = [waiting.pop(number) for number in served]
-                answers = _read(design, together) if together else []
+                answered = [waiting.pop(number) for number in served]
+                answers = _read(design, answered) if answered else []
                 for number, answer in zip(served, answers, strict=True):
                     tasks[number].learn(answer)
     except KeyboardInterrupt:
         for task in tasks:
             task.interrupt()
-        waiting.update((k, question) for k, question in asked.items() if question is not None)
+        waiting.update((k, question) for k, question in questions.items() if question is not None)
         if waiting and not any(task.results for task in tasks):
-            # Points are there, and no proof of any: one reading of the data makes them count.
+            # There are points without a proof: one more reading proves their gaps.
             served = _served(design, waiting)
             answers = _read(design, [waiting[number] for number in served])
             for number, answer in zip(served, answers, strict=True):
@@ -113,26 +133,27 @@ def drive(design: Design, tasks: Sequence[Task], n_jobs: int | None = None) -> b
 
 
 def _served(design: Design, waiting: dict[int, Question]) -> list[int]:
-    """Return the tasks that the next reading serves: all of one kind, as many as fit."""
-    kinds = {asked.bounds is None for asked in waiting.values()}
+    """Return the tasks that the next reading serves: those of one kind that fit."""
+    kinds = {question.bounds is None for question in waiting.values()}
     everything = True in kinds
     n_samples, n_features = design.shape
     size = max(n_samples, n_features if everything else 1)
     most = min(MOST_VECTORS, max(LIMITS.most_dense // size, 1))
     served: list[int] = []
     count = 0
-    for number, asked in waiting.items():
-        if (asked.bounds is None) is everything:
-            count += len(asked.vectors)
+    for number, question in waiting.items():
+        if (question.bounds is None) is everything:
+            count += len(question.vectors)
             if served and count > most:
                 break
             served.append(number)
     return served
 
 
-def _read(design: Design, together: Sequence[Question]) -> list[Answer]:
-    V = np.column_stack([v for asked in together for v in asked.vectors])
-    bounds = [asked.bounds for asked in together if asked.bounds is not None]
+def _read(design: Design, questions: Sequence[Question]) -> list[Answer]:
+    """Return the answers to questions of one kind from one reading of the data."""
+    V = np.column_stack([v for question in questions for v in question.vectors])
+    bounds = [question.bounds for question in questions if question.bounds is not None]
     scores = design.scores_above(V, np.concatenate(bounds)) if bounds else design.scores_many(V)
     rest = iter(scores)
-    return [Answer([next(rest) for _ in asked.vectors], V.shape[1]) for asked in together]
+    return [Answer([next(rest) for _ in each.vectors], V.shape[1]) for each in questions]

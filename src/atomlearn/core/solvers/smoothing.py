@@ -1,13 +1,13 @@
-"""SmoothedSteps: losses with kinks, solved by a row of smooth problems and certified as they are.
+"""SmoothedSteps: losses with kinks, solved by a series of smooth problems, with exact gaps.
 
 With f(z) = max over u of <u, z> - f*(u), the problem of a loss f with kinks is replaced by that of
 
     f_k(z) = max over u of  <u, z> - f*(u) - width/2 sum_i s_i (u_i / s_i - c_i)^2,
 
 which is smooth: the loss ``smoothed(width)`` with the targets y - width c. Its solution is a step
-of the proximal point method on the dual, with c the dual point of the step before: it ends after
-finitely many of them where f is piecewise linear, for any width. Every dual point of f_k lies in
-the domain of f*, so the scores of one pass prove a gap of f itself. [Rockafellar 1976]
+of the proximal point method on the dual, with c the dual point of the step before. If f is
+piecewise linear, the method ends after a finite number of steps for any width. Every dual point of
+f_k is in the domain of f*, so the scores of one pass prove a gap of f. [Rockafellar 1976]
 """
 
 from __future__ import annotations
@@ -33,22 +33,33 @@ from atomlearn.core.problem.proof import certify, rounding_bound
 from atomlearn.core.problem.rounding import growth
 from atomlearn.core.solvers.solver import Solver, State
 
-#: The first width, in mean residuals of the start, and what it is multiplied with each time. Wide
-#: problems are easy and narrow ones are near; measured on 40 problems of 100 x 300.
+#: The first width, in mean residuals of the start. Problems of large width are easy, those of small
+#: width are close to the exact one; measured on 40 problems of 100 x 300.
 FIRST = 0.1
+#: Factor from one width to the next.
 FACTOR = 0.3
-#: The smooth problem is left once its gap is this share of the whole, which others have to close.
+#: Share of the exact gap at which the next smooth problem begins: this one cannot close the rest.
 ENOUGH = 0.1
-#: Smooth problems in a row that bring nothing, after which rounding rules.
+#: Smooth problems in a row without a smaller gap, after which only rounding is left.
 PATIENCE = 12
 
 
 @dataclass(frozen=True, slots=True)
 class Smoothing:
-    """Which smooth problem a state is of.
+    """The smooth problem of a state.
 
-    loss, y : its loss and its targets; width : of it; certificate : of the state in it; gap :
-    the least exact gap so far; idle : smooth problems since then.
+    Attributes
+    ----------
+    loss : Loss
+    y : (n_samples,)
+        Targets.
+    width : float
+    certificate : Certificate, optional
+        Of the state in the smooth problem.
+    gap : float
+        The smallest exact gap so far.
+    idle : int
+        Smooth problems since then.
     """
 
     loss: Loss
@@ -63,7 +74,7 @@ class Smoothing:
         return replace(problem, loss=self.loss, y=self.y)
 
     def following(self, problem: Problem, dual: Array, factor: float) -> Smoothing:
-        """Return the next smooth problem, around the dual point -v, so many times as wide."""
+        """Return the next smooth problem, around the dual point -v, its width times ``factor``."""
         s = problem.weight
         center = np.divide(-dual, s, out=np.zeros_like(dual), where=s > 0.0)
         width = self.width * factor
@@ -76,12 +87,12 @@ class Smoothing:
 class SmoothedSteps(Solver):
     """The steps of another solver on smooth problems, for a loss that is ``smoothed``.
 
-    Not for direct use: ``run`` takes it where the loss has kinks.
+    Not for direct use: ``run`` uses it if the loss has kinks.
 
     Parameters
     ----------
     inner : Solver
-        Takes the steps.
+        Makes the steps.
 
     References
     ----------
@@ -92,7 +103,8 @@ class SmoothedSteps(Solver):
     >>> import numpy as np
     >>> from atomlearn import solve
     >>> y = np.array([1.0, 2.0, 4.0])
-    >>> solve(np.eye(3), y, loss="quantile", level=0.3).coef.round(6).tolist()
+    >>> fit = solve(np.eye(3), y, loss="quantile", alpha=0.1, fit_intercept=False)
+    >>> fit.coef.round(6).tolist()
     [1.0, 2.0, 4.0]
     """
 
@@ -100,20 +112,20 @@ class SmoothedSteps(Solver):
 
     @property
     def state_format(self) -> str:  # type: ignore[override]
-        """As the solver inside."""
+        """The format of the inner solver."""
         return self.inner.state_format
 
     def start(self, problem: Problem, warm: WarmStart | None = None) -> State:
-        """Return the state of the first smooth problem there."""
+        """Return the start of the inner solver in the first smooth problem."""
         at = self._first(problem)
         return self._judged(problem, self.inner.start(at.of(problem), warm), at)
 
     def step(self, problem: Problem, state: Any) -> State:
-        """Return the state after a step of the solver inside."""
+        """Return the state after a step of the inner solver."""
         at: Smoothing = state.smoothing
         assert at.certificate is not None
         iteration = state.iteration
-        # A copy: the run may return the state that it holds, with the certificate that it has.
+        # A copy: the run may return ``state`` with its exact certificate.
         inside = copy.copy(state)
         inside.certificate = at.certificate
         inside.exhausted = None
@@ -122,7 +134,7 @@ class SmoothedSteps(Solver):
         return self._judged(problem, following, at)
 
     def restored(self, problem: Problem, arrays: Arrays) -> State:
-        """Return the state that was saved, in the first smooth problem."""
+        """Return the saved state in the first smooth problem."""
         at = self._first(problem)
         return self._judged(problem, self.inner.restored(at.of(problem), arrays), at)
 
@@ -135,13 +147,13 @@ class SmoothedSteps(Solver):
         return Smoothing(loss, problem.y, width)
 
     def _judged(self, problem: Problem, state: State, at: Smoothing) -> State:
-        """Certify the state in the problem itself, and choose what it goes on in."""
+        """Certify the state in the exact problem; choose the smooth problem of the next step."""
         smooth = at.of(problem)
         known = state.certificate
         v = negative_gradient(smooth, state.prediction)
         exact = _exact(problem, smooth, state, v)
-        # What rounding leaves open in the smooth problem no step of it closes. It is more where the
-        # width is small, as slopes are residuals in units of it: then it grows again.
+        # No step closes the part of the smooth gap that is rounding. That part is larger for small
+        # widths, since slopes are residuals in units of the width: then the width grows again.
         enough = max(ENOUGH * exact.gap, 2.0 * known.rounding)
         last = math.inf if at.certificate is None else at.certificate.gap
         stuck = known.gap > enough and known.gap > 0.98 * last and state.patience < math.inf
@@ -173,7 +185,7 @@ class SmoothedSteps(Solver):
 
 
 def _exact(problem: Problem, smooth: Problem, state: State, v: Array) -> Certificate:
-    """Return the certificate in the problem itself from that in the smooth one: no pass."""
+    """Return the certificate in the exact problem from that in the smooth one, without a pass."""
     known = state.certificate
     prediction = state.prediction
     assert known.terms is not None
@@ -184,7 +196,7 @@ def _exact(problem: Problem, smooth: Problem, state: State, v: Array) -> Certifi
     lost = problem.loss.slack(problem.y, prediction, v, problem.weight)
     plain = replace(problem, loss=plain_loss(problem.loss))
     lost += rounding_bound(plain, exact, state.weights, prediction, v, columns, lengths)
-    # Slopes jump at the kinks: those of the edges bound what a move of the prediction changes.
+    # Slopes jump at the kinks; the largest ones bound the effect of an error of the prediction.
     moved = EPS * float(np.linalg.norm(prediction))
     if lengths is not None:
         shift = math.sqrt(problem.y.size) * np.abs(lengths.offsets)

@@ -1,4 +1,4 @@
-"""Solver: start and step. The loop, the clock and the stopping rules belong to ``solvers.run``."""
+"""Solver: start and step. ``solvers.run`` has the loop, the clock and the stopping rules."""
 
 from __future__ import annotations
 
@@ -14,28 +14,44 @@ from atomlearn.core.interfaces.certificate import Certificate, Status
 from atomlearn.core.interfaces.factored import MatrixPart
 from atomlearn.core.problem.problem import Problem
 
-#: Relative gap that is proved, unless another is asked for, ...
+#: Default of the relative gap to prove.
 TOLERANCE = 1e-6
-#: ... in at most so many steps.
+#: Default of the most steps of a solver.
 MAX_ITER = 1000
-#: Share of the gap to which a step solves its restricted problem. At 0.05 nearly all of the columns
-#: that a k-support norm takes in a second pass are not needed: a third goes by for nothing.
+#: Share of the gap to which a step solves its restricted problem. At 0.05 a k-support norm does not
+#: need most of the columns that enter in a second pass, and takes a third one.
 INNER_RATIO = 0.01
-#: Steps without progress after which a run has stalled, where nothing new is to come.
+#: Steps without progress after which a run has stalled, if nothing new can enter.
 PATIENCE = 3
 
 
 @dataclass(slots=True)
 class State:
-    """A point with the certificate of that very point. Solvers extend it with what they carry.
+    """A point with its certificate. Subclasses add the data of their solvers.
 
-    columns : (m,) int64, the columns of X that may be non-zero, no duplicates; weights : (m,)
-    float64; intercept : scalar; prediction : (n_samples,) = X[:, columns] @ weights + intercept;
-    certificate : objective and gap there; iteration : steps made; exhausted : the reason, once
-    the solver knows that no further step of its own can change the point; patience : steps without
-    progress after which the run has stalled, infinite where there is something new to try;
-    smoothing : the smooth problem that the state is of, where the loss has kinks; lengths : of the
-    columns, where the solver knows them; master_steps : steps (pivots) of the master so far.
+    Attributes
+    ----------
+    columns : (m,) int64
+        The columns of X that may be non-zero, without duplicates.
+    weights : (m,) float64
+    intercept : float
+    prediction : (n_samples,)
+        X[:, columns] @ weights + intercept.
+    certificate : Certificate
+        Objective and gap of this point.
+    iteration : int
+        Steps so far.
+    exhausted : Status, optional
+        The reason, once the solver knows that no further step can change the point.
+    patience : float
+        Steps without progress after which the run has stalled; infinite if there is something new
+        to try.
+    smoothing : Smoothing, optional
+        The smooth problem of the state, if the loss has kinks.
+    lengths : Lengths, optional
+        Of the columns, if the solver knows them.
+    master_steps : int
+        Steps (pivots) of the master so far.
     """
 
     columns: Columns
@@ -51,7 +67,7 @@ class State:
     master_steps: int = 0
 
     def merit(self) -> float:
-        """Return what the steps of the solver minimise: F here, unless it is a bound of F."""
+        """Return the value that the solver minimizes: F, or a bound on F."""
         return self.certificate.objective
 
     def n_active(self) -> int:
@@ -59,23 +75,23 @@ class State:
         return int(np.count_nonzero(self.weights))
 
     def matrix_parts(self) -> tuple[MatrixPart, ...] | None:
-        """Return the terms of a matrix; None where ``columns`` and ``weights`` are all of w."""
+        """Return the terms of a matrix; None if ``columns`` and ``weights`` are all of w."""
         return None
 
     def selected_gap(self) -> float | None:
-        """Return the proved relative gap over the active columns alone, where it is known apart."""
+        """Return the proved relative gap over the active columns only; None if not known."""
         return None
 
     def warm_parts(self) -> tuple[MatrixPart, ...] | None:
-        """Return the terms of a matrix with what the last pass says may enter them next."""
+        """Return the terms of a matrix with the candidates of the last pass."""
         return self.matrix_parts()
 
     def parts(self) -> tuple[tuple[Atom, float], ...]:
-        """Return atoms a_h with weights c_h > 0, w = sum c_h a_h, where the solver knows them."""
+        """Return atoms a_h with weights c_h > 0, w = sum c_h a_h, if the solver has them."""
         return ()
 
     def warm_start(self) -> WarmStart:
-        """Return this point as the place where another solve can begin, in all its parts."""
+        """Return this point, with all its parts, as the start of another solve."""
         used = np.flatnonzero(self.weights)
         return WarmStart(
             self.columns[used],
@@ -86,7 +102,7 @@ class State:
         )
 
     def check(self) -> None:
-        """Raise AssertionError where an invariant fails (tests and debugging)."""
+        """Raise AssertionError if an invariant fails (tests and debugging)."""
         assert self.columns.shape == self.weights.shape
         assert np.unique(self.columns).size == self.columns.size
         assert np.isfinite(self.weights).all()
@@ -94,12 +110,16 @@ class State:
 
 
 class Solver(ABC):
-    """An algorithm: immutable settings here, everything that changes in its State.
+    """An algorithm: its settings never change, and its State has everything that does.
 
-    lifts : whether problems whose norm is lifted (latent groups, unions) reach the solver in their
-    lifted coordinates; solvers over atoms work on the features themselves.
-    state_format : name of what ``saved`` gives, "" for the point and its atoms: a checkpoint goes
-    on with solvers of the same format.
+    Attributes
+    ----------
+    lifts : bool
+        Whether the solver gets problems with a lifted norm (latent groups, unions) in their lifted
+        coordinates. Solvers over atoms work on the features.
+    state_format : str
+        Name of the format of ``saved``, "" for the point and its atoms. A checkpoint resumes with
+        solvers of the same format.
     """
 
     lifts: ClassVar[bool] = True
@@ -107,34 +127,34 @@ class Solver(ABC):
 
     @abstractmethod
     def start(self, problem: Problem, warm: WarmStart | None = None) -> State:
-        """Return the state of the warm start (or of zero), certificate included."""
+        """Return the state of the warm start (or of zero) with its certificate."""
 
     @abstractmethod
     def step(self, problem: Problem, state: Any) -> State:
-        """Return the state after one that this solver made; its certificate is of its own point."""
+        """Return the state after ``state``, a state of this solver, with the new certificate."""
 
     def moved(self, problem: Problem, state: Any) -> State:
         """Return the state of the same point in a problem with a slightly different loss.
 
-        ``state.certificate`` is about what it will be. One pass, unless the solver knows better.
+        ``state.certificate`` is near the new one. Takes one pass, unless the solver overrides it.
         """
         return self.start(problem, state.warm_start())
 
     def saved(self, state: Any) -> Arrays:
-        """Return what a state is made of, for a checkpoint: its point, and its atoms if any."""
+        """Return the parts of a state for a checkpoint: its point, and its atoms if any."""
         return WarmStart(
             state.columns, state.weights, state.intercept, atoms=state.parts()
         ).arrays()
 
     def restored(self, problem: Problem, arrays: Arrays) -> State:
-        """Return the state that was saved, its certificate computed anew."""
+        """Return the saved state with a new certificate."""
         return self.start(problem, WarmStart.of_arrays(arrays))
 
 
 def checked_warm_start(warm: object, problem: Problem) -> WarmStart:
-    """Return the warm start as int64 columns and float64 weights, or say what is wrong with it.
+    """Return the warm start as int64 columns and float64 weights; raise if it is not valid.
 
-    Atoms of another norm are left out: their weights do not bound the gauge of this one.
+    The result has no atoms of another norm: their weights do not bound the gauge of this one.
     """
     if not isinstance(warm, WarmStart):
         raise TypeError(
@@ -168,7 +188,7 @@ def checked_warm_start(warm: object, problem: Problem) -> WarmStart:
     weights = weights.astype(np.float64, copy=False)
     parts = warm.matrix_parts
     if problem.free is not None:
-        # What is free is minimized over at the penalized part of every point.
+        # The penalized part of a point determines its free part.
         others = ~np.isin(columns, problem.free)
         columns = columns[others]
         weights = weights[others]

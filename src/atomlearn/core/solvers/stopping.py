@@ -1,4 +1,4 @@
-"""Stopping rules: each looks at the progress and gives a Status, or None to go on.
+"""Stopping rules: each looks at the progress and returns a Status, or None to continue.
 
 Rules compose: ``RelativeGap(1e-6) | Passes(100) | Seconds(60)`` stops at the first that has a
 reason. Units are in the names.
@@ -27,9 +27,9 @@ class StoppingRule(ABC):
     >>> rule = Sparse() | stopping.Seconds(60)
     """
 
-    #: After how many seconds the rule will stop a run, if not before; infinite: maybe never.
+    #: Seconds after which the rule stops a run; infinite if it may never do so.
     seconds: float = math.inf
-    #: The relative gap at which the rule says CONVERGED; 0.0 if it never does.
+    #: The relative gap at which the rule returns CONVERGED; 0.0 if it never does.
     relative_gap: float = 0.0
 
     @abstractmethod
@@ -42,7 +42,7 @@ class StoppingRule(ABC):
 
 
 def check_rule(rule: object) -> None:
-    """Raise TypeError where this is no stopping rule."""
+    """Raise TypeError if this is no stopping rule."""
     if not isinstance(rule, StoppingRule):
         raise TypeError(
             f"stop must be a StoppingRule such as stopping.Seconds(60), got {type(rule).__name__}; "
@@ -73,7 +73,7 @@ class FirstOf(StoppingRule):
 
 @dataclass(frozen=True, slots=True)
 class RelativeGap(StoppingRule):
-    """gap <= tolerance * max(\\|objective\\|, tiny): the only rule that means CONVERGED.
+    """gap <= tol * max(\\|objective\\|, tiny): the only rule that means CONVERGED.
 
     Examples
     --------
@@ -81,15 +81,15 @@ class RelativeGap(StoppingRule):
     >>> rule = stopping.RelativeGap(1e-6) | stopping.Seconds(60)
     """
 
-    tolerance: float
+    tol: float
 
     def reason(self, progress: Progress) -> Status | None:
         certificate = progress.state.certificate
-        return Status.CONVERGED if certificate.relative_gap <= self.tolerance else None
+        return Status.CONVERGED if certificate.relative_gap <= self.tol else None
 
     @property
     def relative_gap(self) -> float:  # type: ignore[override]
-        return self.tolerance
+        return self.tol
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +126,7 @@ class Passes(StoppingRule):
 
 @dataclass(frozen=True, slots=True)
 class Seconds(StoppingRule):
-    """At most about this many seconds of wall time, time of observers excluded.
+    """At most about this number of seconds of wall time, time of observers excluded.
 
     Checked between steps, and within long ones through the problem's deadline.
 
@@ -148,7 +148,7 @@ class Seconds(StoppingRule):
 
 @dataclass(frozen=True, slots=True)
 class TargetObjective(StoppingRule):
-    """As soon as the objective is at or below this value.
+    """Stop as soon as the objective is at or below this value.
 
     Examples
     --------
@@ -165,7 +165,7 @@ class TargetObjective(StoppingRule):
 
 @dataclass(frozen=True, slots=True)
 class Callback(StoppingRule):
-    """Whenever ``function(progress)`` is true.
+    """Stop when ``function(progress)`` is true.
 
     Examples
     --------

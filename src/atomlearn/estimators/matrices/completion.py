@@ -20,7 +20,7 @@ from atomlearn.core import (
     Settings,
     Squared,
     check_share,
-    largest_useful_level,
+    largest_useful_alpha,
     loss_value,
     positive,
     with_amount,
@@ -43,20 +43,21 @@ class MatrixCompletion(OneToOneFeatureMixin, TransformerMixin, MatrixModel):
 
     Parameters
     ----------
-    level : float, optional
+    level : float, default=None
         Weight of the trace norm. None: the one of a path that predicts held-out entries best.
-    rank : int, optional
+    rank : int, default=None
         Largest rank of L: of the levels of the path with at most this rank, without held-out
         entries and with them, the one that predicts held-out entries best.
     validation_fraction : float, default=0.1
         Share of the observed entries that is held out to choose.
-    standardize : bool, default=True
-        Divide columns by their deviations; they are centered in any case.
+    standardize : bool, default=False
+        Whether to divide columns by their deviations; they are centered in any case.
     tol : float, default=1e-4
         Relative duality gap to prove.
     max_iter : int, default=1000
+        Maximum number of steps of the solver.
     random_state : int, default=0
-        Of the entries that are held out.
+        Seed of the choice of held-out entries.
 
     Attributes
     ----------
@@ -67,8 +68,20 @@ class MatrixCompletion(OneToOneFeatureMixin, TransformerMixin, MatrixModel):
     levels_, scores_ : (n_levels,) ndarray
         Of the path, and the mean squared error at held-out entries; empty where ``level`` is given.
     mean_, scale_ : (n_features,) ndarray
-    objective_, gap_, status_, n_passes_, n_iter_, history_, result_
-        As of other estimators, of the final fit to all observed entries.
+    objective_ : float
+        Mean loss plus penalty of the final fit.
+    gap_ : float
+        Proved bound on the distance of ``objective_`` to the optimum.
+    status_ : Status
+        Why the fit ended; ``str(status_)`` is a sentence.
+    n_passes_ : float
+        Passes over the data.
+    n_iter_ : int
+        Points whose gap was computed, the starting point included.
+    history_ : list of Record
+        One for each of them.
+    result_ : Result
+        Of the final fit to all observed entries.
     n_features_in_, feature_names_in_
 
     References
@@ -164,7 +177,7 @@ class MatrixCompletion(OneToOneFeatureMixin, TransformerMixin, MatrixModel):
         held_out = np.zeros_like(observed)
         held_out[observed] = out
         fitted = self._problem(data, observed & ~held_out, 1.0)
-        largest = largest_useful_level(fitted)
+        largest = largest_useful_alpha(fitted)
         if largest == 0.0 or not out.any():
             return largest or 1.0
         unseen: Any = self._problem(data, held_out, 1.0)

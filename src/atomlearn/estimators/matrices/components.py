@@ -40,19 +40,28 @@ class SparseLowRank(MatrixTransformer):
 
     Parameters
     ----------
-    alpha : float, optional
-        Weight of both. None: a hundredth of the least alpha that makes both zero. Where the noise
-        has standard deviation sigma, sigma (sqrt(n_samples) + sqrt(n_features)) removes it.
-    ratio : float, optional
+    alpha : float, default=None
+        Weight of both parts against the sum of squares. None: a hundredth of the least alpha that
+        makes both zero. Where the noise has standard deviation sigma, sigma (sqrt(n_samples) +
+        sqrt(n_features)) removes it.
+    ratio : float, default=None
         Weight of the sparse part against the low rank. None: 1 / sqrt(max(n_samples, n_features)),
         which separates them for a wide class of matrices (Candes, Li, Ma, Wright 2011).
     form : {"penalized", "squared", "constrained"}, default="penalized"
+        The gauge itself, half its square, or a bound on it.
     radius : float, default=1.0
-        Bound on ||L||_* + ratio ||S||_1 where ``form="constrained"``; there alpha plays no part.
+        Bound on ||L||_* + ratio ||S||_1 if ``form="constrained"``; alpha has no effect then.
     tol : float, default=1e-6
         Relative duality gap to prove.
-    max_iter, solver, verbose, time_limit
-        As in ``AtomicRegressor``.
+    max_iter : int, default=1000
+        Maximum number of steps of the solver.
+    solver : str or Solver, default="auto"
+        "auto" is column generation over subspaces or over atoms, as the norm allows. Others:
+        "column_generation", "atom_generation", "fista", "kfcfw", "frank_wolfe".
+    verbose : int, default=0
+        If above 0, print one line for each step.
+    time_limit : float, default=None
+        Seconds after which the whole fit ends with the best point so far.
 
     Attributes
     ----------
@@ -160,26 +169,33 @@ class SparseLowRank(MatrixTransformer):
 class SparsePCA(MatrixTransformer):
     """min over W of  1/2 ||S - W||_F^2 + alpha gauge(W), S the covariance: [V] 4.4.
 
-    The atoms of the gauge are u u' of unit u with ``k`` non-zeros at most, so W = sum_i c_i u_i
-    u_i', whose u_i are the components: all of them found together, not one after the other. The
-    search for the best atom is NP-hard; what is proved and what is only searched for is told apart.
+    The atoms of the gauge are u u' of unit u with ``n_features`` non-zeros at most, so W = sum_i
+    c_i u_i u_i', whose u_i are the components: all of them found together, not one after the other.
+    The search for the best atom is NP-hard; what is proved and what is only searched for is told
+    apart.
 
     Parameters
     ----------
-    k : int, default=5
-        Non-zeros of a component at most; more than there are features acts as all of them.
-    alpha : float, optional
-        Weight of the gauge. None: a tenth of the largest variance along k features, above which
-        there are no components.
-    n_components : int, optional
+    n_features : int, default=5
+        Maximum number of features of a component; more than X has act as all of them.
+    alpha : float, default=None
+        Weight of the gauge against the sum of squares. None: a tenth of the largest variance along
+        n_features features, above which there are no components.
+    n_components : int, default=None
         Components kept, heaviest first. None: all that W has.
     form : {"penalized", "squared", "constrained"}, default="penalized"
+        The gauge itself, half its square, or a bound on it.
     radius : float, default=1.0
-        Bound on the gauge where ``form="constrained"``; there alpha plays no part.
+        Bound on the gauge if ``form="constrained"``; alpha has no effect then.
     tol : float, default=1e-4
         Relative duality gap to prove.
-    max_iter, solver, verbose
-        As in ``AtomicRegressor``.
+    max_iter : int, default=1000
+        Maximum number of steps of the solver.
+    solver : str or Solver, default="auto"
+        "auto" is column generation over subspaces or over atoms, as the norm allows. Others:
+        "column_generation", "atom_generation", "fista", "kfcfw", "frank_wolfe".
+    verbose : int, default=0
+        If above 0, print one line for each step.
     time_limit : float or None, default=60.0
         Seconds after which the best point found is returned, with status TIME_LIMIT and the gap
         that is proved there. None: no limit.
@@ -187,7 +203,7 @@ class SparsePCA(MatrixTransformer):
     Attributes
     ----------
     components_ : (n_components, n_features) ndarray, float64
-        Unit vectors with k non-zeros at most, heaviest first, the largest entry positive.
+        Unit vectors with n_features non-zeros at most, heaviest first, the largest entry positive.
     weights_ : (n_components,) ndarray, their c_i
     explained_variance_, explained_variance_ratio_ : (n_components,) ndarray
         Variance along each, less what those before it explain (Zou, Hastie, Tibshirani 2006).
@@ -216,14 +232,14 @@ class SparsePCA(MatrixTransformer):
     >>> hidden = rng.normal(size=(200, 1))
     >>> X = 0.1 * rng.normal(size=(200, 8))
     >>> X[:, :3] += hidden
-    >>> model = SparsePCA(k=3, n_components=1).fit(X)
+    >>> model = SparsePCA(n_features=3, n_components=1).fit(X)
     >>> np.flatnonzero(model.components_[0]).tolist()
     [0, 1, 2]
     """
 
     def __init__(
         self,
-        k: int = 5,
+        n_features: int = 5,
         alpha: float | None = None,
         *,
         n_components: int | None = None,
@@ -245,7 +261,7 @@ class SparsePCA(MatrixTransformer):
         means = double(checked).mean(axis=0)
         centered = checked - means
         S: Any = centered.T @ centered / (n_samples - 1)
-        norm = SparsePSD(min(whole("k", self.k), n_features), shape=S.shape)
+        norm = SparsePSD(min(whole("n_features", self.n_features), n_features), shape=S.shape)
         self.alpha_ = amount_of(self, lambda: 0.1 * norm.polar_bounds(S)[0])
         regularizer = Regularizer(norm, self.form, self.alpha_)
         problem = Problem.build(Identity(S.shape), S.reshape(-1), Squared(), regularizer)

@@ -83,20 +83,27 @@ class MatrixPursuit(MatrixModel):
 
     Parameters
     ----------
-    norm : str or Norm, optional
+    norm : str or Norm, default=None
         None: the k-support norm of all entries of W with k = 4 n_samples, as in [L], Figure 2.
         Others: ``norms.KSupport(k)``, "l1", "trace".
     alpha : float, default=40.0
-        Weight of gauge^2 / 2; [L] writes lambda gauge^2, so lambda = alpha / 2 = 20.
+        Weight of gauge^2 / 2 against the sum of squares; [L] writes lambda gauge^2, so lambda =
+        alpha / 2 = 20.
     form : {"penalized", "squared", "constrained"}, default="squared"
+        The gauge itself, half its square, or a bound on it.
     radius : float, default=1.0
-        Bound on the gauge where ``form="constrained"``; there alpha plays no part.
+        Bound on the gauge if ``form="constrained"``; alpha has no effect then.
     normalize : bool, default=True
         Whether samples are scaled to norm 1 first, as in [L].
     tol : float, default=1e-6
         Relative duality gap to prove.
-    max_iter, solver, verbose
-        As in ``AtomicRegressor``.
+    max_iter : int, default=1000
+        Maximum number of steps of the solver.
+    solver : str or Solver, default="auto"
+        "auto" is column generation over subspaces or over atoms, as the norm allows. Others:
+        "column_generation", "atom_generation", "fista", "kfcfw", "frank_wolfe".
+    verbose : int, default=0
+        If above 0, print one line for each step.
 
     Attributes
     ----------

@@ -1,1 +1,1 @@
-"""Designs whose columns are the entries of a matrix: tasks, the matrix itself, some entries."""
+"""Designs whose columns are the entries of a matrix: tasks, all entries, or some entries."""

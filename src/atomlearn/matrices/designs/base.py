@@ -1,7 +1,8 @@
-"""MatrixDesign: a design whose columns are the entries of a matrix, known by two products.
+"""MatrixDesign: a design whose columns are the entries of a matrix, defined by two products.
 
-And the blocks of the coordinates of a factored point, which are known by their products, too; and
-any explicit design of p q columns, read as one of matrices (matrix sensing).
+The module also has blocks for the coordinates of a factored point, which are defined by products,
+and ``Reshaped``, which reads any explicit design of p q columns as one of matrices (matrix
+sensing).
 """
 
 from __future__ import annotations
@@ -18,11 +19,11 @@ from atomlearn.matrices.scores import MatrixScores, Shape, score_matrix
 
 
 class MatrixDesign(Design):
-    """Predictions of W (p, q) that never need W itself where it is a product of factors.
+    """Predictions of W (p, q) that do not need W itself if it is a product of factors.
 
-    Subclasses may say how W = images right' is predicted, and how predictions are pulled back
-    through ``right``; the images of a left factor are what they make of it once, the factor as a
-    rule.
+    Subclasses may override how W = images right' is predicted, and how predictions are multiplied
+    by ``right``. The images of a left factor are computed once; by default they are the factor
+    itself.
     """
 
     #: (p, q); the design has p q columns.
@@ -31,32 +32,32 @@ class MatrixDesign(Design):
     def unfolded(self, shape: tuple[int, ...], mode: int) -> Design | None:
         """Return the design whose columns are the entries of the mode-th unfolding of a tensor.
 
-        The unfolding has shape[mode] rows; its columns run over the other modes in their order.
-        None: the columns are read in that order.
+        The unfolding has shape[mode] rows; its columns run over the other modes in order. None: the
+        caller reorders the columns.
         """
         return None
 
     def ridge_steps(self) -> Callable[[Array], Any] | None:
-        """Return what makes Newton's steps for one factor of W, the other held, for these weights.
+        """Return a function that makes Newton steps for one factor of W, given weights.
 
-        None where these are no ridge regressions that cost less than a few products.
+        None if these are no ridge regressions that cost less than a few products.
         """
         return None
 
     @abstractmethod
     def predict(self, weights: Array) -> Array:
-        """Return X w: one pass."""
+        """Return X w in one pass."""
 
     def predictions(self, images: Array, right: Array) -> Array:
         """Return the predictions of W = left right', given the images of left."""
         return np.asarray(images @ right.T).reshape(-1)
 
     def pulled(self, v: Array, right: Array) -> Array:
-        """Return what left's images are multiplied with: images' pulled = left' Z right."""
+        """Return the matrix P with images' P = left' Z right."""
         return score_matrix(self.scores(v), self.matrix_shape).dot(right)
 
     def images(self, left: Array) -> Array:
-        """Return what stands for a left factor in ``predictions``."""
+        """Return the images of a left factor, for ``predictions``."""
         return left
 
     def span(self, left: Array, right: Array) -> Block:
@@ -67,7 +68,7 @@ class MatrixDesign(Design):
 
 
 class OperatorBlock(Block):
-    """A block with ``dot`` and ``transpose_dot``; the array is made where it is asked for."""
+    """A block defined by ``dot`` and ``transpose_dot``; the array is computed if it is needed."""
 
     def column(self, number: int) -> Array:
         """Return one column of the block."""
@@ -97,7 +98,7 @@ class OperatorBlock(Block):
 
 
 class SideBySide(OperatorBlock):
-    """Blocks one beside the other: A w = sum_i A_i w_i."""
+    """Blocks next to each other: A w = sum_i A_i w_i."""
 
     def __init__(self, blocks: Sequence[Block]) -> None:
         self._blocks = list(blocks)
@@ -117,7 +118,7 @@ class SideBySide(OperatorBlock):
 
 
 class FactorBlock(OperatorBlock):
-    """A block of pairs of factors; ``images`` stand for the left one."""
+    """A block of pairs of factors; ``images`` belong to the left factors."""
 
     def __init__(self, design: MatrixDesign, images: Array, right: Array) -> None:
         self._design = design
@@ -159,10 +160,18 @@ class RayBlock(FactorBlock):
 
 
 class Reshaped(MatrixDesign):
-    """The columns of a design in another order, as the entries of a matrix, row after row.
+    """The columns of a design in another order, as the entries of a matrix, row by row.
 
-    order : (p q,) int64, the column of the design behind each entry; None: as they come. A
-    product with a factored point forms W, which the design stores columns for anyway.
+    A product with a factored point forms W, whose entries are columns that the design stores.
+
+    Parameters
+    ----------
+    base : Design
+        The design.
+    shape : (p, q)
+        Shape of the matrix.
+    order : (p q,) int64, optional
+        Column of the design for each entry; None: the same order.
     """
 
     def __init__(self, base: Design, shape: Shape, order: Columns | None = None) -> None:
@@ -212,7 +221,7 @@ def as_matrix_design(
     Raises
     ------
     TypeError, ValueError
-        Where the design has other columns, or can neither multiply with factors nor with dense w.
+        If the design has another number of columns, or cannot multiply with factors or dense w.
     """
     if design.shape[1] != math.prod(shape):
         raise ValueError(

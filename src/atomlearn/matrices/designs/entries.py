@@ -27,33 +27,33 @@ from atomlearn.matrices.scores import ScoreMatrix, Shape, check_tensor_shape
 
 
 class Entries(MatrixDesign):
-    """Predictions W[rows_i, cols_i]: one sample for each observed entry (repeats allowed).
+    """Predictions W[rows_i, cols_i]: one sample for each observed entry, which may repeat.
 
-    Keeps 4 bytes a sample, 4 more where they do not come row after row with increasing columns
-    (both twice that beyond 2^31), and no array of p q numbers: scores are a sparse matrix with a
-    number for each distinct observed entry.
+    It stores 4 bytes for each sample, 4 more unless samples are ordered by rows with increasing
+    columns (both twice that beyond 2^31), and no array of p q numbers: scores are a sparse matrix
+    with a number for each distinct observed entry.
 
     Parameters
     ----------
     rows, cols : array-like of int (n_samples,)
-        ``rows``: the flat index in row-major order where ``cols`` is None.
+        ``rows``: the flat index in row-major order if ``cols`` is None.
     shape : (p, q), or the shape of a tensor
         A tensor (d_1, ..., d_m) is a matrix of shape (d_1, d_2 ... d_m); its entries are given by
         their flat index, ``np.ravel_multi_index(indices, shape)``.
 
     Examples
     --------
-    Three entries of a matrix of rank one, and what completes it:
+    Three entries of a matrix of rank one, and its completion:
 
     >>> from atomlearn import norms, solve
     >>> from atomlearn.designs import Entries
     >>> seen = Entries([0, 0, 1], [0, 1, 0], (2, 2))
-    >>> fit = solve(seen, [1.0, 2.0, 2.0], norm=norms.TraceNorm(), level=1e-3)
+    >>> fit = solve(seen, [1.0, 2.0, 2.0], norm=norms.TraceNorm(), alpha=3e-4, fit_intercept=False)
     >>> fit.coef.round(1).tolist()
     [[1.0, 2.0], [2.0, 1.0]]
     """
 
-    #: Nothing is read but the vectors.
+    #: There are no data other than the vectors.
     reads_at_once = True
 
     def __init__(self, rows: object, cols: object, shape: tuple[int, ...]) -> None:
@@ -77,7 +77,8 @@ class Entries(MatrixDesign):
         kind = np.int32 if max(p, q, i.size) < 2**31 else np.int64
         keys = i * q + j
         self._n_samples = i.size
-        #: Place of each sample among the distinct entries; None: they are these, in order.
+        #: Number of the distinct entry of each sample; None: samples are the distinct entries, in
+        #: order.
         self._place: Columns | None = None
         if not (keys[1:] > keys[:-1]).all():
             keys, place = np.unique(keys, return_inverse=True)
@@ -88,14 +89,14 @@ class Entries(MatrixDesign):
         self.shape = self._n_samples, self.matrix_shape[0] * self.matrix_shape[1]
 
     def scores(self, v: Array) -> Scores:
-        # A copy where none is made anyway: the caller may use v again before the scores are asked.
+        # A copy, because the caller may change v before the scores are read.
         data = np.array(v, dtype=np.float64) if self._place is None else self.summed(v)
         Z = sparse.csr_array((data, self._cols, self._starts), shape=self.matrix_shape)
         return EntryScores(Z)
 
     @property
     def _keys(self) -> Columns:
-        """The columns of the distinct entries, increasing."""
+        """The columns of the distinct entries, in increasing order."""
         return flat_columns(self._cols, self._starts, self.matrix_shape[1])
 
     def predict(self, weights: Array) -> Array:
@@ -108,7 +109,7 @@ class Entries(MatrixDesign):
         places = np.searchsorted(keys, columns)
         seen = keys[np.minimum(places, keys.size - 1)] == columns
         own = np.arange(n) if self._place is None else self._place
-        # One column more than there are entries: that of all which are not observed.
+        # The last column is for all entries that are not observed.
         shape = (n, keys.size + 1)
         samples = sparse.csr_array((np.ones(n), own, np.arange(n + 1)), shape=shape)
         block: Any = samples[:, np.where(seen, places, keys.size)].tocsc()
@@ -121,11 +122,11 @@ class Entries(MatrixDesign):
         return self._spread(_kernels.sampled_products(self._cols, self._starts, images, right))
 
     def ridge_steps(self) -> Callable[[Array], EntryRidge]:
-        """Return what makes them: 8 bytes a sample while they are held, O(n r^2) each."""
+        """Return a function that makes the steps, in 8 bytes for each sample and O(n r^2)."""
         return lambda weight: EntryRidge(self, self._cols, self._starts)
 
     def unfolded(self, shape: tuple[int, ...], mode: int) -> Design:
-        """Return the design of the entries of the mode-th unfolding, the samples unchanged."""
+        """Return the design of the entries of the mode-th unfolding, for the same samples."""
         index = np.unravel_index(self._spread(self._keys), shape)
         others = [axis for axis in range(len(shape)) if axis != mode]
         sizes = tuple(shape[axis] for axis in others)
@@ -133,17 +134,17 @@ class Entries(MatrixDesign):
         return Entries(index[mode], cols, (shape[mode], math.prod(sizes)))
 
     def summed(self, v: Array) -> Array:
-        """Return the sum of v over the samples of each distinct entry, in their order."""
+        """Return the sum of v over the samples of each distinct entry, in order."""
         sums: Array = v if self._place is None else np.bincount(self._place, v).astype(np.float64)
         return sums
 
     def _spread(self, values: NDArray[Any]) -> NDArray[Any]:
-        """Return the value of each sample from those of the distinct entries."""
+        """Return the value of each sample, given those of the distinct entries."""
         return values if self._place is None else values[self._place]
 
 
 class EntryRidge:
-    """Steps for the factors of W: each sample is in the regressions of its row and its column."""
+    """Steps for the factors of W; each sample is in the regressions of its row and its column."""
 
     def __init__(self, entries: Entries, cols: Columns, starts: Columns) -> None:
         self._entries = entries
@@ -156,7 +157,7 @@ class EntryRidge:
     def step(
         self, is_left: bool, slope: Array, curvature: Array, own: Array, held: Array, amount: float
     ) -> Array:
-        """Return the next factor of the side that is ``own``, with the other one ``held``."""
+        """Return the next factor of the side of ``own``, with the factor ``held`` fixed."""
         (at, starts), order = self._rows if is_left else self._cols
         g = self._entries.summed(slope)
         h = self._entries.summed(curvature)
@@ -164,7 +165,7 @@ class EntryRidge:
 
 
 def flat_columns(cols: NDArray[Any], starts: NDArray[Any], q: int) -> Columns:
-    """Return the numbers of entries in compressed rows of length q, row after row."""
+    """Return the numbers of entries in compressed rows of length q, row by row."""
     rows = np.repeat(np.arange(starts.size - 1, dtype=np.int64), np.diff(starts))
     columns: Columns = rows * q + cols
     return columns
@@ -183,7 +184,7 @@ def dense_scores(Z: sparse.csr_array) -> Array:
 
 
 def sparse_matrix(Z: sparse.csr_array) -> ScoreMatrix:
-    """Return Z, stored at its non-zero entries in compressed rows."""
+    """Return Z as a matrix that multiplies, stored in compressed rows."""
     parts = (Z.data, Z.indices, Z.indptr)
     (p, q) = Z.shape
 
@@ -199,7 +200,7 @@ def sparse_matrix(Z: sparse.csr_array) -> ScoreMatrix:
 
 
 class EntryScores(Scores):
-    """z, zero but at the observed entries: a sparse matrix (p, q) in compressed rows, sorted."""
+    """z, zero except at the observed entries: a sparse matrix (p, q) in sorted compressed rows."""
 
     def __init__(self, Z: sparse.csr_array) -> None:
         self._Z = Z
@@ -208,7 +209,7 @@ class EntryScores(Scores):
 
     @cached_property
     def _keys(self) -> Columns:
-        """The columns of the observed entries, increasing."""
+        """The columns of the observed entries, in increasing order."""
         return flat_columns(self._Z.indices, self._Z.indptr, self._Z.shape[1])
 
     def top(self, count: int) -> tuple[Columns, Array]:
@@ -221,7 +222,7 @@ class EntryScores(Scores):
         found = values != 0
         columns = keys[places[found]]
         values = values[found]
-        if columns.size < count:  # zeros fill up, the smallest columns first
+        if columns.size < count:  # add zeros, the smallest columns first
             zeros = np.setdiff1d(np.arange(min(self.n_columns, count + columns.size)), columns)
             zeros = zeros[: count - columns.size]
             columns = np.concatenate([columns, zeros])
@@ -242,7 +243,7 @@ class EntryScores(Scores):
 
 
 def _indices(given: object, name: str, size: int) -> Columns:
-    """Return indices as int64 in [0, size), or raise with the remedy."""
+    """Return indices as int64 in [0, size); the error names a remedy."""
     array = np.asarray(given)
     if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
         raise TypeError(

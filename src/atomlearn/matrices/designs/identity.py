@@ -12,12 +12,12 @@ from atomlearn.matrices.scores import MatrixScores, Shape, check_tensor_shape
 
 
 class Identity(MatrixDesign):
-    """X = I: the predictions are vec(W), one sample for each entry, row after row.
+    """X = I: the predictions are vec(W), one sample for each entry, row by row.
 
     Parameters
     ----------
     shape : (p, q), or the shape of a tensor
-        A tensor (d_1, d_2, ..., d_m) is a matrix of shape (d_1, d_2 ... d_m) here.
+        A tensor (d_1, d_2, ..., d_m) is read as a matrix of shape (d_1, d_2 ... d_m).
 
     Examples
     --------
@@ -27,7 +27,7 @@ class Identity(MatrixDesign):
     array([0., 1., 2., 3., 4., 5.])
     """
 
-    #: Nothing is read but the vectors.
+    #: There are no data other than the vectors.
     reads_at_once = True
 
     def __init__(self, shape: tuple[int, ...]) -> None:
@@ -36,11 +36,11 @@ class Identity(MatrixDesign):
         self.shape = math.prod(sizes), math.prod(sizes)
 
     def scores(self, v: Array) -> Scores:
-        # A copy: the caller may use v again before the scores are asked.
+        # A copy, because the caller may change v before the scores are read.
         return MatrixScores(np.array(v, dtype=np.float64).reshape(self.matrix_shape))
 
     def predict(self, weights: Array) -> Array:
-        """Return vec(W): a copy."""
+        """Return a copy of vec(W)."""
         return np.array(weights, dtype=np.float64)
 
     def gather(self, columns: Columns) -> Block:

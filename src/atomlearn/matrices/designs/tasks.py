@@ -17,7 +17,7 @@ from atomlearn.matrices.scores import MatrixScores
 class TaskSpan(SpanBlock):
     """S -> vec(A S B'), A (n_rows, r) the images of the left factor, B (n_tasks, s) the right one.
 
-    Sample i * n_tasks + t is row i and task t, so the design of S is A kron B.
+    Sample i * n_tasks + t is row i and task t, so that the design of S is A kron B.
     """
 
     couples_by_structure = True
@@ -25,9 +25,9 @@ class TaskSpan(SpanBlock):
     def coupled_gram(self, curvature: Array, coupling: Any) -> Array:
         """Return (A kron B)'(diag(c) - K K')(A kron B), (r s, r s), from the two factors.
 
-        c : (n_samples,); K : sparse (n_samples, k). Of the columns of K those within a row of the
-        data leave row i with a matrix C_i (s, s), and the block (a, b) is A'diag(C_ab)A: so many
-        Gram matrices as C has different entries, O(n_rows r^2) each. Other columns are summed.
+        c : (n_samples,); K : sparse (n_samples, k). Columns of K within a row of the data leave row
+        i with a matrix C_i (s, s), and the block (a, b) is A'diag(C_ab)A: one Gram matrix for each
+        distinct entry of C, O(n_rows r^2) each. Other columns are summed.
         """
         A = self._images
         B = self._right
@@ -35,7 +35,7 @@ class TaskSpan(SpanBlock):
         (n_tasks, s) = B.shape
         K = sparse.csc_array(coupling)
         owners = np.repeat(np.arange(K.shape[1]), np.diff(K.indptr))
-        # Column i of K belongs to row i, in losses of several classes; others may follow.
+        # In losses of several classes column i of K belongs to row i; other columns may follow.
         inside = (owners < n_rows) & (K.indices // n_tasks == owners)
         wide = np.unique(owners[~inside])
         inside &= ~np.isin(owners, wide)
@@ -57,10 +57,10 @@ class TaskSpan(SpanBlock):
 
 
 class TaskBlock(Block):
-    """Columns e_t kron x_j: task t alone sees them, so x_j is stored once for all tasks.
+    """Columns e_t kron x_j, nonzero only for task t, so that x_j is stored once for all tasks.
 
-    Column i is row ``places[i]`` of ``features`` (f, n_rows), seen by task ``tasks[i]``; pairs may
-    repeat. A product costs O(n_rows) a column, and the Gram matrix is zero between tasks.
+    Column i is row ``places[i]`` of ``features`` (f, n_rows), for task ``tasks[i]``; pairs may
+    repeat. A product costs O(n_rows) for each column, and the Gram matrix is zero between tasks.
     """
 
     def __init__(self, features: Array, places: Columns, tasks: Columns, n_tasks: int) -> None:
@@ -68,7 +68,7 @@ class TaskBlock(Block):
         self.places = places
         self.tasks = tasks
         self.n_tasks = n_tasks
-        # The columns feature after feature, and where each feature begins among them.
+        # The columns ordered by features, and the first column of each feature.
         self._order = np.argsort(places, kind="stable")
         starts = np.searchsorted(places[self._order], np.arange(features.shape[0] + 1))
         self._pattern = tasks[self._order], starts
@@ -110,7 +110,7 @@ class TaskBlock(Block):
         return result
 
     def spanned(self, right: Array) -> Block | None:
-        """Return the design of S where the rows of all tasks, one a feature, are S right'."""
+        """Return the design of S if the rows of all tasks, one for each feature, are S right'."""
         places = self.places[:: self.n_tasks]
         pairs = np.repeat(places, self.n_tasks), np.tile(np.arange(self.n_tasks), places.size)
         if not (np.array_equal(self.places, pairs[0]) and np.array_equal(self.tasks, pairs[1])):
@@ -122,7 +122,7 @@ class TaskBlock(Block):
         return self.explicit().dense()
 
     def explicit(self) -> SparseBlock:
-        """Return the same columns with their entries stored, sparse; kept once made."""
+        """Return the same columns as sparse ones, which are computed once."""
         if self._stored is not None:
             return self._stored
         n_rows = self.features.shape[1]
@@ -153,11 +153,11 @@ class TaskBlock(Block):
 
 
 class TaskRidge:
-    """Steps for the factors of W = left right', whatever the units of the columns of X.
+    """Steps for the factors of W = left right', which do not depend on the units of X.
 
-    With right held, left is a ridge regression that the singular vectors of X part into numbers,
-    and with left held, right is one over X left. A row counts as much as its weight, times the
-    largest curvature there is for a weight of 1.
+    With right fixed, the singular vectors of X decompose the ridge regression of left into numbers;
+    with left fixed, right is a ridge regression over X left. The weight of a row is multiplied by
+    the largest curvature for a weight of 1.
     """
 
     def __init__(self, X: Array, weight: Array) -> None:
@@ -175,7 +175,7 @@ class TaskRidge:
     def step(
         self, is_left: bool, slope: Array, curvature: Array, own: Array, held: Array, amount: float
     ) -> Array:
-        """Return the next factor of the side that is ``own``, with the other one ``held``."""
+        """Return the next factor of the side of ``own``, with the factor ``held`` fixed."""
         V = np.reshape(slope, (self._X.shape[0], -1))
         counts = self._weight > 0.0
         most = float((curvature[counts] / self._weight[counts]).max())
@@ -193,14 +193,16 @@ class TaskRidge:
 class Tasks(MatrixDesign):
     """I kron X: predictions vec(X W) for W (n_features, n_tasks), n_samples n_tasks samples.
 
-    Sample i * n_tasks + t is the t-th target of the i-th row of X: pass ``Y.ravel()`` for targets
-    Y (n_rows, n_tasks). Column j * n_tasks + t is W[j, t]. One X'V for V (n_rows, n_tasks) is one
+    Sample i * n_tasks + t is the t-th target of the i-th row of X: pass ``Y.ravel()`` for targets Y
+    (n_rows, n_tasks). Column j * n_tasks + t is W[j, t]. One X'V for V (n_rows, n_tasks) is one
     pass. Matrix pursuit, X - X W, is ``Tasks(X, X.shape[1])`` with the target X.
 
     Parameters
     ----------
     X : array, sparse matrix, table or Design, shape (n_rows, n_features)
+        The data of all tasks.
     n_tasks : int
+        Number of targets.
 
     Examples
     --------
@@ -208,7 +210,7 @@ class Tasks(MatrixDesign):
     >>> from atomlearn import norms, solve
     >>> from atomlearn.designs import Tasks
     >>> X, Y = np.eye(3), np.array([[4.0, 2.0], [0.5, 0.1], [2.0, 1.0]])
-    >>> fit = solve(Tasks(X, 2), Y.ravel(), norm=norms.TraceNorm(), level=1.0)
+    >>> fit = solve(Tasks(X, 2), Y.ravel(), norm=norms.TraceNorm(), alpha=0.01)
     >>> fit.coef.reshape(3, 2).round(2).tolist()[1] != [0.5, 0.1]
     True
     """
@@ -222,7 +224,7 @@ class Tasks(MatrixDesign):
         self.n_tasks = int(n_tasks)
         self.matrix_shape = self.base.shape[1], self.n_tasks
         self.reads_at_once = self.base.reads_at_once
-        #: What decomposes X once for the weights of a fit.
+        #: Weights of a fit, and the decomposition of X for them.
         self._ridge: tuple[Array, TaskRidge] | None = None
         n_rows, n_features = self.base.shape
         self.shape = n_rows * self.n_tasks, n_features * self.n_tasks
@@ -237,7 +239,7 @@ class Tasks(MatrixDesign):
         return [MatrixScores(z) for z in np.hsplit(Z, V.shape[1])]
 
     def predict(self, weights: Array) -> Array:
-        """Return vec(X W): one pass."""
+        """Return vec(X W) in one pass."""
         return self.base.product(np.reshape(weights, self.matrix_shape)).reshape(-1)
 
     def gather(self, columns: Columns) -> Block:
@@ -254,15 +256,15 @@ class Tasks(MatrixDesign):
         return SparseBlock(matrix.data, rows, matrix.indptr, self.shape[0])
 
     def span(self, left: Array, right: Array) -> Block:
-        """Return the design of S where W = left S right': holds X left (n_rows, r)."""
+        """Return the design of S for W = left S right'; it stores X left (n_rows, r)."""
         return TaskSpan(self, self.images(left), right)
 
     def images(self, left: Array) -> Array:
-        """Return X left: O(n_rows n_features) a column."""
+        """Return X left, with O(n_rows n_features) operations for each column."""
         return self.base.product(left)
 
     def ridge_steps(self) -> Callable[[Array], TaskRidge] | None:
-        """Return what makes them, where X is small enough to be decomposed."""
+        """Return a function that makes the steps, if X is small enough to be decomposed."""
         base = self.base
         n_features = self.base.shape[1]
         small = min(base.shape) <= TUNING.few_columns and base.listable
@@ -279,7 +281,7 @@ class Tasks(MatrixDesign):
         return begin
 
     def pulled(self, v: Array, right: Array) -> Array:
-        """Return V right for V (n_rows, n_tasks) of v."""
+        """Return V right, with V (n_rows, n_tasks) the matrix of v."""
         return np.asarray(self._rows(v) @ right)
 
     def _rows(self, v: Array) -> Array:

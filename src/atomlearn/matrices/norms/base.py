@@ -40,17 +40,18 @@ from atomlearn.matrices.solver.spans import Span
 class MatrixNorm(Parameters, Norm):
     """gauge(W) = inf { sum_i c_i : W = sum_i c_i u_i v_i', c >= 0 } over atoms u v'.
 
-    ``shape`` is (p, q): vectors of p q numbers are W row after row. None: the shape is that of
-    the design (``designs.Tasks``, ``Identity``, ``Entries``), or of a 2-d array given to ``value``.
-    A subclass says how its best atoms are searched for (``_search``), in which coordinates a point
-    is re-fitted (``coordinates``), and what a sum of its atoms is at best (``decomposed``).
+    ``shape`` is (p, q); vectors of p q numbers contain W row by row. None: the shape is that of the
+    design (``designs.Tasks``, ``Identity``, ``Entries``), or of a 2-d array given to ``value``. A
+    subclass implements the search for its best atoms (``_search``), the coordinates in which a
+    point is re-fitted (``coordinates``), and the cheapest decomposition of a sum of its atoms
+    (``decomposed``).
     """
 
     shape: Any
-    #: The coordinates that a point is re-fitted in.
+    #: The coordinates in which a point is re-fitted.
     coordinates: ClassVar[type[Span | Rays]]
 
-    #: The tensor whose unfolding along ``mode`` W is; None: W is no unfolding.
+    #: Shape of the tensor if W is its unfolding along ``mode``, else None.
     tensor: ClassVar[Any] = None
     mode: ClassVar[Any] = 0
 
@@ -58,7 +59,7 @@ class MatrixNorm(Parameters, Norm):
 
     @property
     def matrix_shape(self) -> tuple[int, ...] | None:
-        """(p, q), None where it is not known yet."""
+        """(p, q), or None if it is not known yet."""
         return None if self.shape is None else tuple(self.shape)
 
     def search(
@@ -70,9 +71,16 @@ class MatrixNorm(Parameters, Norm):
     ) -> Found:
         """Return up to ``count`` of the best atoms, and bounds on the polar.
 
-        ``accuracy``: the relative distance of the bounds that is worth work; more may be left.
-        ``thorough``: where the oracle is NP-hard, branch and bound too. What a thorough
-        search has found is remembered by the matrix for as long as it lives.
+        Parameters
+        ----------
+        matrix : ScoreMatrix
+            The scores. The result of a thorough search is stored in ``matrix.memo``.
+        count : int
+            Number of atoms.
+        accuracy : float
+            Relative distance of the bounds below which no more work is done; it may not be reached.
+        thorough : bool
+            Whether to use branch and bound, too, if the oracle is NP-hard.
         """
         known = matrix.memo.get(repr(self))
         if known is not None:
@@ -84,10 +92,10 @@ class MatrixNorm(Parameters, Norm):
 
     @abstractmethod
     def _search(self, matrix: ScoreMatrix, count: int, accuracy: float, thorough: bool) -> Found:
-        """As ``search``."""
+        """Search the atoms, see ``search``."""
 
     def at_zero(self, term: Term, design: Design) -> Coordinates:
-        """Return W = 0 in the coordinates that this norm is re-fitted in; ``term`` holds it."""
+        """Return W = 0 in the coordinates of this norm; ``term`` contains the norm."""
         p, q = self.matrix_shape or ()
         view = as_matrix_design(design, (p, q), self.tensor, self.mode)
         return self.coordinates(term, view, np.zeros(0), np.zeros((p, 0)), np.zeros((q, 0)))
@@ -100,15 +108,15 @@ class MatrixNorm(Parameters, Norm):
     def decomposed(self, left: Array, weights: Array, right: Array) -> tuple[Array, Array, Array]:
         """Return the sum of atoms left diag(weights) right' as atoms whose weights add up to less.
 
-        To the gauge itself where that is known: O((p + q) t^2) for t atoms.
+        They add up to the gauge itself if it can be computed. O((p + q) t^2) for t atoms.
         """
 
-    def solver(self, tolerance: float) -> Solver:
-        """Generation over matrices, which keeps W as factors."""
-        return MatrixGeneration(tolerance=tolerance)
+    def solver(self, tol: float) -> Solver:
+        """Return generation over matrices, which represents W by factors."""
+        return MatrixGeneration(tol=tol)
 
     def on(self, n_features: int, shape: Shape | None = None) -> Self:
-        """Return the same norm for matrices of this shape; raise where that cannot be."""
+        """Return the same norm for matrices of this shape; raise if that is impossible."""
         name = type(self).__name__
         known = agreed_shape(self, self.shape, shape)
         if known is None:
@@ -125,17 +133,17 @@ class MatrixNorm(Parameters, Norm):
         return self if sizes == self.shape else self.replaced(shape=sizes)
 
     def polar_bounds(self, scores: Scores, thorough: bool = False) -> tuple[float, float]:
-        """Return lower <= gauge°(z) <= upper; ``thorough``: branch and bound where NP-hard."""
+        """Return lower <= gauge°(z) <= upper; ``thorough``: use branch and bound if NP-hard."""
         matrix = score_matrix(scores, self._shape_of(scores.n_columns))
         found = self.search(matrix, thorough=thorough)
         return found.lower, found.upper
 
     def polar(self, scores: Scores) -> float:
-        """The best upper bound on max <u v', Z>, which certificates are made of."""
+        """Return the best upper bound on max <u v', Z>, which certificates use."""
         return self.polar_bounds(scores, thorough=True)[1]
 
     def best_atom(self, scores: Scores) -> Atom:
-        """The best atom found, as the non-zero entries of u v'."""
+        """Return the best atom found, as the nonzero entries of u v'."""
         shape = self._shape_of(scores.n_columns)
         found = self.search(score_matrix(scores, shape))
         if not found.values.size or found.values[0] <= 0:
@@ -148,7 +156,7 @@ class MatrixNorm(Parameters, Norm):
         return Atom(columns.astype(np.int64), np.outer(u[rows], v[cols]).reshape(-1))
 
     def best_columns(self, scores: Scores, count: int) -> Columns:
-        """The entries that the best atom touches."""
+        """Return the nonzero entries of the best atom."""
         return self.best_atom(scores).columns
 
     def _shape_of(self, size: int) -> Shape:
@@ -156,7 +164,7 @@ class MatrixNorm(Parameters, Norm):
         return int(p), int(q)
 
     def _as_matrix(self, w: NDArray[Any]) -> Array:
-        """Return w as a matrix (p, q): 2-d as it is, a vector by the norm's shape."""
+        """Return w as a matrix (p, q); a vector is reshaped to the norm's shape."""
         if np.ndim(w) == 2:
             w = np.ascontiguousarray(w, dtype=np.float64)
             if self.shape is not None and tuple(self.shape) != w.shape:

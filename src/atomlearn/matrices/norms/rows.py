@@ -1,4 +1,4 @@
-"""RowGroups: norms of the rows of a matrix, a feature in or out for all tasks at once."""
+"""RowGroups: norms of the rows of a matrix, which select features for all tasks together."""
 
 from __future__ import annotations
 
@@ -14,17 +14,18 @@ from atomlearn.matrices.scores import Shape, agreed_shape, check_tensor_shape
 class RowGroups(Parameters, Norm):
     """gauge(W) = sum_j ||W_j.||_2 over the rows of W (p, q); its polar is max_j ||Z_j.||_2.
 
-    A row holds one feature's coefficients for all tasks (or classes): features are selected for
-    all of them together. With k, the k-support norm of the row norms, whose polar is the l2 norm
-    of the k largest. Problems over matrices replace it by ``Groups`` or ``KSupport`` over the rows
-    (``on``). [Obozinski, Taskar, Jordan 2010, doi:10.1007/s11222-008-9111-x]
+    A row has the coefficients of one feature for all tasks (or classes), so that features are
+    selected for all of them together. With k, it is the k-support norm of the row norms, whose
+    polar is the l2 norm of the k largest. Problems over matrices replace it by ``Groups`` or
+    ``KSupport`` over the rows (``on``). [Obozinski, Taskar, Jordan 2010,
+    doi:10.1007/s11222-008-9111-x]
 
     Parameters
     ----------
     k : int, optional
         Rows of an atom. None: 1, the group lasso.
     shape : (p, q), optional
-        Of W; None: that of the design.
+        Shape of W; None: that of the design.
 
     References
     ----------
@@ -46,11 +47,11 @@ class RowGroups(Parameters, Norm):
 
     @property
     def matrix_shape(self) -> tuple[int, ...] | None:
-        """(p, q), None where it is not known yet."""
+        """(p, q), or None if it is not known yet."""
         return None if self.shape is None else tuple(self.shape)
 
     def on(self, n_features: int, shape: Shape | None = None) -> Norm:
-        """The norm over the rows of a matrix of this shape, read."""
+        """Return the norm over the rows of a matrix of this shape."""
         known = None if self.shape is None else check_tensor_shape("RowGroups", self.shape)
         known = agreed_shape(self, known, shape)
         if known is None or len(known) != 2:
@@ -67,28 +68,28 @@ class RowGroups(Parameters, Norm):
         return norm.on(n_features)
 
     def value(self, w: NDArray[Any]) -> float:
-        """sum_j ||W_j.||_2, of a 2-d array, or with ``shape`` of a vector of p q numbers."""
+        """Return sum_j ||W_j.||_2 of a 2-d array, or with ``shape`` of a vector of p q numbers."""
         shape = (np.shape(w)[0], np.shape(w)[1]) if np.ndim(w) == 2 else None
         return self.on(np.size(w), shape).value(np.ravel(w))
 
     def polar(self, scores: Scores) -> float:
-        """max_j ||Z_j.||_2, or with k the l2 norm of the k largest."""
+        """Return max_j ||Z_j.||_2, or with k the l2 norm of the k largest."""
         return self.on(scores.n_columns).polar(scores)
 
     def best_columns(self, scores: Scores, count: int) -> Columns:
-        """Whole rows of largest ||Z_j.||_2, until there are ``count`` columns."""
+        """Return whole rows of largest ||Z_j.||_2, until there are ``count`` columns."""
         return self.on(scores.n_columns).best_columns(scores, count)
 
 
 def over_tasks(norm: Norm, n_features: int, n_tasks: int) -> Norm:
-    """Return a norm of groups of features as one of W (n_features, n_tasks), whole rows a group.
+    """Return a norm of groups of features as one of W (n_features, n_tasks), by whole rows.
 
-    A group then holds all coefficients of its features, for all tasks: they are selected together.
-    Norms without groups of features are returned as they are.
+    A group then has all coefficients of its features for all tasks, which are selected together.
+    Norms without groups of features are returned unchanged.
     """
     if not isinstance(norm, Groups | KSupport) or norm.groups is None:
         return norm
-    # All are listed: the weights are those of all of them.
+    # All groups are listed, because the weights are those of all groups.
     read = norm.on(n_features)
     of_features = read.partition(n_features).all_listed()
     labels = np.repeat(of_features.labels, n_tasks)

@@ -19,22 +19,25 @@ from atomlearn.matrices.solver.rays import Rays
 
 
 class SparseNorm(MatrixNorm):
-    """What the two norms with sparse atoms share: rays, no value of their own, no prox."""
+    """Base of the two norms with sparse atoms: rays, without a prox and without a closed form."""
 
     coordinates = Rays
 
     def decomposed(self, left: Array, weights: Array, right: Array) -> tuple[Array, Array, Array]:
-        """The atoms themselves, orthogonal on each pair of supports."""
+        """Return the atoms themselves, orthogonal on each pair of supports."""
         return merged(left, weights, right)
 
     def value(self, w: NDArray[Any]) -> float:
-        """gauge(W) to a relative 1e-6, by generation of atoms; raise where that proves no value."""
+        """Return gauge(W) up to a relative 1e-6, by generation of atoms.
+
+        It raises TypeError if this accuracy cannot be proved.
+        """
         if np.ndim(w) == 2:
             return float(self.on(np.size(w), np.shape(w)).value(np.ravel(w)))
         vector = to_float64(w)
         value = gap = math.inf
         if sum(self._shape_of(vector.size)) <= 2 * SETTINGS.branch_side:
-            value, gap = gauge_by_generation(self, vector, gap=1e-6)
+            value, gap = gauge_by_generation(self, vector, tol=1e-6)
         if not gap <= 1e-6 * value < math.inf:
             raise TypeError(
                 f"the value of {type(self).__name__} is NP-hard; "
@@ -48,10 +51,10 @@ class SparseNorm(MatrixNorm):
 
     @abstractmethod
     def _dense(self, matrix: ScoreMatrix, accuracy: float) -> Found:
-        """Return the best atoms that need not be sparse, whose bound holds for sparse ones too."""
+        """Return the best atoms that may be dense, whose bound is valid for sparse ones too."""
 
     def _search(self, matrix: ScoreMatrix, count: int, accuracy: float, thorough: bool) -> Found:
-        """The best sparse atoms found, with bounds."""
+        """Return the best sparse atoms found, with bounds."""
         search = self._sparse(matrix)
         dense = self._dense(matrix, accuracy)
         top = np.vstack([dense.left, dense.right])[: search.labels.size]
@@ -59,10 +62,10 @@ class SparseNorm(MatrixNorm):
         return _atoms(X[:, :count], values[:count], matrix, upper)
 
     def search_near(self, matrix: ScoreMatrix, left: Array, right: Array) -> Found:
-        """Return all atoms of positive value on these supports, and where exchanges lead from them.
+        """Return all atoms of positive value on these supports and those reached by exchanges.
 
-        A small decomposition for each. ``matrix`` may be that of some rows and columns only.
-        ``upper`` is infinite.
+        It takes a small decomposition for each support. ``matrix`` may be that of some rows and
+        columns only. ``upper`` is infinite.
         """
         search = self._sparse(matrix)
         supports = search.supports(np.vstack([left, right])[: search.labels.size])
@@ -82,23 +85,23 @@ def _atoms(X: Array, values: Array, matrix: ScoreMatrix, upper: float) -> Found:
 class SparseRankOne(SparseNorm):
     """gauge of { u v' : ||u|| = ||v|| = 1, ||u||_0 <= k, ||v||_0 <= q }: the (k, q)-trace norm.
 
-    Without the factor sqrt(k q) of Richard, Obozinski, Vert (2014), whose atoms it shares
-    ([V] section 2.1). k = p and q = n columns: the trace norm; k = q = 1: the l1 norm.
+    It has the atoms of Richard, Obozinski, Vert (2014) without their factor sqrt(k q) ([V] section
+    2.1). k = p and q = n columns: the trace norm; k = q = 1: the l1 norm.
 
     Parameters
     ----------
     k, q : int
-        Most non-zeros of u and of v.
+        Largest number of nonzero entries of u and of v.
     shape : (p, n), optional
-        Of W; None: that of the design.
+        Shape of W; None: that of the design.
 
     Notes
     -----
-    The polar is NP-hard. ``search`` exchanges indices one by one, from the supports of singular
-    vectors, of the best rows and columns, and of random starts; its bound from above is the least
-    of the largest singular value, the largest sums of k x q magnitudes or squares by rows or
-    columns, and, where p + n is at most 64, of branch and bound, which ends exact as a rule. Where
-    the bounds stay apart a fit can end with ``Status.SEARCH_RELATIVE``.
+    The polar is NP-hard. ``search`` exchanges indices one by one, starting at the supports of
+    singular vectors, of the best rows and columns, and of random vectors. Its upper bound is the
+    minimum of the largest singular value, the largest sums of k x q magnitudes or squares by rows
+    or columns, and, if p + n is at most 64, of branch and bound, which usually ends with the exact
+    value. If the bounds remain different a fit can end with ``Status.SEARCH_RELATIVE``.
 
     References
     ----------
@@ -134,20 +137,20 @@ class SparseRankOne(SparseNorm):
 class SparsePSD(SparseNorm):
     """gauge of { u u' : ||u|| = 1, ||u||_0 <= k }: the gauge of sparse principal components.
 
-    Infinite but for sums of such atoms, which are positive semidefinite. [V] section 2.1.
+    It is finite only for sums of such atoms, which are positive semidefinite. [V] section 2.1.
 
     Parameters
     ----------
     k : int
-        Most non-zeros of u.
+        Largest number of nonzero entries of u.
     shape : (p, p), optional
-        Of W; None: that of the design.
+        Shape of W; None: that of the design.
 
     Notes
     -----
-    The polar, max u'Zu, is NP-hard: exchanges of one index from several starts, bounded from above
-    by the largest eigenvalue, Gershgorin's discs of k x k blocks, sums of squares, and branch and
-    bound for p <= 32; see SparseRankOne.
+    The polar, max u'Zu, is NP-hard. It is searched by exchanges of one index from several starts,
+    and bounded from above by the largest eigenvalue, Gershgorin's discs of k x k blocks, sums of
+    squares, and branch and bound for p <= 32; see SparseRankOne.
 
     References
     ----------

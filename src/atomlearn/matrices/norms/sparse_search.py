@@ -1,11 +1,11 @@
 """Search for sparse rank-one atoms: exchanges of indices, bounds, branch and bound.
 
-Atoms u u' maximize x'Ax over unit x with at most k non-zeros, A symmetric. Atoms u v' do the same
-for A = [0 Z; Z' 0] and x = (u, v) / sqrt(2), with at most k non-zeros in the first part and q in
-the second: x'Ax is u'Zv. So there is one search, over supports with so many indices of each part.
-It is NP-hard. What is found is a bound from below; from above there are the largest eigenvalue,
-Gershgorin's discs, sums of squares, and, for small matrices, branch and bound, which is exact when
-it ends and a bound whenever it is cut off.
+Atoms u u' maximize x'Ax over unit x with at most k nonzero entries, A symmetric. Atoms u v' do the
+same for A = [0 Z; Z' 0] and x = (u, v) / sqrt(2), with at most k nonzero entries in the first part
+and q in the second: x'Ax is u'Zv. So there is one search, over supports with a given number of
+indices of each part. It is NP-hard. Every vector found is a lower bound. Upper bounds are the
+largest eigenvalue, Gershgorin's discs, sums of squares, and, for small matrices, branch and bound,
+which is exact if it ends and a bound if it is cut off.
 """
 
 from __future__ import annotations
@@ -26,10 +26,18 @@ Indices = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class SparseSearch:
-    """max x'Ax over unit x with at most ``limits[part]`` non-zeros in each part of the indices.
+    """max x'Ax over unit x with at most ``limits[part]`` nonzero entries in each part.
 
-    A : (n, n) symmetric; labels : (n,) part of each index, increasing; limits : no more than the
-    part has; deadline : when to return what is found.
+    Attributes
+    ----------
+    A : (n, n) float64
+        Symmetric matrix.
+    labels : (n,) int64
+        Part of each index, increasing.
+    limits : tuple of int
+        Largest number of indices of each part.
+    deadline : Deadline
+        Time at which the search returns its best result.
     """
 
     A: Array
@@ -53,8 +61,14 @@ class SparseSearch:
     def best(self, top: Array, upper: float, thorough: bool) -> tuple[Array, Array, float]:
         """Return vectors (n, t), their values (t,), best first, and a bound on all values.
 
-        ``top`` : (n, s) eigenvectors to start from; ``upper`` : a bound on the largest eigenvalue;
-        ``thorough`` : branch and bound, too.
+        Parameters
+        ----------
+        top : (n, s) array
+            Eigenvectors at which the search starts.
+        upper : float
+            Bound on the largest eigenvalue.
+        thorough : bool
+            Whether to use branch and bound, too.
         """
         supports = self.exchanged(self._starts(top))
         lower = float(self._tops(supports)[0].max())
@@ -67,7 +81,7 @@ class SparseSearch:
         return X, values, max(upper, float(values.max(initial=0.0)))
 
     def supports(self, M: Array) -> Indices:
-        """Return the distinct supports of the largest entries of the columns of M, one a row."""
+        """Return the distinct supports of the largest entries of the columns of M, as rows."""
         chosen = []
         for part, limit in enumerate(self.limits):
             own = np.flatnonzero(self.labels == part)
@@ -105,9 +119,9 @@ class SparseSearch:
         return np.unique(supports, axis=0)
 
     def _exchanges(self, supports: Indices, values: Array, X: Array) -> Indices:
-        """Return exchanges (s, t, k): the smallest entries leave, those that promise most enter.
+        """Return exchanges (s, t, k): the smallest entries leave, the most promising ones enter.
 
-        The promise is the largest eigenvalue over the span of x and the new unit vector.
+        The estimate is the largest eigenvalue over the span of x and the new unit vector.
         """
         rows = np.arange(values.size)[:, None]
         whole = np.zeros((values.size, self.labels.size))
@@ -136,7 +150,7 @@ class SparseSearch:
         n = self.labels.size
         best = np.argsort(-self._discs(), kind="stable")[:count]
         discs = np.abs(self.A[:, best])
-        # The center is always kept, then the indices that are nearest to it, then those to them.
+        # The order is the center, then the indices nearest to it, then those nearest to these.
         discs[best, np.arange(best.size)] = 2.0 * discs.max(initial=0.0) + 1.0
         discs += (
             1e-3 * np.abs(self.A) @ discs / max(float(np.abs(self.A).sum(axis=1).max()), 1e-300)
@@ -145,7 +159,7 @@ class SparseSearch:
         return self.ranked(self.supports(np.hstack([top, discs, random])))
 
     def ranked(self, supports: Indices) -> Indices:
-        """Return the best of these supports, as many as a search starts from."""
+        """Return the best of these supports, at most the number of starts of a search."""
         order = np.argsort(-self._tops(supports)[0], kind="stable")
         return supports[order[: SETTINGS.starts]]
 
@@ -158,7 +172,7 @@ class SparseSearch:
         return values[:, -1], vectors[:, :, -1]
 
     def _sums(self, M: Array) -> Array:
-        """Return the most that a row of M >= 0 can have on a support, its diagonal left out."""
+        """Return the largest sum of a row of M >= 0 over a support, without its diagonal."""
         M = M - np.diag(np.diag(M))
         sums = np.zeros(M.shape[0])
         for part, limit in enumerate(self.limits):
@@ -172,7 +186,7 @@ class SparseSearch:
         return np.asarray(np.diag(self.A) + self._sums(np.abs(self.A)))
 
     def _bound(self, keep: Mask) -> float:
-        """Return a bound over the supports that hold these indices: discs, or sums of squares."""
+        """Return a bound over the supports with these indices, by discs or sums of squares."""
         squares = self.A * self.A
         energy = np.diag(squares) + self._sums(squares)
         sums = []
@@ -193,10 +207,10 @@ class SparseSearch:
         return min(float(values[-1]), part._bound(keep[i])), x
 
     def _branched(self, value: float) -> tuple[Indices, float]:
-        """Best-first branch and bound over indices that are left out or kept for good.
+        """Best-first branch and bound over indices that are excluded or included.
 
-        Returns supports of a value above this one, and a bound on all values: where it ends, the
-        best value, else that of the nodes that are left after ``branch_nodes``, or at the deadline.
+        It returns supports with a value above this one, and a bound on all values: the best value
+        if it ends, else the bound of the nodes left after ``branch_nodes`` or at the deadline.
         """
         size = self.labels.size
         limits = np.array(self.limits)

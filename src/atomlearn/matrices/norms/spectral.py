@@ -28,11 +28,11 @@ from atomlearn.matrices.solver.spans import Span, SymmetricSpan
 def top_singular(matrix: ScoreMatrix, count: int, accuracy: float) -> Found:
     """Return the ``count`` largest singular triplets found, lower <= sigma_1 <= upper.
 
-    Dense decomposition for small matrices (both bounds are equal); else Lanczos with full
-    reorthogonalization from a random start, until upper <= (1 + accuracy) lower or 500 steps: one
-    product with Z and one with Z' a step, O((p + q) k^2) beside. The bound from above then holds
-    but for a probability of 1e-12 over the start, which is drawn anew for each matrix
-    (reproducibly, from its scores).
+    Small matrices are decomposed, so that both bounds are equal. Otherwise Lanczos with full
+    reorthogonalization runs from a random start until upper <= (1 + accuracy) lower, or for 500
+    steps: a step takes one product with Z, one with Z', and O((p + q) k^2) operations. Then the
+    upper bound fails with a probability of at most 1e-12 over the start, which is different for
+    each matrix (and reproducible, from its scores).
     """
     p, q = matrix.shape
     if p * q <= SETTINGS.decomposed_entries:
@@ -70,7 +70,7 @@ def lanczos(
         P, sigma, Q = np.linalg.svd(np.diag(alpha[:k]) + np.diag(beta[: k - 1], 1))
         lower = float(sigma[0])
         upper = lower if ended else _upper_bound(sigma, alpha[:k] * beta[:k], q)
-        # Triplets are of use once their residuals beta_k |P_k| have become small.
+        # Triplets are accepted when their residuals beta_k |P_k| are small.
         settled = beta[k - 1] * np.abs(P[-1, :count]).max() <= 0.01 * lower
         if ended or k == steps or (settled and upper <= (1 + accuracy) * lower):
             break
@@ -80,7 +80,7 @@ def lanczos(
 
 
 def _random_start(matrix: ScoreMatrix) -> Array:
-    """Return a normal vector (q,): a new one for each Z, the same one for the same Z."""
+    """Return a normal vector (q,): a different one for each Z, the same one for the same Z."""
     p, q = matrix.shape
     probe = matrix.transpose_dot(np.cos(np.arange(p, dtype=np.float64)))
     seed = np.frombuffer(np.ascontiguousarray(probe).tobytes(), dtype=np.uint32)
@@ -88,7 +88,7 @@ def _random_start(matrix: ScoreMatrix) -> Array:
 
 
 def _orthogonal(x: Array, basis: Array) -> tuple[Array, float]:
-    """Return x without its part in the span (twice is enough), unit, and its norm."""
+    """Return x minus its projection on the span (twice suffices), normalized, and its norm."""
     before = float(np.linalg.norm(x))
     for _ in range(2):
         x = x - basis @ (basis.T @ x)
@@ -137,7 +137,7 @@ class SpectralNorm(MatrixNorm, VectorNorm):
         """Return the derivative of the proximal map at W."""
 
     def decomposed(self, left: Array, weights: Array, right: Array) -> tuple[Array, Array, Array]:
-        """The decomposition of the sum, without its zeros."""
+        """Return the decomposition of the sum, without its zeros."""
         P, A = np.linalg.qr(left)
         Q, B = np.linalg.qr(right)
         U, values, V = self._decomposed((A * weights) @ B.T)
@@ -160,13 +160,13 @@ class SpectralNorm(MatrixNorm, VectorNorm):
 class TraceNorm(SpectralNorm):
     """gauge(W) = sum_i sigma_i(W) (nuclear norm); its polar is sigma_1(Z). Atoms u v', unit.
 
-    The polar and the best atoms come from Lanczos where the matrix is large; its bound is that of
-    ``lanczos``, in this file.
+    For large matrices the polar and the best atoms come from Lanczos, with the bound of ``lanczos``
+    in this file.
 
     Parameters
     ----------
     shape : (p, q), optional
-        Of W; None: that of the design, or of a 2-d array.
+        Shape of W; None: that of the design, or of a 2-d array.
 
     References
     ----------
@@ -183,11 +183,11 @@ class TraceNorm(SpectralNorm):
     coordinates = Span
 
     def value(self, w: NDArray[Any]) -> float:
-        """sum_i sigma_i(W), of a 2-d array or of a vector of p q numbers."""
+        """Return sum_i sigma_i(W) of a 2-d array or of a vector of p q numbers."""
         return float(np.linalg.svd(self._as_matrix(w), compute_uv=False).sum())
 
     def _search(self, matrix: ScoreMatrix, count: int, accuracy: float, thorough: bool) -> Found:
-        """The top singular triplets."""
+        """Return the top singular triplets."""
         return top_singular(matrix, count, accuracy)
 
     def _decomposed(self, W: Array) -> tuple[Array, Array, Array]:
@@ -195,7 +195,7 @@ class TraceNorm(SpectralNorm):
         return left, values, right.T
 
     def _jacobian(self, W: Array, amount: float, form: Form) -> ProxJacobian:
-        """That of the eigenvalues of [0 W; W' 0]: each singular value twice, and with its sign.
+        """Return that of the eigenvalues of [0 W; W' 0], the singular values with both signs.
 
         [Lewis, Sendov 2001; Ding et al. 2018]
         """
@@ -212,15 +212,15 @@ Square = TypeVar("Square", bound=MatrixNorm)
 
 
 class PSD(SpectralNorm):
-    """gauge(W) = trace(W) where W is symmetric positive semidefinite, infinite elsewhere.
+    """gauge(W) = trace(W) if W is symmetric positive semidefinite, else infinite.
 
-    The polar is the largest eigenvalue of (Z + Z')/2, or 0 where it is negative. Proximal maps are
+    The polar is the largest eigenvalue of (Z + Z')/2, or 0 if it is negative. Proximal maps are
     those of the symmetric part: a non-negative soft threshold of eigenvalues. [V] section 2.1.
 
     Parameters
     ----------
     shape : (p, p), optional
-        Of W; None: that of the design, or of a 2-d array.
+        Shape of W; None: that of the design, or of a 2-d array.
 
     References
     ----------
@@ -242,7 +242,7 @@ class PSD(SpectralNorm):
         return square(super().on(n_features, shape))
 
     def value(self, w: NDArray[Any]) -> float:
-        """trace(W), or infinity where W is not symmetric positive semidefinite."""
+        """Return trace(W), or infinity if W is not symmetric positive semidefinite."""
         W = self._as_matrix(w)
         self.on(W.size, W.shape)
         size = float(np.abs(W).max(initial=0.0))
@@ -255,14 +255,15 @@ class PSD(SpectralNorm):
         return math.inf if least < -SETTINGS.accuracy * W.shape[0] else size * float(np.trace(W))
 
     def _search(self, matrix: ScoreMatrix, count: int, accuracy: float, thorough: bool) -> Found:
-        """The largest eigenpairs with positive eigenvalues."""
+        """Return the largest eigenpairs with positive eigenvalues."""
         n = matrix.shape[0]
         symmetric = symmetric_part(matrix)
         if n * n <= SETTINGS.decomposed_entries:
             values, U = np.linalg.eigh(symmetric.dense())
             upper = float(values[-1])
         else:
-            # Shifted by a bound on -l_min the largest eigenvalue is the largest singular value.
+            # After a shift by a bound on -l_min the largest eigenvalue is the largest singular
+            # value.
             reach = lanczos(symmetric, 1, 1e-2).upper
             shifted = lanczos(symmetric_part(matrix, reach), count, 0.25 * accuracy)
             U = shifted.right
@@ -278,14 +279,14 @@ class PSD(SpectralNorm):
         return vectors, values, vectors
 
     def _jacobian(self, W: Array, amount: float, form: Form) -> ProxJacobian:
-        """Zero on skew matrices: the map takes the symmetric part first."""
+        """Return the derivative, which is zero on skew matrices."""
         vectors, values, _ = self._decomposed(W)
         inner = self.of_values.prox_point(values, amount, form)
         return _derivative(values, inner, vectors, vectors)
 
 
 def square(norm: Square) -> Square:
-    """Return the norm; raise where its shape is not that of a square matrix."""
+    """Return the norm; raise if its shape is not square."""
     if norm.shape[0] != norm.shape[1]:
         raise ValueError(
             f"{type(norm).__name__} is for square matrices, got shape {tuple(norm.shape)}; use "

@@ -24,7 +24,7 @@ class UnfoldedTrace(TraceNorm):
 
     @property
     def shape(self) -> Shape:
-        """(d_mode, the product of the others)."""
+        """(d_mode, the product of the other sizes)."""
         rows = self.tensor[self.mode]
         return rows, math.prod(self.tensor) // rows
 
@@ -35,13 +35,13 @@ class UnfoldedTrace(TraceNorm):
 class TensorTrace(LiftedNorm):
     """gauge(W) = inf { sum_m weights_m ||(W_m)_(m)||_* : sum_m W_m = W }, the latent trace norm.
 
-    W_(m) is the unfolding along mode m: d_m rows, one for each index. The polar is
-    max_m sigma_1(Z_(m)) / weights_m. [Tomioka, Suzuki 2013; V section 2.1]
+    W_(m) is the unfolding along mode m: d_m rows, one for each index. The polar is max_m
+    sigma_1(Z_(m)) / weights_m. [Tomioka, Suzuki 2013; V section 2.1]
 
     Parameters
     ----------
     shape : (d_1, ..., d_M)
-        Of the tensor; columns are its entries in row-major order.
+        Shape of the tensor; columns are its entries in row-major order.
     weights : sequence of M numbers > 0, optional
         None: all ones.
 
@@ -63,7 +63,7 @@ class TensorTrace(LiftedNorm):
         self.weights = weights
 
     def modes(self) -> tuple[tuple[int, ...], list[float]]:
-        """Return the shape and the weight of every mode, checked."""
+        """Return the shape and the weight of every mode after checks."""
         shape = check_tensor_shape("TensorTrace", self.shape)
         weights = [1.0] * len(shape) if self.weights is None else list(self.weights)
         if len(weights) != len(shape):
@@ -81,20 +81,20 @@ class TensorTrace(LiftedNorm):
 
     @property
     def matrix_shape(self) -> tuple[int, ...]:
-        """That of the tensor."""
+        """The shape of the tensor."""
         return self.modes()[0]
 
-    def solver(self, tolerance: float) -> Solver:
-        """Generation over matrices, one unfolding beside the other."""
-        return MatrixGeneration(tolerance=tolerance)
+    def solver(self, tol: float) -> Solver:
+        """Return generation over matrices, with all unfoldings."""
+        return MatrixGeneration(tol=tol)
 
     def on(self, n_features: int, shape: Shape | None = None) -> TensorTrace:
-        """The norm itself: its solver works on the unfoldings."""
+        """Return the norm itself, whose solver works on the unfoldings."""
         self.lift(n_features)
         return self
 
     def lift(self, n_features: int) -> Lift:
-        """Return the entries of all unfoldings side by side, and their trace norms."""
+        """Return the entries of all unfoldings next to each other, and their trace norms."""
         shape, _ = self.modes()
         size = math.prod(shape)
         if size != n_features:

@@ -1,1 +1,1 @@
-"""Generation over matrices: iterates kept as factors, rays and entries."""
+"""The solver over factors, and the coordinates of its terms."""

@@ -1,8 +1,8 @@
-"""Coordinates: one term of a point over matrices, in numbers that can be re-fitted.
+"""Coordinates: one term of a point over matrices, as numbers that can be re-fitted.
 
-A point W is a sum of terms, one for each norm of a union. Each is kept in coordinates of its own:
-a span U S V' of a low-rank term, rays of sparse atoms, entries under a norm of vectors. What a
-step asks of a term is the same for all, and is listed here.
+A point W is a sum of terms, one for each norm of a union. Each term has its kind of coordinates: a
+span U S V' of a low-rank term, rays of sparse atoms, entries under a norm of vectors. The class
+``Coordinates`` lists the operations that a step needs.
 """
 
 from __future__ import annotations
@@ -31,10 +31,24 @@ from atomlearn.core import (
 
 @dataclass(frozen=True, slots=True)
 class TermPricing:
-    """What a pass tells of a point, and how hard to search for what may enter.
+    """Results of a pass at a point, and the effort of searches for new atoms.
 
-    v : negative gradient of the loss; scores : X'v; multiplier : of the whole gauge there; batch :
-    atoms asked for; columns : entries asked for; accuracy, thorough : of the bounds on the polar.
+    Attributes
+    ----------
+    problem : Problem
+        The problem.
+    v : array
+        Negative gradient of the loss.
+    scores : Scores
+        X'v.
+    multiplier : float
+        Multiplier of the whole gauge at the point.
+    batch, columns : int
+        Number of atoms, and of entries, wanted.
+    accuracy : float
+        Accuracy of the bounds on the polar.
+    thorough : bool
+        Whether the bounds are worth more work.
     """
 
     problem: Problem
@@ -49,10 +63,16 @@ class TermPricing:
 
 @dataclass(frozen=True, slots=True)
 class Searched:
-    """What the scores of a pass say of one term.
+    """Result of the search for one term.
 
-    bounds : lower <= polar <= upper of its norm, without the factor; wanting : what may enter, as
-    ``Coordinates.expanded`` takes it; ahead : the same for a problem with a lower level.
+    Attributes
+    ----------
+    bounds : (float, float)
+        lower <= polar <= upper of its norm, without the factor.
+    wanting : object
+        Candidates, as an argument of ``Coordinates.expanded``.
+    ahead : object
+        Candidates for a problem with a lower level.
     """
 
     bounds: tuple[float, float]
@@ -64,10 +84,17 @@ class Searched:
 class Coordinates(ABC):
     """One term of W in coordinates x (m,) of a block: W_i = L x, with the gauge of x as a norm.
 
-    term : the norm over W_i, with its factor; design : whose columns are the entries of W_i.
+    Attributes
+    ----------
+    term : Term
+        The norm over W_i, with its factor.
+    design : Design
+        Design whose columns are the entries of W_i.
+    x : (m,) float64
+        The coordinates.
     """
 
-    #: Whether the best atom is searched for by heuristics, with bounds that may stay apart.
+    #: Whether the search for the best atom is heuristic, with bounds that may differ.
     hard: ClassVar[bool] = False
 
     term: Term
@@ -81,7 +108,7 @@ class Coordinates(ABC):
 
     @property
     def is_whole(self) -> bool:
-        """Whether every W_i can be written in these coordinates."""
+        """Whether these coordinates can represent every W_i."""
         return False
 
     @abstractmethod
@@ -94,7 +121,7 @@ class Coordinates(ABC):
 
     @property
     def norm(self) -> Norm:
-        """The norm of the coordinates: its value bounds factor * norm(W_i), tight at best."""
+        """The norm of the coordinates: an upper bound on factor * norm(W_i), equal at best."""
         return scaled(self.inner_norm(), self.term.factor)
 
     @property
@@ -104,52 +131,53 @@ class Coordinates(ABC):
 
     @abstractmethod
     def compressed(self) -> Self:
-        """Return the same term without what carries no weight."""
+        """Return the same term without coordinates of weight zero."""
 
     @abstractmethod
     def expanded(self, wanting: Any) -> Self:
-        """Return the term with what may enter, at weight zero."""
+        """Return the term with the candidates added at weight zero."""
 
     @abstractmethod
     def searched(self, at: TermPricing) -> Searched:
-        """Return bounds on the polar of the term's norm, and what may enter."""
+        """Return bounds on the polar of the term's norm, and candidates."""
 
     def turned(self, v: Array, multiplier: float) -> tuple[Coordinates, float]:
-        """Return the term with what may enter without a pass, and by how much the polar is beyond.
+        """Return the term with candidates that need no pass, and the excess of the polar.
 
-        ``v`` : the negative gradient at the point; a relative gain of 0 where nothing may enter.
+        ``v`` : the negative gradient at the point. The relative excess is 0 if there are no
+        candidates.
         """
         return self, 0.0
 
     def sweeps(self, problem: Problem) -> bool:
-        """Return whether factors of W_i can be fitted in turn."""
+        """Return whether the factors of W_i can be fitted in turn."""
         return False
 
     def swept(
         self, problem: Problem, linear: Array, intercept: float, enough: float
     ) -> tuple[Coordinates, Array]:
-        """Return the term and the predictions of all terms after sweeps, where they may pay."""
+        """Return the term and the predictions of all terms after sweeps, if these may pay off."""
         return self, linear
 
     @abstractmethod
     def part(self) -> MatrixPart:
-        """Return the term as results show it."""
+        """Return the term in the form of results."""
 
     @abstractmethod
     def placed(self, part: MatrixPart) -> Self | None:
-        """Return the term where an earlier fit left it; None where that does not fit."""
+        """Return the term at its value in an earlier fit; None if that does not fit."""
 
     def factors_of(self, part: MatrixPart) -> Factored | None:
-        """Return the factors of an earlier fit by the same kind of norm; None where it is not."""
+        """Return the factors of an earlier fit by the same kind of norm, or None."""
         fits = part.factored is not None and part.factored.shape == self.design.matrix_shape
         return part.factored if fits and type(part.norm) is type(self.term.norm) else None
 
     def entries(self) -> tuple[Columns, Array]:
-        """Return the term by its entries, where it is kept as these; none elsewhere."""
+        """Return the columns and values of an entrywise term; empty arrays for other terms."""
         return np.zeros(0, dtype=np.int64), np.zeros(0)
 
     def check(self) -> None:  # noqa: B027 - most coordinates have no invariant
-        """Raise AssertionError where an invariant fails (tests and debugging)."""
+        """Raise AssertionError if an invariant fails (for tests and debugging)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +205,7 @@ class Entrywise(Coordinates):
         return replace(self, columns=self.columns[kept], x=self.x[kept])
 
     def expanded(self, wanting: Columns) -> Self:
-        """Return the term with these columns too, increasing; new ones at weight zero."""
+        """Return the term with these columns added at weight zero, in increasing order."""
         union = np.union1d(self.columns, wanting)
         padded = np.zeros(union.size)
         padded[np.searchsorted(union, self.columns)] = self.x
@@ -186,7 +214,7 @@ class Entrywise(Coordinates):
     def searched(self, at: TermPricing) -> Searched:
         norm = self.term.norm
         n_columns = at.scores.n_columns
-        # A share of all entries at least: passes are dearer than idle columns.
+        # At least a share of all entries, because passes cost more than unused columns.
         best = norm.best_columns(at.scores, max(at.columns, 4 * self.x.size, n_columns // 100))
         threshold = at.multiplier * self.term.factor * norm.thresholds(self.x, best, n_columns)
         wanting = best[(np.abs(at.scores.at(best)) > threshold) | (np.asarray(threshold) <= 0)]
@@ -211,9 +239,14 @@ class Entrywise(Coordinates):
 
 @dataclass(slots=True)
 class MatrixState(State):
-    """State of W = sum of terms: ``columns`` and ``weights`` hold the entrywise terms only.
+    """State of W = sum of terms; ``columns`` and ``weights`` are those of entrywise terms only.
 
-    terms : the coordinates of each term; found : what the last pass found for each.
+    Attributes
+    ----------
+    terms : tuple of Coordinates
+        The coordinates of each term.
+    found : tuple of Searched
+        Result of the last pass for each term.
     """
 
     terms: tuple[Coordinates, ...] = ()
@@ -221,15 +254,15 @@ class MatrixState(State):
     patience: float = 8
 
     def n_active(self) -> int:
-        """Rank of the spans, number of rays and of entries in use."""
+        """Return the sum of the ranks of spans and of the numbers of rays and entries in use."""
         return sum(term.rank for term in self.terms)
 
     def matrix_parts(self) -> tuple[MatrixPart, ...]:
-        """Return the terms as results show them."""
+        """Return the terms in the form of results."""
         return tuple(term.part() for term in self.terms)
 
     def warm_parts(self) -> tuple[MatrixPart, ...]:
-        """Return the terms with the directions in which a warm start grows them."""
+        """Return the terms, with the directions in which a warm start expands them."""
         both = zip(self.matrix_parts(), self.found, strict=True)
         return tuple(replace(part, ahead=found.ahead) for part, found in both)
 

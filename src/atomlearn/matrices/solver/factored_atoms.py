@@ -1,7 +1,8 @@
-"""FactoredAtoms: the rank-one atoms of a matrix norm, W = sum_h c_h u_h v_h' never formed.
+"""FactoredAtoms: the rank-one atoms of a matrix norm; W = sum_h c_h u_h v_h' is never formed.
 
-What Frank-Wolfe methods need of matrices: the best atom as two vectors, with bounds on the polar;
-the images of the atoms as products with their factors; the point as a term of a result.
+These are the operations of Frank-Wolfe methods on matrices: the best atom as two vectors, with
+bounds on the polar; the images of the atoms as products with their factors; the point as a term of
+a result.
 """
 
 from __future__ import annotations
@@ -41,9 +42,17 @@ class RankOne:
 class FactoredAtoms:
     """U = [vec(u_1 v_1'), ..., vec(u_t v_t')] / factor, t = ``size``, by their factors.
 
-    left : (p, t), right : (q, t), unit columns; design : whose columns are the entries of W;
-    term : the norm with its factor. (p + q) t numbers; images are products with the factors,
-    O(n_samples t) each for entries of a matrix, and are not kept. Never changes.
+    It takes (p + q) t numbers; images are products with the factors, O(n_samples t) each for
+    entries of a matrix, and are not stored. It is immutable.
+
+    Attributes
+    ----------
+    term : Term
+        The norm with its factor.
+    design : Design
+        Design whose columns are the entries of W.
+    left, right : (p, t) and (q, t) float64
+        Unit columns.
     """
 
     term: Term
@@ -58,17 +67,17 @@ class FactoredAtoms:
 
     @property
     def is_hard(self) -> bool:
-        """Whether the best atom is searched for by heuristics, with bounds that may stay apart."""
+        """Whether the search for the best atom is heuristic, with bounds that may differ."""
         return not self.term.norm.proximal
 
     @property
     def _norm(self) -> Any:
-        """The norm as one of matrices, whose module builds on this one."""
+        """The norm, typed as one of matrices."""
         return self.term.norm
 
     @property
     def columns(self) -> Columns:
-        """None: the entries of W are not listed."""
+        """An empty array: the entries of W are not listed."""
         return np.zeros(0, dtype=np.int64)
 
     @property
@@ -83,7 +92,7 @@ class FactoredAtoms:
         return one.images.dot(np.ones(1))
 
     def append(self, design: Design, atom: RankOne) -> FactoredAtoms:
-        """Return U with one more atom."""
+        """Return U with this atom added."""
         left = np.column_stack([self.left, atom.left])
         return replace(self, left=left, right=np.column_stack([self.right, atom.right]))
 
@@ -92,25 +101,25 @@ class FactoredAtoms:
         return replace(self, left=self.left[:, which], right=self.right[:, which])
 
     def find(self, atom: RankOne) -> int:
-        """Return the number of this atom, or -1 where it is none of them."""
+        """Return the number of this atom, or -1 if it is not among them."""
         same = (atom.left @ self.left) * (atom.right @ self.right)
         number = int(same.argmax()) if same.size else -1
         return number if number >= 0 and same[number] >= 1.0 - SETTINGS.rounding else -1
 
     def combine(self, shares: Array) -> Array:
-        """Return w over ``columns``: nothing."""
+        """Return w over ``columns``, an empty array."""
         return np.zeros(0)
 
     def products(self, weights: Array) -> Array:
-        """Return U'w for the entries of w that are listed, which are none: zeros."""
+        """Return U'w for the listed entries of w; as none are listed, zeros."""
         return np.zeros(self.size)
 
     def parts(self, shares: Array) -> tuple[tuple[Atom, float], ...]:
-        """Return no atoms over ``columns``: ``part`` says what the point is."""
+        """Return no atoms over ``columns``; ``part`` has the point."""
         return ()
 
     def part(self, shares: Array) -> MatrixPart:
-        """Return the point as a term of a result, with sum c for its gauge.
+        """Return the point as a term of a result, with sum c as its gauge.
 
         The factors become orthonormal, those of sparse atoms on each support: O((p + q) t^2).
         """
@@ -123,7 +132,7 @@ class FactoredAtoms:
     def best(
         self, scores: Scores, accuracy: float, thorough: bool
     ) -> tuple[RankOne | None, float, tuple[float, float]]:
-        """Return the best atom (None: none is positive), <a, z>, and bounds on the polar."""
+        """Return the best atom (None if none is positive), <a, z>, and bounds on the polar."""
         factor = self.term.factor
         matrix = score_matrix(scores, cast(Shape, self.design.matrix_shape))
         found = self._norm.search(matrix, 1, accuracy, thorough)
@@ -135,9 +144,9 @@ class FactoredAtoms:
 
 
 def factored_atoms(problem: Problem) -> FactoredAtoms | None:
-    """Return no atoms yet; None where the atoms are vectors, or not of one matrix norm.
+    """Return no atoms yet; None if the atoms are vectors, or belong to several matrix norms.
 
-    Unions, tensors and tau > 0 have atoms as the entries of their columns.
+    Unions, tensors and tau > 0 have atoms given by the entries of their columns.
     """
     [*others, term] = problem.regularizer.norm.terms()
     shape = problem.design.matrix_shape

@@ -1,8 +1,8 @@
-"""Generation over matrices: the best rank-one atoms in, everything re-fitted within their span.
+"""Generation over matrices: add the best rank-one atoms, and re-fit everything in their span.
 
-[V] Algorithm 1 (Vinyes, Obozinski 2017) with a corrective step that is not over rays where it can
-be over spans: W = U S V' with all of S re-fitted under the trace norm (active subspaces, Hsieh,
-Olsen 2014), beside sparse rank-one rays and entries under norms of vectors. W is never formed.
+[V] Algorithm 1 (Vinyes, Obozinski 2017) with a corrective step over spans in place of rays if
+possible: W = U S V' with all of S re-fitted under the trace norm (active subspaces, Hsieh, Olsen
+2014), in addition to sparse rank-one rays and entries under norms of vectors. W is never formed.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ from atomlearn.matrices.solver.coordinates import (
 
 @dataclass(frozen=True, slots=True)
 class Aim:
-    """Where a re-fit begins: the objective, the gap that it may close, and the intercept."""
+    """Start of a re-fit: the objective, the gap that it may close, and the intercept."""
 
     objective: float
     gap: float
@@ -64,36 +64,36 @@ class Aim:
 
 @dataclass(frozen=True, slots=True)
 class MatrixGeneration(Solver):
-    """min f(X vec(W) + b) + R(gauge(W)) for gauges of matrices, W kept as factors and entries.
+    """min f(X vec(W) + b) + R(gauge(W)) for gauges of matrices, with W as factors and entries.
 
-    A step is one pass over the data. The best atoms at W join the span of each trace norm, with
-    the directions Z V and Z'U in which its factors turn and the factors a step earlier; the best
-    sparse atoms join the rays, the best entries those in use; then all coordinates are re-fitted
-    together, which is a vector problem over a small block with the norms of S, c and w side by
-    side; and what carries no weight leaves. Objective and gap are those of the sum of the gauges
-    of the terms. A ridge term tau > 0 goes with one trace norm or PSD alone, where ||W||_F is that
-    of S.
+    A step is one pass over the data. The best atoms at W join the span of each trace norm, together
+    with the directions Z V and Z'U in which its factors turn and the factors of the previous step;
+    the best sparse atoms join the rays, the best entries those in use. Then all coordinates are
+    re-fitted together, which is a vector problem over a small block with the norms of S, c and w;
+    coordinates of weight zero are removed. Objective and gap are those of the sum of the gauges of
+    the terms. A ridge term tau > 0 requires that the norm is a single trace norm or PSD, for which
+    ||W||_F is that of S.
 
     Parameters
     ----------
     master : Master, optional
-        Re-fits the coordinates. None: the active-set method of [V] for rays alone, a
-        semismooth Newton method for rays beside other terms, else accelerated proximal gradient,
-        whose proximal map is an SVD of S where there are spans.
+        Re-fits the coordinates. None: the active-set method of [V] if there are only rays, a
+        semismooth Newton method for rays together with other terms, else accelerated proximal
+        gradient, whose proximal map is an SVD of S if there are spans.
     batch : int
-        Atoms one pass asks of each matrix norm.
+        Number of atoms that a pass requests from each matrix norm.
     columns : int
-        Entries one pass asks of a norm of vectors, at least; four times those in use, or one in a
-        hundred of all, if more.
+        Minimum number of entries that a pass requests from a norm of vectors; it requests four
+        times those in use, or one in a hundred of all, if that is more.
     inner_ratio : float
-        The master is asked for this fraction of the outer gap.
-    tolerance : float
-        Relative gap that will be asked of the whole.
+        Fraction of the outer gap that the master has to reach.
+    tol : float
+        Relative gap that the whole fit has to reach.
 
     Notes
     -----
-    Memory: the design, the predictions, and O((p + q) r) for rank r, twice that within a step.
-    For tensors the scores of each mode are read off one product with the same v.
+    Memory: the design, the predictions, and O((p + q) r) for rank r, twice that within a step. For
+    tensors the scores of each mode come from one product with the same v.
 
     References
     ----------
@@ -105,7 +105,8 @@ class MatrixGeneration(Solver):
     >>> from atomlearn import designs, norms, solve, solvers
     >>> noisy = np.diag([3.0, 2.0, 0.5])
     >>> design, solver = designs.Identity((3, 3)), solvers.MatrixGeneration(batch=1)
-    >>> fit = solve(design, noisy.ravel(), norm=norms.TraceNorm(), level=1.0, solver=solver)
+    >>> penalty = {"norm": norms.TraceNorm(), "alpha": 1 / 9}
+    >>> fit = solve(design, noisy.ravel(), fit_intercept=False, solver=solver, **penalty)
     >>> np.diag(fit.coef).round(4).tolist()
     [2.0, 1.0, 0.0]
     """
@@ -118,13 +119,13 @@ class MatrixGeneration(Solver):
     batch: int = 10
     columns: int = 1000
     inner_ratio: float = INNER_RATIO
-    tolerance: float = TOLERANCE
+    tol: float = TOLERANCE
 
     def start(self, problem: Problem, warm: WarmStart | None = None) -> MatrixState:
         """Begin at zero, or at the terms of an earlier fit with the same kinds of norms.
 
-        Where the last pass of that fit is known, this one begins with a re-fit over what it found:
-        the scores at a point do not depend on the level, so that costs no pass.
+        If the last pass of that fit is known, this fit begins with a re-fit over its candidates:
+        the scores at a point do not depend on the level, so that no pass is needed.
         """
         terms = begun(problem)
         intercept = 0.0 if warm is None else warm.intercept
@@ -160,7 +161,7 @@ class MatrixGeneration(Solver):
         return arrays
 
     def restored(self, problem: Problem, arrays: dict[str, NDArray[Any]]) -> MatrixState:
-        """Return the state of a checkpoint, priced anew: one pass."""
+        """Return the state of a checkpoint after one pass."""
         parts = []
         for number, term in enumerate(problem.regularizer.norm.terms()):
             left = arrays.get(f"left{number}")
@@ -177,7 +178,7 @@ class MatrixGeneration(Solver):
         return self.start(problem, warm)
 
     def step(self, problem: Problem, state: MatrixState) -> MatrixState:
-        """Let the candidates in, re-fit all coordinates, drop zeros, price: one pass."""
+        """Add the candidates, re-fit all coordinates, drop zeros, price: one pass."""
         certificate = state.certificate
         aim = Aim(certificate.objective, certificate.closable, state.intercept)
         both = zip(state.terms, state.found, strict=True)
@@ -188,14 +189,17 @@ class MatrixGeneration(Solver):
         following.master_steps = state.master_steps + refit.steps
         following.iteration = state.iteration + 1
         hard = any(term.hard for term in following.terms)
-        if hard and following.certificate.leaves_open(self.tolerance):
+        if hard and following.certificate.leaves_open(self.tol):
             following.exhausted = Status.SEARCH_RELATIVE
         return following
 
     def _moved(
         self, problem: Problem, aim: Aim, terms: list[Coordinates]
     ) -> tuple[list[Coordinates], Array, Refit]:
-        """Return re-fitted terms without zeros, and predictions without intercept: no pass."""
+        """Return re-fitted terms without zeros, and predictions without intercept.
+
+        It takes no pass.
+        """
         small, refit = self._refitted(problem, aim, terms)
         if not problem.deadline.passed and any(term.hard and term.x.size for term in small):
             turned, gain = self._turned(problem, small, refit)
@@ -204,7 +208,7 @@ class MatrixGeneration(Solver):
         linear = refit.prediction
         if refit.intercept:
             linear = linear - refit.intercept
-        enough = 1e-4 * self.tolerance * abs(aim.objective)
+        enough = 1e-4 * self.tol * abs(aim.objective)
         for number, term in enumerate(small):
             if term.rank and term.sweeps(problem) and not problem.deadline.passed:
                 small[number], linear = term.swept(problem, linear, refit.intercept, enough)
@@ -213,7 +217,7 @@ class MatrixGeneration(Solver):
     def _turned(
         self, problem: Problem, small: list[Coordinates], refit: Refit
     ) -> tuple[list[Coordinates], float]:
-        """Return the terms with better rays on the supports in use, and what they may gain."""
+        """Return the terms with better rays on the supports in use, and their possible gain."""
         v = negative_gradient(problem, refit.prediction)
         gauge = sum(term.gauge for term in small)
         inner = float(v @ (refit.prediction - refit.intercept))
@@ -222,8 +226,8 @@ class MatrixGeneration(Solver):
         return [term for term, _ in turned], max(gain for _, gain in turned) * gauge
 
     def _target(self, aim: Aim) -> float:
-        """Return the gap that re-fits are asked for."""
-        return max(self.inner_ratio * aim.gap, 0.1 * self.tolerance * abs(aim.objective))
+        """Return the gap that re-fits have to reach."""
+        return max(self.inner_ratio * aim.gap, 0.1 * self.tol * abs(aim.objective))
 
     def _refitted(
         self, problem: Problem, aim: Aim, terms: list[Coordinates]
@@ -241,12 +245,14 @@ class MatrixGeneration(Solver):
         block = blocks[0] if len(blocks) == 1 else SideBySide(blocks)
         regularizer = replace(problem.regularizer, norm=norm)
         restricted = replace(problem, design=block, regularizer=regularizer)
-        # Where spans are whole, nothing new comes with a pass: one re-fit goes all the way.
+        # If spans are whole, a pass adds no candidates, so that one re-fit has to solve the
+        # problem.
         whole = any(term.is_whole for term in used)
         target = self._target(replace(aim, gap=0.0) if whole else aim)
         most = None
         if any(term.sweeps(problem) for term in used):
-            # A sweep is exact for least squares: gradient steps only let new atoms in.
+            # A sweep is exact for least squares, so that gradient steps only have to admit new
+            # atoms.
             exact = problem.loss.is_quadratic and len(terms) == 1
             most = SETTINGS.before_sweeps if exact else TUNING.inner_steps
         master = self.master or master_for(used, most)
@@ -263,7 +269,7 @@ class MatrixGeneration(Solver):
         intercept: float,
         before: float,
     ) -> MatrixState:
-        """One pass: scores, candidates of every term, and the certificate of this very point."""
+        """Return the state after one pass: scores, candidates and certificate of this point."""
         intercept = optimal_intercept(problem, linear, intercept)
         prediction = linear + intercept if intercept else linear
         v = negative_gradient(problem, prediction)
@@ -272,12 +278,12 @@ class MatrixGeneration(Solver):
         ridge = _values(terms) if problem.tau else np.zeros(0)
         inner = float(v @ linear) - problem.tau * float(ridge @ ridge)
         multiplier = problem.regularizer.multiplier(gauge, inner)
-        accuracy = min(max(SETTINGS.loose * before, 0.05 * self.tolerance), SETTINGS.loose)
+        accuracy = min(max(SETTINGS.loose * before, 0.05 * self.tol), SETTINGS.loose)
         scores = problem.design.scores(v)
         at = TermPricing(problem, v, scores, multiplier, self.batch, self.columns, accuracy)
 
         def searched(at: TermPricing) -> tuple[list[Searched], Certificate]:
-            """Return what the searches of all terms found, and what that proves."""
+            """Return the results of the searches of all terms, and the certificate."""
             found = [term.searched(at) for term in terms]
             lower, upper = (
                 max(one.bounds[side] / t.term.factor for one, t in zip(found, terms, strict=True))
@@ -287,11 +293,11 @@ class MatrixGeneration(Solver):
             return found, with_rounding(problem, known, ridge, prediction, v)
 
         found, certificate = searched(at)
-        if certificate.leaves_open(self.tolerance) and not problem.deadline.passed:
-            # Nothing better is found: now the bound from above is worth more work, as close as
-            # leaves the gap below the tolerance.
-            room = 0.4 * (self.tolerance - certificate.closable / abs(certificate.objective))
-            accuracy = max(room, 0.02 * self.tolerance)
+        if certificate.leaves_open(self.tol) and not problem.deadline.passed:
+            # No better atoms are found, so that the upper bound is worth more work, until the gap
+            # is below the tol.
+            room = 0.4 * (self.tol - certificate.closable / abs(certificate.objective))
+            accuracy = max(room, 0.02 * self.tol)
             found, certificate = searched(replace(at, accuracy=accuracy, thorough=True))
         entries, weights = zip(*(term.entries() for term in terms), strict=True)
         columns, places = np.unique(np.concatenate(entries), return_inverse=True)
@@ -313,7 +319,7 @@ def _values(terms: list[Coordinates]) -> Array:
 
 
 def begun(problem: Problem) -> list[Coordinates]:
-    """Return the terms of W = 0, or say why the problem cannot be solved term by term."""
+    """Return the terms of W = 0; raise if the problem cannot be solved term by term."""
     norm = problem.regularizer.norm
     terms = norm.terms()
     if norm.solver(1.0) is None:
@@ -322,17 +328,17 @@ def begun(problem: Problem) -> list[Coordinates]:
             "solvers.ColumnGeneration() for norms of vectors"
         )
     if problem.tau and (len(terms) > 1 or not norm.proximal):
-        # The ridge would mix terms of W, or rays, which are solved for apart.
+        # The ridge would couple terms of W, or rays, which are solved for separately.
         raise ValueError(
-            f"MatrixGeneration: tau > 0 mixes the terms of {norm!r}, which are "
-            "solved for apart; use tau=0, norms.TraceNorm() or norms.PSD() alone, or "
+            f"MatrixGeneration: a ridge term mixes the terms of {norm!r}, which are "
+            "solved for apart; use l1_ratio=1, norms.TraceNorm() or norms.PSD() alone, or "
             "solvers.AtomGeneration() for small matrices"
         )
     return [at_zero(term, problem.design) for term in terms]
 
 
 def at_zero(term: Term, design: Design) -> Coordinates:
-    """Return a term at zero, in the coordinates of its norm: entries where it is one of vectors."""
+    """Return a term at zero in the coordinates of its norm; norms of vectors have entries."""
     if term.norm.matrix_shape is None:
         return Entrywise(term, design, np.zeros(0), np.zeros(0, dtype=np.int64))
     norm: Any = term.norm
@@ -343,8 +349,9 @@ def at_zero(term: Term, design: Design) -> Coordinates:
 def master_for(terms: list[Coordinates], most: int | None = None) -> Master:
     """Return the method that re-fits these coordinates, as ``MatrixGeneration`` describes.
 
-    Rays beside other terms lie close together, so first-order steps are slow there; so they are in
-    spans of columns in other units, and where sweeps follow, ``most`` of them are enough.
+    Rays together with other terms are nearly collinear, so that first-order steps are slow; they
+    are slow also in spans of columns in different units, but ``most`` steps suffice if sweeps
+    follow.
     """
     if all(term.hard for term in terms):
         return SequentialQP()

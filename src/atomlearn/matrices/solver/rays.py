@@ -29,7 +29,7 @@ class Rays(Coordinates):
         return Nonnegative(L1())
 
     def compressed(self) -> Self:
-        """Return the rays in use, orthogonal on each support: their weights add up to no more."""
+        """Return the rays in use, orthogonal on each support; the sum of weights does not grow."""
         kept = np.flatnonzero(self.x > 0)
         left, values, right = merged(self.left[:, kept], self.x[kept], self.right[:, kept])
         return replace(self, left=left, right=right, x=values)
@@ -60,7 +60,8 @@ class Rays(Coordinates):
     def turned(self, v: Array, multiplier: float) -> tuple[Coordinates, float]:
         """Return the rays with the best ones on the supports in use, at weight zero.
 
-        What a span does in one re-fit takes rays a few; none of them needs a pass or a search.
+        A span reaches in one re-fit the point for which rays need a few; these need no pass or
+        search.
         """
         if not self.x.size:
             return self, 0.0
@@ -69,9 +70,9 @@ class Rays(Coordinates):
         return self.expanded(found.above(multiplier * self.term.factor)), gain
 
     def on_supports(self, v: Array) -> Found:
-        """Return the best atoms on the supports of the rays for the scores X'v: no pass.
+        """Return the best atoms on the supports of the rays for the scores X'v, without a pass.
 
-        Only the entries of X'v that the supports touch are asked for.
+        Only the entries of X'v on the supports are computed.
         """
         norm: Any = self.term.norm
         rows = np.flatnonzero(self.left.any(axis=1))

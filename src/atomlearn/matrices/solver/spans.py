@@ -1,12 +1,12 @@
-"""Spans: a low-rank term of W within bases for its rows and columns, all re-fitted at once.
+"""Spans: a low-rank term of W in bases for its rows and columns, re-fitted together.
 
-And sweeps: factors of such a term fitted in turn, row by row, between two passes. ||W||_* =
-min (||L||^2 + ||R||^2) / 2 over W = L R' (Rennie, Srebro 2005): with R held, L is as many ridge
-regressions as it has rows, for losses other than the squared one a step of Newton of each. A span
-can turn only into the directions that the last pass added to it; sweeps turn it freely, at about
-the price of a few products with its factors. They change the point, never a bound: what they reach
-is priced like any other (local search within a greedy method: Laue 2012; Zhang, Yu, Schuurmans
-2012).
+This module also has sweeps, which fit the factors of such a term in turn, row by row, between two
+passes. ||W||_* = min (||L||^2 + ||R||^2) / 2 over W = L R' (Rennie, Srebro 2005): with R fixed,
+each row of L is a ridge regression, or, for losses other than the squared one, one Newton step of
+it. A span can turn only into the directions that the last pass added to it; sweeps turn it freely,
+at the price of about a few products with its factors. They change the point, never a bound: their
+result is priced like any other point (local search within a greedy method: Laue 2012; Zhang, Yu,
+Schuurmans 2012).
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from atomlearn.matrices.solver.coordinates import Coordinates, Searched, TermPri
 class Span(Coordinates):
     """W_i = left S right' with orthonormal factors, S (r, s): the trace norm of S is that of W_i.
 
-    x : S, row after row; before : the factors a step earlier.
+    x : S, row by row; before : the factors of the previous step.
     """
 
     left: Array
@@ -47,7 +47,7 @@ class Span(Coordinates):
 
     @property
     def matrix_norm(self) -> Any:
-        """The norm over W_i as one of matrices, whose module builds on this one."""
+        """The norm over W_i, typed as one of matrices."""
         return self.term.norm
 
     @property
@@ -83,7 +83,7 @@ class Span(Coordinates):
         return replace(self, left=left[:, kept], right=right[:, kept], x=_diagonal(values[kept]))
 
     def expanded(self, wanting: tuple[Array, Array]) -> Self:
-        """Return the span with more columns on either side, S padded with zeros."""
+        """Return the span with more columns on both sides, and S padded with zeros."""
         left = joined_bases(self.left, wanting[0])
         right = joined_bases(self.right, wanting[1])
         return self._padded(left, right)
@@ -96,7 +96,7 @@ class Span(Coordinates):
         return replace(self, left=left, right=right, x=S.reshape(-1), before=before)
 
     def scores(self, at: TermPricing) -> ScoreMatrix:
-        """Return the scores of the smooth part as a matrix: those of W, or of its own unfolding."""
+        """Return the scores of the smooth part as a matrix: those of W, or of its unfolding."""
         scores = at.scores if self.matrix_norm.tensor is None else self.design.scores(at.v)
         matrix = score_matrix(scores, cast(Shape, self.design.matrix_shape))
         if at.problem.tau and self.x.size:
@@ -119,9 +119,9 @@ class Span(Coordinates):
     def _with_turns(self, matrix: ScoreMatrix, left: Array, right: Array) -> tuple[Array, Array]:
         """Return these atoms with directions in which the factors would turn, for each side.
 
-        Z right and Z' left, those of steepest descent; and the factors a step earlier, with which
-        the re-fit makes steps of conjugate gradients of them, as LOBPCG does for eigenvectors.
-        [Knyazev 2001, doi:10.1137/S1064827500366124]
+        These are Z right and Z' left, the directions of steepest descent, and the factors of the
+        previous step, with which the re-fit makes steps of conjugate gradients, as LOBPCG does for
+        eigenvectors. [Knyazev 2001, doi:10.1137/S1064827500366124]
         """
         if not self.x.size:
             return left, right
@@ -133,7 +133,7 @@ class Span(Coordinates):
         )
 
     def sweeps(self, problem: Problem) -> bool:
-        # The price of its gauge must be known beforehand, which the penalized form alone has.
+        # The price of its gauge must be known in advance, which only the penalized form provides.
         plain = problem.regularizer.form == "penalized" and problem.tau == 0.0
         separate = plain and problem.loss.coupled == 1
         return separate and unwrapped(self.design).ridge_steps() is not None
@@ -161,7 +161,7 @@ class Span(Coordinates):
                 own, held = (left, right) if is_left else (right, left)
                 slopes = _derivatives(problem, linear, intercept)
                 factor = steps.step(is_left, *slopes, own, held, price)
-                del slopes  # two numbers a sample
+                del slopes  # frees two numbers for each sample
                 turned_left, turned_right = (factor, right) if is_left else (left, factor)
                 trial = steps.predictions(turned_left, turned_right)
                 trial += others
@@ -221,7 +221,7 @@ def _diagonal(values: Array) -> Array:
 
 
 def _not_zero(values: Array) -> NDArray[np.int64]:
-    """Return the positions of positive values that are not rounding beside the largest."""
+    """Return the positions of positive values that are not rounding relative to the largest."""
     largest = float(np.abs(values).max(initial=0.0))
     return np.flatnonzero(values > SETTINGS.rounding * largest)
 

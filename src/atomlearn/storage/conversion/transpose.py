@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from atomlearn.core import is_sparse, sync_folder
 from atomlearn.storage.conversion.journal import PIECES, Workplace
 from atomlearn.storage.conversion.writer import StoreWriter
+from atomlearn.storage.formats.flat import cuts_of_entries
 from atomlearn.storage.formats.format import RowPiece, RowSource, stacked
 from atomlearn.storage.store.encoding import encode_values
 
@@ -149,16 +150,11 @@ class Transposition:
 
     def write_sparse(self, writer: StoreWriter, starts: NDArray[np.int64], dropped: int) -> None:
         """Write all columns, bucket by bucket."""
-        limit = max(1, self.limit // 16)
-        edges = [0]
-        last = starts.size - 1
-        while edges[-1] < last:
-            end = int(np.searchsorted(starts, starts[edges[-1]] + limit, side="right")) - 1
-            edges.append(max(end, edges[-1] + 1))
-        cuts = np.array(edges) + dropped
+        edges = cuts_of_entries(starts, 0, max(1, self.limit // 16))
+        cuts = edges + dropped
         # First entry of each bucket in each block.
         begins = [np.searchsorted(columns, cuts) for columns in self._spilled("columns")]
-        for bucket, (first, end) in enumerate(pairwise(edges)):
+        for bucket, (first, end) in enumerate(pairwise(edges.tolist())):
             columns, rows, values = (
                 np.concatenate(
                     [

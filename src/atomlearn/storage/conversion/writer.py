@@ -6,6 +6,7 @@ import json
 import os
 import zlib
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 from atomlearn import _kernels
 from atomlearn.core import write_whole
 from atomlearn.storage.conversion.journal import Workplace
+from atomlearn.storage.formats.flat import cuts_of_entries
 from atomlearn.storage.formats.table import tidy_target
 from atomlearn.storage.store import store_file as store
 from atomlearn.storage.store.encoding import pack
@@ -79,16 +81,11 @@ class StoreWriter:
     def entries(self, values: NDArray[Any], rows: NDArray[Any], starts: NDArray[np.int64]) -> None:
         """Append columns given by their entries; ``starts`` (m + 1,) counts from 0."""
         wanted = max(1, READING.chunk_bytes // (values.itemsize + self.row_dtype.itemsize))
-        first = 0
-        n_columns = starts.size - 1
         self._notes.append(np.diff(starts))
-        while first < n_columns:
-            end = int(np.searchsorted(starts, starts[first] + wanted, side="right")) - 1
-            end = min(max(end, first + 1), n_columns)
+        for first, end in pairwise(cuts_of_entries(starts, 0, wanted).tolist()):
             part = slice(int(starts[first]), int(starts[end]))
             some = rows[part].astype(self.row_dtype, copy=False)
             self._append(end - first, values[part], some)
-            first = end
 
     def _append(self, n_columns: int, *arrays: NDArray[Any]) -> None:
         """Append a chunk to the files."""

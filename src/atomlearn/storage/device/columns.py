@@ -116,8 +116,8 @@ class DeviceColumns:
         step = self.width(n_inputs, dtype)
         starts = range(0, n_inputs, step)
         parts = [self.read(lo, min(lo + step, n_inputs), dtype) for lo in starts]
-        held = parts[0] if len(parts) == 1 else namespace(parts[0]).concat(parts, axis=1)
-        return lambda lo, hi: held[:, lo:hi]
+        whole = parts[0] if len(parts) == 1 else namespace(parts[0]).concat(parts, axis=1)
+        return lambda lo, hi: whole[:, lo:hi]
 
     def read(self, lo: int, hi: int, dtype: Any) -> Any:
         """Return columns lo..hi, in this precision."""

@@ -112,14 +112,20 @@ class SparseLines:
         return part
 
     def cuts(self, first: int, piece_bytes: int) -> NDArray[np.int64]:
-        wanted = max(1, piece_bytes // 32)
-        last = self.shape[0]
-        edges = [first]
-        while edges[-1] < last:
-            begin = self.indptr[edges[-1]]
-            end = int(np.searchsorted(self.indptr, begin + wanted, side="right")) - 1
-            edges.append(min(max(end, edges[-1] + 1), last))
-        return np.array(edges, dtype=np.int64)
+        return cuts_of_entries(self.indptr, first, max(1, piece_bytes // 32))
+
+
+def cuts_of_entries(starts: NDArray[np.int64], first: int, wanted: int) -> NDArray[np.int64]:
+    """Return the boundaries of groups of lines with about ``wanted`` entries, from ``first`` on.
+
+    starts : the first entry of each line, and the end.
+    """
+    edges = [first]
+    last = starts.size - 1
+    while edges[-1] < last:
+        end = int(np.searchsorted(starts, starts[edges[-1]] + wanted, side="right")) - 1
+        edges.append(max(end, edges[-1] + 1))
+    return np.array(edges, dtype=np.int64)
 
 
 Lines = DenseLines | SparseLines

@@ -32,22 +32,22 @@ def read_mat(path: Path, request: Request) -> DataTable:
     X is the matrix called X (or x, data, features, A), else the largest one. The target is the
     array that was named (default: y, Y, labels, label, target or gnd, if present).
     """
-    held = _arrays(path)
-    sizes = {name: value.shape for name, value in held.items() if value.ndim == 2}
+    arrays = _arrays(path)
+    sizes = {name: value.shape for name, value in arrays.items() if value.ndim == 2}
     wide = [name for name in _X if name in sizes and min(sizes[name]) > 1]
     if not wide:
         wide = sorted((n for n in sizes if min(sizes[n]) > 1), key=lambda n: -np.prod(sizes[n]))
     if not wide:
         raise ValueError(f"{path} holds no matrix; expected X, (n_samples, n_features)")
-    X = held[wide[0]]
-    name = request.target or next((key for key in _Y if key in held), None)
+    X = arrays[wide[0]]
+    name = request.target or next((key for key in _Y if key in arrays), None)
     y = None
     if name is not None:
-        require_name(name, held, f"{path} has no array for the target")
-        y = np.asarray(held[name])
+        require_name(name, arrays, f"{path} has no array for the target")
+        y = np.asarray(arrays[name])
     if y is not None and X.shape[0] != y.size == X.shape[1]:
         X = X.T  # samples are columns, as is common for images
-    texts = {key: value.ravel() for key, value in held.items() if not is_sparse(value)}
+    texts = {key: value.ravel() for key, value in arrays.items() if not is_sparse(value)}
     return DataTable(X, y, Schema(X.shape[1], stored_names(texts, X.shape[1])), name, str(path))
 
 

@@ -14,8 +14,8 @@ def refuse_all(path: object, faults: Sequence[tuple[str, str]]) -> None:
     options = dict.fromkeys(option for _, option in faults if option)
     remedy = f". Type {' '.join(options)}" if options else ""
     room = max(LONGEST - len(f"{path}: ") - len(remedy), LONGEST // 10)
-    said = clipped("; ".join(fault for fault, _ in faults), room)
-    raise ValueError(f"{path}: {said}{remedy}")
+    text = clipped("; ".join(fault for fault, _ in faults), room)
+    raise ValueError(f"{path}: {text}{remedy}")
 
 
 def typed(names: Sequence[str]) -> str:

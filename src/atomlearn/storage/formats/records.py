@@ -31,8 +31,8 @@ def record(kind: Any, value: object, place: str = "", own: Readers = MappingProx
     """Return a dataclass from a JSON object with exactly its fields; errors name the place."""
     hints = get_type_hints(kind)
     found = of_type(place or "the file", value, dict)
-    told = f"an object with the keys {', '.join(hints)}"
-    demand(found.keys() == hints.keys(), place or "the file", told, sorted(found))
+    expected = f"an object with the keys {', '.join(hints)}"
+    demand(found.keys() == hints.keys(), place or "the file", expected, sorted(found))
     dot = f"{place}." if place else ""
     return kind(**{key: _value(f"{dot}{key}", found[key], hints[key], own) for key in hints})
 
@@ -60,9 +60,9 @@ def _value(place: str, value: object, kind: Any, own: Readers) -> Any:
         if kinds[0] is not kind:
             return _value(place, value, kinds[0], own)
         return finite_number(place, value) if kind is float else of_type(place, value, kind)
-    told = f"one of {', '.join(_WORDS[one] for one in kinds)}"
+    expected = f"one of {', '.join(_WORDS[one] for one in kinds)}"
     fits = type(value) in kinds or (float in kinds and type(value) is int)
-    demand(fits, place, told, value)
+    demand(fits, place, expected, value)
     return value
 
 

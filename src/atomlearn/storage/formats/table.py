@@ -109,7 +109,7 @@ class DataTable:
         Other numbers of the rows by role, such as "weights", "offset" or "time".
     notes : tuple of str
         Remarks for the user about the reading.
-    variants : designs.Variants, optional
+    variants : Variants, optional
         For genotypes: the variants that the first columns of X count.
     samples : Samples, optional
         For genotypes: the content of the .fam file.

@@ -69,8 +69,8 @@ def annotated(
     n_rows = table.X.shape[0]
     if len(rows.names) != n_rows:
         raise ValueError(f"{path} has {n_rows} rows of X, and {len(rows.names)} in obs")
-    names, told = distinct_names([table.schema.name(j) for j in range(table.X.shape[1])])
-    notes += told
+    names, renamed = distinct_names([table.schema.name(j) for j in range(table.X.shape[1])])
+    notes += renamed
     by = spread([reading.pseudobulk or ""], rows.header)
     reading = replace(reading, covariates=spread(reading.covariates, rows.header))
     named = {**reading.named_roles()}

@@ -149,13 +149,13 @@ class ColumnPlan:
 
     def made(self) -> list[str]:
         """Return the names of the columns of X that are made of it."""
-        own = {
+        names = {
             "category": [f"{self.name}={value}" for value in self.shown()],
             "parts": [f"{self.name}.{part}" for part in ("year", "month", "day", "weekday")],
             "words": [f"{self.name}~{word}" for word in self.values],
             "leave out": [],
         }.get(self.use, [self.name])
-        return own + ([f"{self.name}=missing"] if self.flag else [])
+        return names + ([f"{self.name}=missing"] if self.flag else [])
 
     def portable(self) -> dict[str, Any]:
         """Return the fields for JSON, without those that have their default."""
@@ -173,8 +173,8 @@ def plan_of(content: object, place: str) -> ColumnPlan:
     plain: dict[str, Any] = {field.name: field.default for field in fields(ColumnPlan)[1:]}
     given = plain | {"values": [], "numbers": []} | of_type(place, content, dict)
     plan: ColumnPlan = record(ColumnPlan, given, place)
-    told = f"one of {', '.join(USES)}"
-    demand(plan.use in (*USES, *ROLES), f"{place}: use", told, plan.use)
+    expected = f"one of {', '.join(USES)}"
+    demand(plan.use in (*USES, *ROLES), f"{place}: use", expected, plan.use)
     if plan.use == "words" and len(plan.values) != len(plan.numbers):
         raise ValueError(f"{place}: values and numbers of words must be as many")
     return plan

@@ -30,11 +30,11 @@ def encoded_again(frame: Frame, plans: Sequence[ColumnPlan]) -> dict[str, Array]
     lost = [plan.name for plan in used if plan.name not in frame.columns]
     if lost:
         hint = near_names(lost[0], frame.header) if len(lost) == 1 else ""
-        told = "is no column" if len(lost) == 1 else "are no columns"
+        verb = "is no column" if len(lost) == 1 else "are no columns"
         turned = not set(lost).isdisjoint(frame.columns[frame.header[0]].tolist())
         if turned:
             hint = "; they are in its first column"
-        fault = f"there {told} {listing(lost)}, which the model reads{hint}"
+        fault = f"there {verb} {listing(lost)}, which the model reads{hint}"
         problems.append((fault, "--transpose" if turned else ""))
     gaps = [
         plan.name
@@ -115,9 +115,9 @@ def _values(frame: Frame, plan: ColumnPlan) -> Array:
         order = plan.values[0] if plan.values else ""
         days = days_of(frame.cells(plan.name).tolist(), order)
         if days is None:
-            told = f" ({order} first)" if order else ""
+            form = f" ({order} first)" if order else ""
             raise ValueError(
-                f"column {plan.name!r} of {frame.path} holds cells that are no dates{told}; write "
+                f"column {plan.name!r} of {frame.path} holds cells that are no dates{form}; write "
                 "all of them as 2024-03-31"
             )
         return days
@@ -181,8 +181,8 @@ def groups_made(plans: Sequence[ColumnPlan]) -> NDArray[np.int64] | None:
     groups = np.repeat(np.arange(len(used), dtype=np.int64), [len(plan.made()) for plan in used])
     for place, plan in enumerate(used):
         if plan.use == "words":
-            mine = np.flatnonzero(groups == place)
-            groups[mine] = groups.max() + 1 + np.arange(mine.size)
+            columns = np.flatnonzero(groups == place)
+            groups[columns] = groups.max() + 1 + np.arange(columns.size)
     numbers, groups = np.unique(groups, return_inverse=True)
     return groups.astype(np.int64) if numbers.size < groups.size else None
 
@@ -267,7 +267,7 @@ def _words(frame: Frame, plan: ColumnPlan) -> tuple[Any, ColumnPlan]:
         vectorizer = TfidfVectorizer(min_df=2)
         columns = vectorizer.fit_transform(cells)
     except ValueError as error:
-        told = f"no word of column {plan.name!r} of {frame.path} comes in two rows"
-        raise ValueError(told) from error
+        message = f"no word of column {plan.name!r} of {frame.path} comes in two rows"
+        raise ValueError(message) from error
     words = tuple(vectorizer.get_feature_names_out().tolist())
     return columns, replace(plan, values=words, numbers=tuple(vectorizer.idf_.tolist()))

@@ -190,8 +190,8 @@ def distinct_names(given: Sequence[str]) -> tuple[list[str], list[str]]:
         names.append(name)
     if not renamed:
         return names, []
-    told = f"column names came twice; the later ones are {listing(renamed)} here"
-    return names, [f"{len(renamed)} {told}"]
+    text = f"column names came twice; the later ones are {listing(renamed)} here"
+    return names, [f"{len(renamed)} {text}"]
 
 
 def transposed(frame: Frame) -> tuple[Frame, list[str]]:
@@ -206,21 +206,21 @@ def transposed(frame: Frame) -> tuple[Frame, list[str]]:
     named = frame.is_text(first) or first.startswith("column_0")
     named = named or (numbers[0] and not all(numbers))
     samples = frame.header[1:] if named else frame.header
-    apart = [name for name in samples if frame.is_text(name) and _is_words(frame.columns[name])]
+    words = [name for name in samples if frame.is_text(name) and _is_words(frame.columns[name])]
     notes = list(frame.notes)
-    if 0 < len(apart) < len(samples):
-        samples = [name for name in samples if name not in apart]
-        notes.append(f"columns of text beside the samples left out: {listing(apart)}")
+    if 0 < len(words) < len(samples):
+        samples = [name for name in samples if name not in words]
+        notes.append(f"columns of text beside the samples left out: {listing(words)}")
     labels = [str(cell) for cell in frame.cells(first)] if named else None
-    names, told = distinct_names(labels or [f"x{row}" for row in range(frame.n_rows)])
+    names, renamed = distinct_names(labels or [f"x{row}" for row in range(frame.n_rows)])
     if not any(map(frame.is_text, samples)):
-        held = np.stack([frame.columns[name] for name in samples])
-        columns = dict(zip(names, held.T, strict=True))
+        block = np.stack([frame.columns[name] for name in samples])
+        columns = dict(zip(names, block.T, strict=True))
     else:
         # Some rows contain text, such as labels of the samples.
         cells = np.array([frame.cells(name) for name in samples], dtype=object)
         columns = {name: as_numbers(cells[:, place]) for place, name in enumerate(names)}
-    return Frame(frame.path, columns, len(samples), notes + told), samples
+    return Frame(frame.path, columns, len(samples), notes + renamed), samples
 
 
 def _is_numbering(values: Array) -> bool:

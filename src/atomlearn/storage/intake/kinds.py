@@ -173,19 +173,19 @@ def _numbers(frame: Frame, name: str) -> ColumnPlan:
     if not (some == np.rint(some)).all() or not (known == np.rint(known)).all():
         return ColumnPlan(name, missing=missing)
     distinct = int(np.unique(known).size)
-    told: dict[str, Any] = {"missing": missing, "distinct": distinct}
+    counts: dict[str, Any] = {"missing": missing, "distinct": distinct}
     if distinct == frame.n_rows > 2:
         if _counts_rows(known, high - low, least=3 if _INDEX_NAME.match(name) else 10):
-            return _left_out(name, "index", "it counts rows", **told)
+            return _left_out(name, "index", "it counts rows", **counts)
         if is_id_name(name):
-            return _left_out(name, "identifier", "another number in every row", **told)
+            return _left_out(name, "identifier", "another number in every row", **counts)
     ends_in_id = is_id_name(name) and name.lower().rstrip("s").endswith("id")
     codes = is_of_persons(name) or (ends_in_id and distinct > INTAKE.most_values)
     if codes and 2 < distinct < known.size:
         why = f"{distinct} different values in {frame.n_rows} rows"
-        return _left_out(name, "identifier", why, **told)
+        return _left_out(name, "identifier", why, **counts)
     kind = "0/1" if (low, high) == (0, 1) and distinct == 2 else "count" if low >= 0 else "number"
-    return ColumnPlan(name, kind, **told)
+    return ColumnPlan(name, kind, **counts)
 
 
 def _counts_rows(values: NDArray[Any], span: float, least: int) -> bool:
@@ -201,38 +201,38 @@ def _text(frame: Frame, name: str) -> ColumnPlan:
     n_rows = len(cells)
     counts = Counter(known)
     labels = sorted(counts)
-    told: dict[str, Any] = {"missing": n_rows - len(known), "distinct": len(labels)}
+    summary: dict[str, Any] = {"missing": n_rows - len(known), "distinct": len(labels)}
     repeats = f"{len(labels)} different values in {n_rows} rows"
     if len(labels) < 2:
         why = f"always {labels[0]!r}" if labels else "it is empty"
-        return _left_out(name, "constant", why, **told)
+        return _left_out(name, "constant", why, **summary)
     if days_of(known) is not None:
         order, doubt = order_of(known)
         why = "dates: --dates parts or --dates elapsed makes numbers of them"
         why += f"; read as {DOUBT}" if doubt else ""
-        return _left_out(name, "date", why, values=(order,), **told)
+        return _left_out(name, "date", why, values=(order,), **summary)
     strays = strays_among(labels)
     if 0 < sum(counts[label] for label in strays) < (1 - INTAKE.numbers_share) * len(known):
         return _left_out(name, "mixed", f"{strays[0]!r} among numbers", values=strays)
     is_free = _words(known) >= INTAKE.free_words
     if n_rows >= 6 and len(labels) == n_rows and not is_free:
-        return _left_out(name, "identifier", "another value in every row", **told)
+        return _left_out(name, "identifier", "another value in every row", **summary)
     coded = is_id_name(name) or all(any(letter.isdigit() for letter in cell) for cell in labels)
     if is_of_persons(name) and coded and 2 < len(labels) < len(known):
-        return _left_out(name, "identifier", repeats, **told)
+        return _left_out(name, "identifier", repeats, **summary)
     ordered = _scale(labels)
     if ordered is not None:
-        return ColumnPlan(name, "ordered category", "ordered", ordered, **told)
+        return ColumnPlan(name, "ordered category", "ordered", ordered, **summary)
     many = len(labels) <= INTAKE.many_values and n_rows >= INTAKE.most_values * len(labels)
     if len(labels) <= INTAKE.most_values or many:
-        return ColumnPlan(name, "category", "category", tuple(labels), **told)
+        return ColumnPlan(name, "category", "category", tuple(labels), **summary)
     if is_free:
         why = f"free text: --text {name} makes columns of its words"
-        return _left_out(name, "text", why, **told)
+        return _left_out(name, "text", why, **summary)
     if len(labels) > n_rows // 2 or is_id_name(name):
-        return _left_out(name, "identifier", repeats, **told)
+        return _left_out(name, "identifier", repeats, **summary)
     why = f"{len(labels)} values, too many for a column each: group them"
-    return _left_out(name, "text", why, **told)
+    return _left_out(name, "text", why, **summary)
 
 
 def strays_among(labels: Sequence[str]) -> tuple[str, ...]:

@@ -114,10 +114,10 @@ def read_matrix(form: Format, path: Path, reading: Reading) -> DataTable:
             f"--transpose, --sheet, --text and --dates are for tables of text, Excel and Parquet; "
             f"{path} is {form.name}: leave them out"
         )
-    asked = None if reading.pheno is not None else reading.role("target")
-    if rows is not None and asked in rows.header:
-        asked = None
-    request = Request(asked, missing=True, layer=reading.layer)
+    target = None if reading.pheno is not None else reading.role("target")
+    if rows is not None and target in rows.header:
+        target = None
+    request = Request(target, missing=True, layer=reading.layer)
     return matrix_table(replace(form.table(path, request), source=str(path)), reading, rows)
 
 
@@ -147,8 +147,8 @@ def matrix_table(table: DataTable, reading: Reading, rows: Observations | None) 
         name, y = phenotype(reading, samples, path, notes)
     table, extras = _take_roles(_genotypes(table, reading, notes), reading, frame)
     table = _without(table, _places(table, reading.drop))
-    kept, told = known_rows(y, name, extras, table.X.shape[0])
-    notes += told
+    kept, remarks = known_rows(y, name, extras, table.X.shape[0])
+    notes += remarks
     if reading.covar is not None:
         frame = frame_of_samples(reading.covar, samples, path, notes)
         wanted = covariates_in(frame, reading, notes)
@@ -255,8 +255,8 @@ def _genotypes(table: DataTable, reading: Reading, notes: list[str]) -> DataTabl
     table = _renamed(table, table.X, distinct(table.variants))
     if not filters:
         return table
-    kept, told = kept_variants(table.X, reading)
-    notes += told
+    kept, remarks = kept_variants(table.X, reading)
+    notes += remarks
     return _without(table, np.setdiff1d(np.arange(table.X.shape[1]), kept).tolist())
 
 
@@ -300,8 +300,8 @@ def _with_gaps(
     gaps = {name: int(frame.missing(name).sum()) for name in header[: len(names)]}
     plans = (ColumnPlan(name, missing=gap) for name, gap in gaps.items() if gap < frame.n_rows)
     target = header[-1] if given else None if rows is None else reading.target
-    asked = replace(reading, target=target, schema=tuple(plans))
-    found = encoded_table(frame, asked, table.ids)
+    request = replace(reading, target=target, schema=tuple(plans))
+    found = encoded_table(frame, request, table.ids)
     schema = replace(found.schema, origin=table.schema.origin)
     X = found.X.astype(table.X.dtype, copy=False)
     return replace(found, X=X, schema=schema, notes=(*notes, *found.notes))

@@ -24,8 +24,8 @@ def plans_of(frame: Frame, reading: Reading) -> list[ColumnPlan]:
     """Return a plan for each column of a frame: from the schema, the request, or its cells."""
     roles = {name: role for role, name in reading.named_roles().items()}
     given = {plan.name: plan for plan in reading.schema}
-    apart = [name for name in frame.header if name in roles or name in reading.drop]
-    looked_at = [name for name in frame.header if name not in apart and name not in given]
+    named = [name for name in frame.header if name in roles or name in reading.drop]
+    looked_at = [name for name in frame.header if name not in named and name not in given]
     found = as_asked(
         described(frame, looked_at),
         frame,
@@ -34,7 +34,7 @@ def plans_of(frame: Frame, reading: Reading) -> list[ColumnPlan]:
         categories=reading.categories,
     )
     plans = {plan.name: plan for plan in found} | given
-    for name in apart:
+    for name in named:
         use = roles.get(name, "leave out")
         why = "" if name in roles else "left out by --drop"
         kind = "identifier" if use == "rows_of" else "as asked"
@@ -144,26 +144,26 @@ def refuse(
         cells = sorted({value for plan in mixed for value in plan.values})
         names = listing([plan.name for plan in mixed])
         problems.append((f"{names}: {listing(cells)} among numbers", f"--na {typed(cells[:5])}"))
-    asked = [plan for plan in plans if plan.is_used and plan.use != "words" and plan.fill is None]
-    gaps = [plan.name for plan in asked if missing.get(plan.name)]
+    used = [plan for plan in plans if plan.is_used and plan.use != "words" and plan.fill is None]
+    gaps = [plan.name for plan in used if missing.get(plan.name)]
     if gaps:
         columns = f"{len(gaps)} columns" if len(gaps) > 1 else "column"
-        gone = sum(missing[name] for name in gaps)
-        told = f"{gone} values are missing or not finite, the first on {where(gaps[0])}"
+        count = sum(missing[name] for name in gaps)
+        text = f"{count} values are missing or not finite, the first on {where(gaps[0])}"
         remedy = "--missing median (or indicator, or drop)"
-        problems.append((f"{columns} {listing(gaps)}: {told}", remedy))
+        problems.append((f"{columns} {listing(gaps)}: {text}", remedy))
     if not any(plan.is_used for plan in plans):
         left = []
         for plan in plans:
             lack = f", {plan.missing} values missing or not finite" if plan.missing else ""
             if plan.use == "leave out":
                 left.append(f"{plan.name!r} ({plan.kind}{lack})")
-        told = ", ".join(left[:4]) or "nothing else was there"
-        told = (
-            f"no column is left for X besides the target; left out: {told}; give a file with "
+        text = ", ".join(left[:4]) or "nothing else was there"
+        text = (
+            f"no column is left for X besides the target; left out: {text}; give a file with "
             "columns to predict from, or say by --schema what is to be made of these"
         )
-        problems.append((told, ""))
+        problems.append((text, ""))
     refuse_all(path, problems)
 
 
@@ -179,7 +179,7 @@ def left_out(plans: Sequence[ColumnPlan]) -> list[str]:
     for kind in dict.fromkeys(plan.kind for plan in plans if plan.use == "leave out"):
         if kind == "as asked":
             continue
-        mine = [plan for plan in plans if plan.use == "leave out" and plan.kind == kind]
-        why = f" ({mine[0].why})" if len(mine) == 1 and mine[0].why else ""
-        notes.append(f"left out as {kind}: {listing([plan.name for plan in mine])}{why}")
+        same = [plan for plan in plans if plan.use == "leave out" and plan.kind == kind]
+        why = f" ({same[0].why})" if len(same) == 1 and same[0].why else ""
+        notes.append(f"left out as {kind}: {listing([plan.name for plan in same])}{why}")
     return notes

@@ -90,19 +90,19 @@ def read(path: str | PathLike[str] | Any, target: str | None = None, **options: 
 
 def in_python(text: str) -> str:
     """Return a message with parameters of ``read`` in place of command line options."""
-    own = {each.name: each.default for kind in (Reading, TextForm) for each in fields(kind)}
-    own |= dict.fromkeys(ROLES)
+    defaults = {each.name: each.default for kind in (Reading, TextForm) for each in fields(kind)}
+    defaults |= dict.fromkeys(ROLES)
 
     def said(match: re.Match[str]) -> str:
         name = match["name"].replace("-", "_")
         value = match["value"]
         if name == "no_header":
             return "header=False"
-        if name not in own:
+        if name not in defaults:
             return match[0]
-        if own[name] is False:
+        if defaults[name] is False:
             return f"{name}=True"
-        given = value.split(",") if value and own[name] == () else value
+        given = value.split(",") if value and defaults[name] == () else value
         return f"{name}={given!r}" if value else f"{name}="
 
     return _OPTION.sub(said, text)

@@ -53,11 +53,11 @@ def encoded_table(frame: Frame, reading: Reading, ids: Sequence[str] | None) -> 
     elif name is not None:
         y = frame.columns[name]
     extras = {role: frame.columns[column] for role, column in roles.items()}
-    kept, told = known_rows(y, name, extras, frame.n_rows)
+    kept, remarks = known_rows(y, name, extras, frame.n_rows)
     frame = frame.rows(kept)
     plans, full = completed(frame, plans, reading.missing)
     if not full.all():
-        told.append(f"{int((~full).sum())} rows with missing values left out (--missing drop)")
+        remarks.append(f"{int((~full).sum())} rows with missing values left out (--missing drop)")
         if not full.any():
             raise ValueError(f"{frame.path}: every row lacks a value; type --missing median")
         kept = kept[full]
@@ -75,7 +75,7 @@ def encoded_table(frame: Frame, reading: Reading, ids: Sequence[str] | None) -> 
         covariates=made_of(made.plans, reading.covariates),
         rows=kept,
         extras={role: values[kept] for role, values in extras.items()},
-        notes=(*notes, *told, *left_out(plans)),
+        notes=(*notes, *remarks, *left_out(plans)),
     )
 
 

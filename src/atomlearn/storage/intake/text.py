@@ -100,11 +100,11 @@ class TextFile(TableFile):
                 before = stream.read(begin).count("\n")
                 while content := whole_lines(stream, n_bytes, path):
                     parts = [content]
-                    held = len(content)
+                    size = len(content)
                     quotes = content.count('"')
-                    while quotes % 2 and (more := whole_lines(stream, n_bytes, path, held)):
+                    while quotes % 2 and (more := whole_lines(stream, n_bytes, path, size)):
                         parts.append(more)
-                        held = held + len(more)
+                        size = size + len(more)
                         quotes = quotes + more.count('"')
                     content = "".join(parts)
                     yield before, content

@@ -131,12 +131,12 @@ class ArrowFile(TypedFile):
         """Return the schema and the batches."""
         from pyarrow import ArrowInvalid, memory_map
 
-        held = memory_map(str(self.path))
+        mapped = memory_map(str(self.path))
         options = self._reader.IpcReadOptions(use_threads=False)
         try:
-            file = self._reader.open_file(held, options=options)
+            file = self._reader.open_file(mapped, options=options)
         except ArrowInvalid:
-            stream = self._reader.open_stream(held, options=options)
+            stream = self._reader.open_stream(mapped, options=options)
             return stream.schema, iter(stream)
         return file.schema, map(file.get_batch, range(file.num_record_batches))
 
@@ -162,8 +162,10 @@ class ExcelFile(TypedFile):
             book = self._reader.load_workbook(self.path, read_only=True, data_only=True)
         sheets = book.sheetnames
         if self.sheet is None and len(sheets) > 1:
-            told = listing(sheets[1:])
-            self.notes.append(f"the first of {len(sheets)} sheets was read (--sheet NAME: {told})")
+            others = listing(sheets[1:])
+            self.notes.append(
+                f"the first of {len(sheets)} sheets was read (--sheet NAME: {others})"
+            )
         if self.sheet not in (None, *sheets):
             raise ValueError(
                 f"{self.path} has no sheet {self.sheet!r}; there are {listing(sheets)}"
@@ -235,8 +237,8 @@ def _arrow_values(column: Any, name: str) -> NDArray[Any] | list[Any]:
         return np.asarray(numbers, dtype=np.float64)
     if types.is_dictionary(kind):
         # Each label is converted only once.
-        held = [*column.dictionary.to_pylist(), None]
-        return [held[place] for place in column.indices.fill_null(len(held) - 1).to_pylist()]
+        labels = [*column.dictionary.to_pylist(), None]
+        return [labels[place] for place in column.indices.fill_null(len(labels) - 1).to_pylist()]
     found: list[Any] = column.to_pylist()
     return found
 

@@ -134,8 +134,8 @@ def held_chunk(
             f"the chunk of X at row {row}, column {column} is a {type(piece).__name__} of shape "
             f"{given.shape}; Dask announced {shape}: rebuild X with the right chunks"
         )
-    held: Any = given.stored()
-    chunk = Chunk(held.astype(dtype, copy=False))
+    array: Any = given.stored()
+    chunk = Chunk(array.astype(dtype, copy=False))
     refuse_not_finite(chunk.design, first=(row, column))
     return chunk
 
@@ -173,8 +173,8 @@ def rows_of_chunk(chunk: Chunk, rows: Columns) -> Chunk:
 
 def beside(parts: list[Chunk]) -> Chunk:
     """Return one chunk made of chunks of the same rows."""
-    held: list[Any] = [part.held for part in parts]
-    return Chunk(sp.hstack(held, "csc") if any(map(is_sparse, held)) else np.hstack(held))
+    arrays: list[Any] = [part.held for part in parts]
+    return Chunk(sp.hstack(arrays, "csc") if any(map(is_sparse, arrays)) else np.hstack(arrays))
 
 
 def rows_beside(_: Chunk, *parts: Any) -> HeldRows:

@@ -93,7 +93,8 @@ class Site:
         (n_rows, n_columns) = self.design.shape
         if kind == "about":
             names = list(self.design.names or ())
-            return {"rows": n_rows, "columns": n_columns, "names": names}
+            weight = float(self._weight.sum())
+            return {"rows": n_rows, "columns": n_columns, "names": names, "weight": weight}
         if kind not in ("look", "bend", "price"):
             raise ValueError(f"a site answers about, look, bend and price, not {kind!r}")
         size = len(question["columns"])
@@ -110,7 +111,8 @@ class Site:
         if y.size != n_rows:
             raise ValueError(f"X has {n_rows} rows and y {y.size} targets")
         loss = loss if self._offset is None else Offset(loss, self._offset)
-        return HeldRows(loss, y, self._weight).answer(self.design, question)
+        weight = self._weight * question["factor"]
+        return HeldRows(loss, y, weight).answer(self.design, question)
 
 
 class Sites(Design, RowAccess):
@@ -154,7 +156,7 @@ class Sites(Design, RowAccess):
     >>> X = np.random.default_rng(0).standard_normal((2000, 9))
     >>> y = X[:, 2] + 1.0
     >>> here, there = Site(X[:900], y[:900]), Site(X[900:], y[900:])
-    >>> found = solve(Sites([here, there]), None, level=200.0, intercept=True)
+    >>> found = solve(Sites([here, there]), None, alpha=0.1)
     >>> found.columns, found.converged
     (array([2]), True)
     """
@@ -173,6 +175,8 @@ class Sites(Design, RowAccess):
         first = self._about[0]
         n_rows = sum(int(about["rows"]) for about in self._about)
         self.shape = n_rows, int(first["columns"])
+        #: The sum of the weights of all rows.
+        self.weight = sum(float(about["weight"]) for about in self._about)
         for number, about in enumerate(self._about):
             if any(about[part] != first[part] for part in ("columns", "names")):
                 raise ValueError(
@@ -197,7 +201,7 @@ class Sites(Design, RowAccess):
         """Return the problem over the sums of all sites."""
         if unwrapped(problem.design) is not self:
             return problem
-        if problem.y.size or (problem.weight != 1.0).any():
+        if problem.y.size or np.ptp(problem.weight):
             _stay()
         if known_offset(problem.loss) is not None:
             raise ValueError("offsets belong to the sites: Site(X, y, offset=...)")
@@ -210,7 +214,12 @@ class Sites(Design, RowAccess):
             )
         if loss.name not in LOSSES or loss_named(loss.name) is not type(loss):
             raise TypeError(f"sites know the losses {sorted(LOSSES)}, not {type(loss).__name__}")
-        known = {"loss": loss.name, "parameters": asdict(loss)}  # type: ignore[call-overload]
+        # The weights of the problem are equal: their sum is that of the weights of all rows.
+        known = {
+            "loss": loss.name,
+            "parameters": asdict(loss),  # type: ignore[call-overload]
+            "factor": float(problem.weight.sum()) / self.weight,
+        }
 
         def asked(question: Sums) -> Sums:
             answer: Sums = self.add(self.asked(question | known))

@@ -31,9 +31,9 @@ def guarded(call: Callable[[], Result]) -> Result:
             raise LostDataError(NO_WORKERS_LEFT) from error
         if name not in ("KilledWorker", "FutureLostError") and "Cancelled" not in name:
             raise
-        said = " ".join(str(error).split())[:500]
+        text = " ".join(str(error).split())[:500]
         raise LostDataError(
-            f"a worker was lost with data of X that Dask could not make again ({name}: {said}). "
+            f"a worker was lost with data of X that Dask could not make again ({name}: {text}). "
             "Make X from files or arrays (dask.array.from_zarr, from_delayed, from_array) rather "
             "than from scattered data, or give the workers more memory; where workers come and "
             "go, let Dask's distributed.scheduler.allowed-failures be more. A Checkpoint among the "

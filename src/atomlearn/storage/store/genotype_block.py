@@ -74,8 +74,8 @@ class GenotypeBlock(Block):
 
         def work(piece: int) -> None:
             some = pieces[piece]
-            held = self._packed[some].ravel(), self._n_samples, self._means[some]
-            out[some] = _kernels.scores_genotypes(*held, values, squared)
+            data = self._packed[some].ravel(), self._n_samples, self._means[some]
+            out[some] = _kernels.scores_genotypes(*data, values, squared)
 
         _kernels.share_out(work, len(pieces), self._n_samples * size / 8.0)
         return out
@@ -89,8 +89,8 @@ class GenotypeBlock(Block):
         return self.dense() if self._n_samples * self.shape[1] <= LIMITS.most_dense else None
 
     def dense(self) -> Array:
-        held = self._packed.ravel(), self._n_samples, self._means, np.float64
-        array: Array = _kernels.gather_genotypes(*held)
+        data = self._packed.ravel(), self._n_samples, self._means, np.float64
+        array: Array = _kernels.gather_genotypes(*data)
         array *= self._scale
         array -= self._shift
         return array

@@ -208,8 +208,8 @@ class OnDisk(StreamedDesign):
         return OnDisk, (os.path.abspath(self.path),)
 
     def __repr__(self) -> str:
-        held = self.manifest
-        return f"OnDisk({str(self.path)!r}: {self.shape}, {held.layout} {held.dtype})"
+        manifest = self.manifest
+        return f"OnDisk({str(self.path)!r}: {self.shape}, {manifest.layout} {manifest.dtype})"
 
     @property
     def names(self) -> list[str] | None:

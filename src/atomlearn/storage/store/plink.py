@@ -35,7 +35,7 @@ class Variants:
     Examples
     --------
     >>> import numpy as np
-    >>> from atomlearn.designs import Variants
+    >>> from atomlearn.storage.store.plink import Variants
     >>> variants = Variants(["a", "b"], ["1", "1"], np.array([10, 90]), ["A", "C"], ["G", "T"])
     >>> variants.windows(100)
     [array([0, 1]), array([1])]

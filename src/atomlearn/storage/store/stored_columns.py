@@ -92,9 +92,9 @@ class ColumnsOnDisk(ABC):
         size = end - start
         if name not in buffers or buffers[name].size < size:
             buffers[name] = np.empty(size, dtype=np.uint8)
-        held: NDArray[np.uint8] = buffers[name][:size]
-        file.read_into(start, held)
-        entries: NDArray[Any] = held.view(dtype)
+        content: NDArray[np.uint8] = buffers[name][:size]
+        file.read_into(start, content)
+        entries: NDArray[Any] = content.view(dtype)
         return entries
 
     def part(self, chunk: int) -> slice:
@@ -145,11 +145,11 @@ class ColumnsOnDisk(ABC):
     def gather(self, columns: Columns) -> Block:
         """Return the columns as a block, in the given order."""
         result = np.empty((self.n_samples, columns.size), self.block_type(columns), order="F")
-        held = np.empty((1, self._column), dtype=np.uint8)
+        content = np.empty((1, self._column), dtype=np.uint8)
         for place, column in enumerate(columns.tolist()):
-            self.file.read_into(self.offset + column * self._column, held)
+            self.file.read_into(self.offset + column * self._column, content)
             one = slice(place, place + 1)
-            result[:, one] = self.decoded(held, columns[one], result.dtype)
+            result[:, one] = self.decoded(content, columns[one], result.dtype)
         return DenseBlock(result)
 
     def block_type(self, columns: Columns) -> np.dtype[Any]:

@@ -1,0 +1,88 @@
+"""Problems that are stated in sums over samples, as the papers state them, for ``solve``."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from atomlearn import solve, solve_subset
+from atomlearn.designs import Sites, as_design
+from atomlearn.result import Result
+from atomlearn.subsets import SubsetResult
+
+
+def weight_sum(X: object, sample_weight: Any = None) -> float:
+    """Return the number of rows of X, or the sum of their weights; sites know their own."""
+    if sample_weight is not None:
+        return float(np.sum(sample_weight))
+    design = as_design(X)
+    return design.weight if isinstance(design, Sites) else float(design.shape[0])
+
+
+def solve_sum(
+    X: object,
+    y: object,
+    *,
+    level: float | None = None,
+    tau: float = 0.0,
+    fit_intercept: bool = False,
+    sample_weight: Any = None,
+    **settings: Any,
+) -> Result:
+    """Minimize  sum_i s_i loss_i + level R(w) + (tau/2) ||w||^2;  the result is of this sum."""
+    total = weight_sum(X, sample_weight)
+    penalty: dict[str, float] = {}
+    if level is not None:
+        penalty["alpha"] = (level + tau) / total
+        penalty["l1_ratio"] = level / (level + tau)
+    elif tau:
+        penalty["alpha"] = tau / total
+        penalty["l1_ratio"] = 0.0
+    result = solve(
+        X, y, fit_intercept=fit_intercept, sample_weight=sample_weight, **penalty, **settings
+    )
+    result.objective *= total
+    result.gap *= total
+    if result.search_gap is not None:
+        result.search_gap *= total
+    result.history = [
+        replace(record, objective=total * record.objective, gap=total * record.gap)
+        for record in result.history
+    ]
+    return result
+
+
+def subset_sum(
+    X: object,
+    y: object,
+    *,
+    ridge: float | None = None,
+    price: float | None = None,
+    fit_intercept: bool = False,
+    sample_weight: Any = None,
+    **settings: Any,
+) -> SubsetResult:
+    """Minimize  sum_i s_i loss_i + (ridge/2) ||w||^2 + price * (number of columns)."""
+    total = weight_sum(X, sample_weight)
+    result = solve_subset(
+        X,
+        y,
+        l2=None if ridge is None else ridge / total,
+        alpha=None if price is None else price / total,
+        fit_intercept=fit_intercept,
+        sample_weight=sample_weight,
+        **settings,
+    )
+    result.fitted.objective *= total
+    result.fitted.gap *= total
+    result.lower_bound *= total
+    result.l2 *= total
+    if result.near is not None:
+        result.near = [replace(each, objective=total * each.objective) for each in result.near]
+    result.history = [
+        replace(r, objective=total * r.objective, lower_bound=total * r.lower_bound)
+        for r in result.history
+    ]
+    return result
