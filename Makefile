@@ -24,7 +24,7 @@ DEMO := $(firstword $(wildcard $(DEVELOP)) $(RUNTIME))
 
 say-demo:
 	@echo "make demo: selects features of data that scikit-learn bundles and writes a report to"
-	@echo "atomlearn-demo/: about 15 seconds$(if $(wildcard $(DEMO)),., after setting up $(VENV): some minutes the first time.)"
+	@echo "atomlearn-demo/: about 30 seconds$(if $(wildcard $(DEMO)),., after setting up $(VENV): some minutes the first time.)"
 
 demo: say-demo $(DEMO)
 	$(BIN)/atomlearn demo

@@ -18,8 +18,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
-from atomlearn.cli.select import split
-from atomlearn.cli.source import Given
+from atomlearn.cli.scoring import split_rows
+from atomlearn.cli.source import DataRoles
 from atomlearn.cli.targets import prepare_target
 from atomlearn.datasets import read
 
@@ -60,7 +60,7 @@ def main() -> None:
     table = read(given.data, "y")
     assert table.y is not None
     target = prepare_target(table.y, "y", "classification", given.positive)
-    train, test = split(target, 0.25, given.seed, Given())
+    train, test = split_rows(target, 0.25, given.seed, DataRoles())
     y = target.values
     scaler = StandardScaler(with_mean=not sparse.issparse(table.X))
     X = scaler.fit_transform(table.X[train])

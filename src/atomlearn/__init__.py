@@ -31,7 +31,7 @@ _HOMES = {
     "StabilitySelector": "findings.stability",
     "SubsetClassifier": "estimators.subsets",
     "SubsetRegressor": "estimators.subsets",
-    "report": "reports.of_estimator",
+    "report": "reports.page",
     "solve": "core.solve",
     "solve_subset": "subsets.solve",
 }

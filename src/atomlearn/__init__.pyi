@@ -30,7 +30,7 @@ from atomlearn.estimators.subsets import SubsetRegressor as SubsetRegressor
 from atomlearn.estimators.survival import AtomicSurvival as AtomicSurvival
 from atomlearn.findings.knockoffs import KnockoffSelector as KnockoffSelector
 from atomlearn.findings.stability import StabilitySelector as StabilitySelector
-from atomlearn.reports.of_estimator import report as report
+from atomlearn.reports.page import report as report
 from atomlearn.subsets.solve import solve_subset as solve_subset
 
 __version__: str

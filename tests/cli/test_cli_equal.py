@@ -26,10 +26,10 @@ from atomlearn import (
     norms,
 )
 from atomlearn.cli.arguments import build_parser
-from atomlearn.cli.fitting import fit
-from atomlearn.cli.plan import read_plan
+from atomlearn.cli.fitting import fit_rows
+from atomlearn.cli.progress import ProgressPrinter
+from atomlearn.cli.settings import read_settings
 from atomlearn.cli.source import read_source
-from atomlearn.cli.watching import Watch
 from atomlearn.designs import as_design
 from atomlearn.reports import read_model
 from benchmarks.harness.real_data import data_file
@@ -95,11 +95,13 @@ def _fitted(X: Any, y: Any, words: list[str], folder: Path) -> Any:
     given = ["select", str(path), *words, "--out", str(folder / "out")]
     options = build_parser().parse_args(given)
     options.given = given
-    plan = read_plan(options)
-    source = read_source(options, plan, Watch(quiet=True))
-    plan = plan.with_groups(source.given.groups, source.given.overlap)
+    settings = read_settings(options)
+    source = read_source(options, settings, ProgressPrinter(quiet=True))
+    settings = settings.with_groups(source.roles.groups, source.roles.overlap)
     design, target = source.design(), source.target
-    return fit(design, target, np.arange(len(y)), plan, Watch(quiet=True), source.given)
+    return fit_rows(
+        design, target, np.arange(len(y)), settings, ProgressPrinter(quiet=True), source.roles
+    )
 
 
 @pytest.mark.parametrize("name", SETS)

@@ -12,7 +12,7 @@ import pytest
 from atomlearn import AtomicRegressor, FeatureGenerator, __version__, report
 from atomlearn.cli import main
 from atomlearn.cli.arguments import RunOptions
-from atomlearn.cli.plan import Plan
+from atomlearn.cli.settings import SelectionSettings
 
 GOOD = "a,b,label\n" + "".join(f"{i},{i * i % 7},{'yes' if i % 3 else 'no'}\n" for i in range(24))
 
@@ -240,7 +240,7 @@ def test_the_help_says_what_each_value_is_and_the_defaults_of_python(
     told = " ".join(capsys.readouterr().out.split())
     for option in ("out FOLDER", "groups FILE", "time-limit SECONDS", "memory-limit SIZE"):
         assert f"--{option}" in told
-    plan, model = Plan(), FeatureGenerator(standardize=True)
+    plan, model = SelectionSettings(), FeatureGenerator(standardize=True)
     assert (plan.C, plan.gap, plan.standardize) == (model.C, model.tol, model.standardize)
     assert (0.5 * plan.gap, plan.gap) == (model.selected_tol, AtomicRegressor().tol)
     known = signature(report).parameters

@@ -13,11 +13,11 @@ from sklearn.preprocessing import PolynomialFeatures
 
 from atomlearn.cli import main
 from atomlearn.cli.features import features_of
-from atomlearn.cli.select import split
-from atomlearn.cli.source import Given
+from atomlearn.cli.scoring import split_rows
+from atomlearn.cli.source import DataRoles
 from atomlearn.cli.targets import prepare_target
 from atomlearn.reports import read_model
-from atomlearn.reports.held_out import told_of_rows
+from atomlearn.reports.held_out import held_out_scores
 
 
 @pytest.mark.parametrize(
@@ -54,7 +54,7 @@ def test_split_keeps_shares_and_every_class(counts: list[int], fraction: float, 
     target = prepare_target(y, "y", "classification", None)
     if all(round(fraction * count) == 0 or count == 1 for count in counts):
         return
-    train, test = split(target, fraction, seed, Given())
+    train, test = split_rows(target, fraction, seed, DataRoles())
     assert sorted([*train, *test]) == list(range(y.size))
     assert np.all(np.diff(train) > 0)
     of_train, of_test = (
@@ -63,19 +63,19 @@ def test_split_keeps_shares_and_every_class(counts: list[int], fraction: float, 
     assert (of_train >= 1).all()
     for count, held_out in zip(counts, of_test, strict=True):
         assert held_out == min(round(fraction * count), count - 1)
-    assert np.array_equal(test, split(target, fraction, seed, Given())[1])
+    assert np.array_equal(test, split_rows(target, fraction, seed, DataRoles())[1])
 
 
 def test_scores_stand_beside_an_honest_guess() -> None:
     trained, truth = np.array([0, 0, 0, 1]), np.array([0, 0, 0, 1])
     decisions = np.array([[-1.0], [-2.0], [0.5], [3.0]])
-    told = told_of_rows("classification", trained, truth, decisions, ["b"])
+    told = held_out_scores("classification", trained, truth, decisions, ["b"])
     accuracy, area = told["scores"]
     assert (accuracy.value, accuracy.baseline) == (0.75, 0.75)
     assert (area.value, area.baseline) == (1.0, 0.5)
     assert told["confusion"] == ((2, 1), (0, 1))
     numbers = np.array([0.0, 10.0]), np.array([2.0, 4.0]), np.array([[2.0], [4.0]])
-    r2, rmse = told_of_rows("regression", *numbers, ["y"])["scores"]
+    r2, rmse = held_out_scores("regression", *numbers, ["y"])["scores"]
     assert (r2.value, rmse.value) == (1.0, 0.0)
     assert rmse.baseline == pytest.approx(np.sqrt((3.0**2 + 1.0**2) / 2))
     assert r2.baseline == pytest.approx(1 - 10.0 / 2.0)

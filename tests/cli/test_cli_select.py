@@ -15,7 +15,7 @@ from sklearn.datasets import dump_svmlight_file
 from sklearn.preprocessing import PolynomialFeatures
 
 from atomlearn import norms
-from atomlearn.cli.watching import Watch
+from atomlearn.cli.progress import ProgressPrinter
 from atomlearn.core import Progress
 from atomlearn.reports import read_model
 from atomlearn.solvers import FeatureGeneration
@@ -351,11 +351,11 @@ def test_existing_files_are_replaced_and_no_temporary_ones_stay(
 
 def interrupt_at(monkeypatch: pytest.MonkeyPatch, step: int, fit: int = 1) -> None:
     """Raise KeyboardInterrupt at the given step of the given fit, both counted from 1."""
-    watches: list[Watch] = []
+    watches: list[ProgressPrinter] = []
     seen = 0
-    original = Watch.__call__
+    original = ProgressPrinter.__call__
 
-    def note(self: Watch, progress: Progress) -> None:
+    def note(self: ProgressPrinter, progress: Progress) -> None:
         nonlocal seen
         if not any(watch is self for watch in watches):
             watches.append(self)
@@ -365,7 +365,7 @@ def interrupt_at(monkeypatch: pytest.MonkeyPatch, step: int, fit: int = 1) -> No
             raise KeyboardInterrupt
         original(self, progress)
 
-    monkeypatch.setattr(Watch, "__call__", note)
+    monkeypatch.setattr(ProgressPrinter, "__call__", note)
 
 
 def test_interrupt_in_the_first_fit_still_writes_everything(
@@ -419,14 +419,14 @@ def test_interrupt_before_there_is_a_model(
 def test_interrupt_before_a_level_is_scored_writes_the_one_that_was_fitted(
     numbers_csv: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    end = Watch.end
+    end = ProgressPrinter.end
 
-    def interrupted(self: Watch, progress: Progress) -> None:
+    def interrupted(self: ProgressPrinter, progress: Progress) -> None:
         end(self, progress)
         if progress.search:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(Watch, "end", interrupted)
+    monkeypatch.setattr(ProgressPrinter, "end", interrupted)
     out, level = tmp_path / "out", ("--norm", "l1", "--quiet")
     assert run("select", numbers_csv, "--target", "price", *level, "--out", out) == 130
     settings = read_model(out / "model.json").settings

@@ -65,7 +65,7 @@ _PREDICT = """\
 example:
   atomlearn predict selected/model.json new.csv --out predictions.csv
 
-Columns of tables are found by name, in any order; others are left alone.
+Columns of tables are found by name, in any order; others are ignored.
 """
 
 _INSPECT = """\
@@ -84,7 +84,7 @@ examples:
 
 One pass over the file, in the memory allowed. `select`, `predict` and every estimator take the
 store in place of data, and read it as they go: it may be larger than memory. Killed, the command
-goes on where it was when it is started again.
+resumes if it is started again.
 """
 
 _DATA = """CSV, TSV and other text (also .gz, .bz2, .xz), Parquet, Arrow, Excel, libsvm, .npz,
@@ -100,10 +100,10 @@ _ANNDATA = ("layer", "pseudobulk")
 
 @dataclass
 class TargetOptions:
-    """What is predicted, and from what.
+    """The target and the features.
 
     task : word
-        What the target is (default: found out).
+        Kind of the target (default: guessed from its values).
     positive : labels
         Predict whether the target is one of these labels: LABEL[,LABEL...] (one against the rest).
     class_weight : text
@@ -124,7 +124,7 @@ class TargetOptions:
 
 @dataclass
 class ModelOptions:
-    """How features are selected.
+    """The model and how its features are selected.
 
     n_features : number
         Select exactly N features (the default way, with N = 50), or auto: cross-validation chooses,
@@ -203,7 +203,7 @@ class RunOptions:
     time_limit : seconds
         Most seconds for all fits together; the best model found by then is written.
     checkpoint : folder
-        Keep the state of all fits here. If the command is killed, the same command goes on.
+        Keep the state of all fits here. If the command is killed, the same command resumes.
     jobs : number
         Threads to use (default: all).
     memory_limit : size
@@ -211,7 +211,7 @@ class RunOptions:
     json : bool
         Print the result as JSON.
     verbose : bool
-        Print each pass over the data, its proved gap, and what was chosen.
+        Print each pass over the data, its proved gap, and the chosen parameters.
     quiet : bool
         No progress; only the result and errors.
     """
@@ -281,7 +281,7 @@ def build_parser() -> argparse.ArgumentParser:
 
 
 def _add_roles(parser: Any, roles: dict[str, str]) -> None:
-    """Add which columns are something else than features."""
+    """Add the options that name columns with other roles than features."""
     for role, text in roles.items():
         if text:
             add_option(parser, "split_column" if role == "split" else role, str, None, text, "str")
@@ -343,7 +343,7 @@ def _add_convert(parser: argparse.ArgumentParser) -> None:
 
 
 def reading_of(options: argparse.Namespace) -> Reading:
-    """Return what is asked of the data."""
+    """Return how the data file is read."""
     given = vars(options)
     roles = {role: given.get("split_column" if role == "split" else role) for role in ROLES}
     named = {role: name for role, name in roles.items() if name and ROLES[role]}

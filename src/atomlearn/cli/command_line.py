@@ -17,7 +17,7 @@ from atomlearn.cli.arguments import build_parser
 
 @contextlib.contextmanager
 def limited(memory: int | None, jobs: int | None) -> Iterator[None]:
-    """Hold threads and memory within what was asked for."""
+    """Limit threads and memory."""
     with contextlib.ExitStack() as stack:
         if jobs is not None:
             from threadpoolctl import threadpool_limits
@@ -30,7 +30,7 @@ def limited(memory: int | None, jobs: int | None) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _memory(most: int) -> Iterator[None]:
-    """Let allocations beyond the limit fail, which ends in a message."""
+    """Make allocations beyond the limit fail, with an error message."""
     soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
     resource.setrlimit(resource.RLIMIT_DATA, (most, hard))
     try:
@@ -40,7 +40,7 @@ def _memory(most: int) -> Iterator[None]:
 
 
 def memory() -> str:
-    """Return the most memory that this process had."""
+    """Return the peak memory of this process, in words."""
     unit = 1.0 if sys.platform == "darwin" else 1024.0
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
     return f"{peak / 2**20:,.0f} MB of memory at most"
@@ -49,11 +49,11 @@ def memory() -> str:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code.
 
-    0 done; 2 something is wrong, said in one line with the remedy; 130 interrupted with Ctrl-C
-    (``select`` still writes what it has); 70 a fault of atomlearn itself, also in one line.
+    0 done; 2 an error, explained in one line with the remedy; 130 interrupted with Ctrl-C
+    (``select`` still writes its last model); 70 a fault of atomlearn itself, also in one line.
     ATOMLEARN_DEBUG=1 shows tracebacks.
     """
-    _never_choke()
+    _escape_letters()
     began = time.perf_counter()
     given = list(sys.argv[1:] if arguments is None else arguments)
     try:
@@ -69,14 +69,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if debugging:
             raise
         left = {
-            "convert": "; the same command goes on from here",
+            "convert": "; the same command resumes here",
             "select": " before anything was fitted; nothing written",
         }
         told = left.get(options.command, "; nothing written")
         print(f"atomlearn: interrupted{told}", file=sys.stderr)
         return 130
     except BrokenPipeError:
-        # The reader of our output has gone (``| head``): nothing is left to say, nor to flush.
+        # The reader of the output has ended (``| head``): there is nothing to print or flush.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except (ValueError, TypeError, OSError, MemoryError) as error:
@@ -96,15 +96,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return os.EX_SOFTWARE
 
 
-def _never_choke() -> None:
-    """Have letters that the terminal cannot show written as their numbers (LC_ALL=C)."""
+def _escape_letters() -> None:
+    """Print letters that the terminal cannot show as their numbers (LC_ALL=C)."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
 
 
 def _run(options: argparse.Namespace) -> int:
-    """Call the function of the command, which stands in the module of its name."""
+    """Call the function of the command, in the module of the same name."""
     # Imported late: --help and --version should not wait for NumPy.
     module = importlib.import_module(f"atomlearn.cli.{options.command}")
     given = vars(options)
@@ -120,7 +120,7 @@ def _one_line(error: BaseException) -> str:
         message = f"{where}{error.strerror.lower()}; check the path, its permissions and free space"
     if isinstance(error, MemoryError):
         message = (
-            f"out of memory ({error}); raise --memory-limit where one was given, convert the data "
+            f"out of memory ({error}); raise --memory-limit if one was given, convert the data "
             "to a store (`atomlearn convert`), or select from fewer columns or rows"
         )
     return " ".join(message.split()) or type(error).__name__

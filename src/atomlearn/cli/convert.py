@@ -22,7 +22,7 @@ def convert(options: argparse.Namespace) -> int:
     began = time.perf_counter()
     reading = reading_of(options)
     with within(options.memory):
-        opened, notes = _understood(options.source, reading)
+        opened, notes = _opened_columns(options.source, reading)
     excluded = [part.strip() for text in reading.drop for part in text.split(",") if part.strip()]
     made = convert_file(
         options.source,
@@ -46,13 +46,13 @@ def convert(options: argparse.Namespace) -> int:
     return 0
 
 
-def _understood(source: str, reading: Reading) -> tuple[Any, list[str]]:
-    """Return the columns of a table as ``select`` reads it; None where nothing was asked."""
+def _opened_columns(source: str, reading: Reading) -> tuple[Any, list[str]]:
+    """Return the columns of a table as ``select`` reads them; None without options for reading."""
     form = format_of(source)
     if form.cells is not None:
         rows, notes = table_columns(form, Path(source), reading)
         return rows, list(notes)
-    asked = (
+    has_options = (
         reading.text
         or reading.missing != "refuse"
         or reading.transpose
@@ -62,7 +62,7 @@ def _understood(source: str, reading: Reading) -> tuple[Any, list[str]]:
         or reading.sheet
         or reading.layer
     )
-    if not asked:
+    if not has_options:
         return None, []
     found = read_as(source, reading)
     opened = MatrixColumns(found.X, found.schema, found.y)

@@ -30,7 +30,7 @@ _UNITS = {"k": 1e3, "m": 1e6}
 def read_groups(
     text: str, names: Sequence[str], variants: Any
 ) -> tuple[list[Columns], list[str], list[str]]:
-    """Return groups of columns, their names, and what is to be said of others.
+    """Return groups of columns, their names, and notes for the report.
 
     Parameters
     ----------
@@ -67,10 +67,10 @@ def read_groups(
             f"--groups {text}: none of the {lost} members is a column of the data, such as "
             f"{names[0]!r}; give a file with a group and its columns on each line"
         )
-    alone = len(names) - np.unique(np.concatenate(found)).size
+    single = len(names) - np.unique(np.concatenate(found)).size
     notes = [
         f"{len(found):,} groups of {min(map(len, found))} to {max(map(len, found))} columns; "
-        f"{alone:,} of {len(names):,} columns are in none, each is a group of its own"
+        f"{single:,} of {len(names):,} columns are in none, and each of them counts as one"
     ]
     if empty:
         notes.append(f"{len(empty):,} groups have no column of the data: {listing(empty)}")
@@ -129,7 +129,7 @@ def overlap(groups: Sequence[Columns]) -> bool:
 
 @dataclass(frozen=True)
 class KeptProducts(FeatureMap):
-    """Some columns of a map of products, numbered anew."""
+    """Some columns of a map of products, renumbered."""
 
     implicit = True
     has_pairs = True
@@ -159,9 +159,9 @@ class KeptProducts(FeatureMap):
 
 
 def features_of(X: Any, interactions: bool) -> FeatureMap:
-    """Return what is selected from: the columns, or columns and products of two, never stored.
+    """Return the map to the features: columns, or columns and products of two, never stored.
 
-    Squares of 0/1 columns, which are those columns, are left out where products can be listed.
+    A square of a 0/1 column is that column: such squares are left out if products can be listed.
     """
     n_columns = X.shape[1]
     if not interactions:

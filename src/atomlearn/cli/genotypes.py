@@ -1,4 +1,4 @@
-"""Alleles: what a genotype counts, kept with the model, and put right in data that is predicted."""
+"""Alleles that genotypes count: saved with the model, and matched to the data of a prediction."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from atomlearn.reports.model import Allele, SavedModel
 from atomlearn.storage.formats.messages import listing
 from atomlearn.storage.store.plink import Variants
 
-#: What is said of variants that are not counted as they stand.
-_TOLD = {
+#: The note on variants whose counts are changed, for each kind of change.
+_CHANGES = {
     "swapped": "alleles swapped, and recoded",
     "flipped": "on the other strand, and flipped",
     "flipped swapped": "on the other strand with alleles swapped, and flipped and recoded",
@@ -26,7 +26,7 @@ _OPPOSITE = {"A": "T", "T": "A", "C": "G", "G": "C"}
 
 
 def alleles_of(source: Dataset, used: Sequence[int]) -> tuple[Allele, ...]:
-    """Return what the inputs of a model count, where the data are genotypes."""
+    """Return the alleles that the inputs of a model count, () if the data are not genotypes."""
     variants = source.variants
     if variants is None:
         return ()
@@ -60,7 +60,7 @@ def score_text(model: SavedModel) -> str:
 
 
 def about(source: Dataset, column: int) -> tuple[tuple[str, str], ...]:
-    """Return where a variant lies and what it counts, for the table of selected features."""
+    """Return the position and the alleles of a variant, for the table of selected features."""
     variants = source.variants
     if variants is None or column >= len(variants.names):
         return ()
@@ -75,12 +75,12 @@ def about(source: Dataset, column: int) -> tuple[tuple[str, str], ...]:
 def harmonized(
     alleles: Sequence[Allele], variants: Variants, names: Sequence[str], design: Design
 ) -> tuple[Array, list[str]]:
-    """Return the genotypes of the model's variants, counted as it does, and what is to be said.
+    """Return the genotypes of the variants, counted as in the model, and notes.
 
     A variant is found by name, else by chromosome and position. Alleles that are swapped are
-    recoded (2 - x); those of the other strand are flipped, where that is not ambiguous (A/T and
-    C/G read the same on both strands: they are taken as they stand where they agree, and as the
-    mean where they are swapped).
+    recoded (2 - x); those of the other strand are flipped if that is not ambiguous (A/T and C/G
+    read the same on both strands: they are kept if they agree, and replaced by the mean if they
+    are swapped).
     """
     place = {name: column for column, name in enumerate(names)}
     where = {
@@ -105,7 +105,7 @@ def harmonized(
         X[:, number] = 2.0 - values if way.endswith("swapped") else values
     notes = [
         f"{len(ways[way])} variants {text} ({listing(ways[way])})"
-        for way, text in _TOLD.items()
+        for way, text in _CHANGES.items()
         if way in ways
     ]
     return X, notes

@@ -1,4 +1,4 @@
-"""``atomlearn inspect``: what the columns of a file are, and what ``select`` makes of them."""
+"""``atomlearn inspect``: the columns of a file, and the features ``select`` makes of them."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def inspect(options: argparse.Namespace) -> int:
 
 
 def _matrix(form: Format, path: Path, reading: Reading) -> tuple[int, Sequence[ColumnPlan]]:
-    """Print what a file of numbers holds; return its rows and what is to be done with columns."""
+    """Print the contents of a file of numbers; return its number of rows and plans of columns."""
     table = read_as(path, replace(reading, missing="median"))
     n_rows, n_columns = table.X.shape
     names = [table.schema.name(column) for column in range(min(n_columns, 5))]
@@ -91,7 +91,7 @@ def _lines(plans: Sequence[ColumnPlan]) -> list[str]:
 
 
 def _hints(path: Path, plans: Sequence[ColumnPlan], reading: Reading) -> list[str]:
-    """Return what could be typed next."""
+    """Return the next command to type."""
     hints = [""]
     asked = f"--target {reading.target or 'NAME'}"
     if reading.role("time") and reading.role("event"):

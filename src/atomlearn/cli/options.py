@@ -1,6 +1,6 @@
 """Options made from the fields of a class: their names, types, defaults and descriptions.
 
-A class is described once, where it stands: its docstring is the help.
+The docstring of the class is the help.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
 
 class CommandError(ValueError):
-    """Something is wrong with what was asked or with the data; the message says the remedy."""
+    """An error in the options or the data; the message names the remedy."""
 
 
 _DESCRIBED = re.compile(r"^(\w+) : (\w+).*\n((?:    .*\n|\n)+)", re.MULTILINE)
-#: What the help shows for a value; other words of a docstring, such as file, are shown themselves.
+#: The placeholder of a type in the help; other words of a docstring, such as file, are kept.
 _SHOWN = {"str": "NAME", "int": "NUMBER", "float": "NUMBER"}
 
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """Turns the text of an option into a value, or says what was expected."""
+    """Turns the text of an option into a value, or raises an error with the expected form."""
 
     kind: Callable[[str], Any]
     expected: str
@@ -91,7 +91,7 @@ def add_options(parser: Any, kind: type, names: Collection[str] = ()) -> None:
 def add_option(
     parser: Any, name: str, hint: Any, default: Any, text: str, word: str, required: bool = False
 ) -> None:
-    """Add one option of a type; ``word`` : what its value is, shown in the help."""
+    """Add one option of a type; ``word`` : the kind of its value, shown in the help."""
     converter = None
     if get_origin(hint) is Annotated:
         hint, converter = get_args(hint)

@@ -45,7 +45,7 @@ def predict(options: argparse.Namespace) -> int:
         row = int(np.flatnonzero(~np.isfinite(scores).all(axis=1))[0])
         raise CommandError(
             f"the prediction of row {row} (counted from 0) is not a finite number; its values "
-            "are far outside of what the model was fitted to: check that row"
+            "are far outside of the range that the model was fitted to: check that row"
         )
     if options.explain is not None:
         if inputs.offset is not None:
@@ -69,11 +69,11 @@ def explanations_csv(
     names: Sequence[str] = (),
     ids: Sequence[Sequence[str]] | None = None,
 ) -> str:
-    """Return the CSV: ids of the row (or its number), output, score, base, and what features add.
+    """Return the CSV: ids of the row (or its number), output, score, base, contributions.
 
-    A feature adds what it is worth in this row less its mean over all rows given: for sums of
-    features these are the Shapley values where inputs are replaced independently of each other. A
-    product of two columns is one feature here.
+    A feature contributes its term in this row minus the mean of the term over all given rows. For
+    sums of features these are the Shapley values with independent inputs. A product of two columns
+    counts as one feature.
     """
     parts = model.parts(inputs)
     outputs = [model.target] if model.classes is None else [str(label) for label in model.classes]
@@ -95,9 +95,9 @@ def explanations_csv(
 
 @dataclass(slots=True)
 class ModelData:
-    """What a model reads of new data: X, (n_samples, len(model.inputs)), in its order.
+    """The inputs of a model in new data: X, (n_samples, len(model.inputs)), in its order.
 
-    header, ids : names of the rows, where they have any; notes : what was done; offset : what is
+    header, ids : names of the rows, if they have names; notes : for the terminal; offset : a number
     added to the scores of each row, or None.
     """
 
@@ -145,16 +145,16 @@ def read_inputs(model: SavedModel, path: Path, options: argparse.Namespace) -> M
 def _of_table(
     model: SavedModel, frame: Frame, ids: list[str] | None, reading: Reading
 ) -> ModelData:
-    """Return what the model makes of the cells of a table, and of those of --covar."""
+    """Return the inputs of the model in the cells of a table and of --covar."""
     plans = [plan for plan in model.columns if plan.is_used]
     made = {name for plan in plans for name in plan.made()}
     plans += [ColumnPlan(item.name) for item in model.inputs if item.name not in made]
     notes = list[str]()
     columns = dict[str, Array]()
-    beside = [plan for plan in plans if plan.name not in frame.header]
-    if beside and reading.covar is not None and ids is not None:
-        columns = _of_samples(beside, NamedRows(ids), reading, notes)
-        plans = [plan for plan in plans if plan not in beside]
+    elsewhere = [plan for plan in plans if plan.name not in frame.header]
+    if elsewhere and reading.covar is not None and ids is not None:
+        columns = _of_samples(elsewhere, NamedRows(ids), reading, notes)
+        plans = [plan for plan in plans if plan not in elsewhere]
     columns |= encoded_again(frame, plans)
     roles = reading.roles
     frame.require(list(roles.values()))
@@ -215,7 +215,7 @@ def _cells(
 ) -> tuple[SavedModel, Frame]:
     """Return the columns of a matrix that the model reads, and the model of these.
 
-    A store holds what was made of columns; what it was made of, it need not hold.
+    A store holds encoded columns, and not always the columns they were made from.
     """
     schema = table.schema
     design = as_design(table.X)
@@ -295,7 +295,8 @@ def predictions_csv(
     """Return the CSV: prediction, then scores and (logistic loss) probabilities of the classes.
 
     header, ids : names of the rows, which come first; interval : a share of targets, between
-    "lower" and "upper"; of survival times "lower" alone, which a share of the events come after.
+    "lower" and "upper"; for survival times only
+    "lower", the time after which this share of events come.
     """
     labels = model.predict(scores)
     names = [()] * len(labels) if ids is None else ids

@@ -1,4 +1,4 @@
-"""Source: the data that is selected from, read from the file that the command line names."""
+"""Read the data of a selection from the file that the command line names."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from sklearn.utils.class_weight import compute_sample_weight
 from atomlearn.cli.arguments import reading_of
 from atomlearn.cli.features import features_of, overlap, read_groups
 from atomlearn.cli.options import CommandError
-from atomlearn.cli.plan import Plan
+from atomlearn.cli.progress import ProgressPrinter
+from atomlearn.cli.settings import SelectionSettings
 from atomlearn.cli.targets import Target, numbers_in, prepare_target, survival_of
-from atomlearn.cli.watching import Watch
 from atomlearn.core import Array, Design, Rows, as_loss, is_sparse
 from atomlearn.findings.copies import joined, repeated_rows
 from atomlearn.maps.feature_map import FeatureMap
@@ -33,7 +33,7 @@ from atomlearn.storage.intake.registry import format_of
 def belonging(
     table: DataTable, options: argparse.Namespace, held: NDArray[np.bool_] | None
 ) -> tuple[Rows | None, Rows | None, list[str]]:
-    """Return the group of each row or its place in a series (or None), and what to say of it.
+    """Return the group of each row or its position in a series (or None), and notes.
 
     held : rows that a column of the data holds out.
     """
@@ -65,7 +65,7 @@ def belonging(
 
 
 def _groups(cells: NDArray[Any]) -> Rows:
-    """Return the number of the group of each row; where a cell is empty, one of its own."""
+    """Return the number of the group of each row; a row with an empty cell is a separate group."""
     gaps = absent(cells)
     codes = np.unique(cells.astype(str), return_inverse=True)[1].astype(np.int64)
     codes[gaps] = cells.size + np.arange(gaps.sum())
@@ -89,17 +89,16 @@ def _places(cells: NDArray[Any], name: str) -> Rows:
 
 
 @dataclass(frozen=True)
-class Given:
-    """What rows and columns have beside X and y.
+class DataRoles:
+    """Weights, offsets, groups and other data in addition to X and y.
 
     weight, offset : (n_samples,) or None; groups : of columns, as ``FeatureGenerator`` takes them,
-    or None; group_names : of them; overlap : whether columns are in several; covariates : columns
-    without penalty; test_rows : which rows a column of the data holds out, or None; on_disk :
-    whether X is read as it is used, so that readings are what counts; row_groups, order : whose
-    each row is, and its place in a series, or None; repeated : a number that rows share which
-    repeat each other, or None; center : whether features are centered. An
-    intercept that is not penalized makes that change nothing but the rounding, so sparse data is
-    only scaled, and stays sparse. notes : on groups.
+    or None; group_names : their names; overlap : whether a column is in several groups; covariates
+    : columns without penalty; test_rows : mask of rows that a column of the data holds out, or
+    None; on_disk : whether X is read from disk at each pass; row_groups, order : the group of each
+    row and its position in a series, or None; repeated : a number shared by rows that repeat each
+    other, or None; center : whether features are centered. With an intercept, centering changes
+    only the rounding, so sparse data is scaled and not centered; notes : on groups.
     """
 
     weight: Array | None = None
@@ -128,8 +127,8 @@ class Given:
             own[np.isin(columns, members)] = number
         return np.unique(own)
 
-    def rows(self, rows: NDArray[np.int64]) -> Given:
-        """Return the same for these rows."""
+    def rows(self, rows: NDArray[np.int64]) -> DataRoles:
+        """Return the roles of these rows."""
         of_rows = ("weight", "offset", "row_groups", "order", "repeated")
         found = {name: vars(self)[name] for name in of_rows}
         kept = {name: values[rows] for name, values in found.items() if values is not None}
@@ -137,13 +136,13 @@ class Given:
 
     @property
     def dependence(self) -> dict[str, Any]:
-        """Which rows belong together, as ``dependent_rows`` takes it; at most one of both."""
+        """The parameters ``groups`` and ``order`` of ``fit``; at most one of them is given."""
         return {"groups": self.row_groups, "order": self.order}
 
 
 @dataclass(frozen=True, slots=True)
 class Dataset:
-    """Data to select from: where it came from, what is in it, and its target.
+    """The data of a selection: its file, columns and target.
 
     X : (n_samples, n_inputs), as it was read; names : of its columns; map : makes the features.
     """
@@ -155,7 +154,7 @@ class Dataset:
     schema: Schema
     target: Target
     command: str
-    given: Given = field(default_factory=Given)
+    roles: DataRoles = field(default_factory=DataRoles)
     notes: tuple[str, ...] = ()
     variants: Any = None
 
@@ -168,7 +167,9 @@ class Dataset:
         return self.map.term_names([index], self.names)[0]
 
 
-def read_source(options: argparse.Namespace, plan: Plan, watch: Watch) -> Dataset:
+def read_source(
+    options: argparse.Namespace, settings: SelectionSettings, progress: ProgressPrinter
+) -> Dataset:
     """Return the data of the file that the options name, and the target as they ask for it."""
     path = Path(options.data)
     form = format_of(path)
@@ -177,33 +178,33 @@ def read_source(options: argparse.Namespace, plan: Plan, watch: Watch) -> Datase
             f"--interactions need a table in memory, and {path} is opened as it is; leave that out"
         )
     table = read_as(path, reading_of(options))
-    if table.y is None and not plan.is_survival:
+    if table.y is None and not settings.is_survival:
         if form.cells is not None:
             raise CommandError(f"which column of {path} is to be predicted? Give --target NAME")
         raise CommandError(
             f"{path} has no target (for every sample); give --target NAME, --target FILE.npy, or "
             "--pheno FILE"
         )
-    target = _target(table, options, plan)
+    target = _target(table, options, settings)
     n_samples, n_features = table.X.shape
     on_disk = isinstance(table.X, Design)
     sparse = is_sparse(table.X)
     kind = "on disk" if on_disk else "sparse" if sparse else "dense"
-    say = watch.say
+    say = progress.say
     say(f"read {path.name}: {n_samples:,} rows, {n_features:,} columns, {kind}")
     task = f"{target.task}, as {target.guessed} (--task says otherwise)" if target.guessed else ""
     say(task)
     certain = target.guessed.endswith(("labels", "numbers", " 2 different values"))
     doubts = [task] if task and not certain else []
-    plan.loss_for(target.task)
+    settings.loss_for(target.task)
     names = [table.schema.name(column) for column in range(n_features)]
     features = features_of(table.X, options.interactions)
     if options.interactions:
         say(f"interactions: {features.n_columns:,} features")
     command = shlex.join(["atomlearn", *options.given])
-    given = _given(table, options, target, names)
+    roles = _roles(table, options, target, names)
     told = list[str]()
-    given = _with_rows(table, options, given, told)
+    roles = _with_rows(table, options, roles, told)
     return Dataset(
         path.name,
         table.X,
@@ -212,17 +213,17 @@ def read_source(options: argparse.Namespace, plan: Plan, watch: Watch) -> Datase
         table.schema,
         target,
         command,
-        replace(given, on_disk=on_disk, center=not sparse),
-        (*doubts, *told, *given.notes, *_time_varying(options, told), *table.notes),
+        replace(roles, on_disk=on_disk, center=not sparse),
+        (*doubts, *told, *roles.notes, *_time_varying(options, told), *table.notes),
         table.variants,
     )
 
 
 def _with_rows(
-    table: DataTable, options: argparse.Namespace, given: Given, told: list[str]
-) -> Given:
-    """Return with it which rows belong together, as they are said to or repeat each other."""
-    groups, order, said = belonging(table, options, given.test_rows)
+    table: DataTable, options: argparse.Namespace, roles: DataRoles, told: list[str]
+) -> DataRoles:
+    """Return the roles with the groups of rows, of the options and of repeated rows."""
+    groups, order, said = belonging(table, options, roles.test_rows)
     told += said
     repeated = repeated_rows(table.X)
     if repeated is not None:
@@ -230,20 +231,20 @@ def _with_rows(
         several = together is not None and np.unique(together).size > 1
         groups = together if order is None and several else groups
         told.append(repeating(repeated, order is None))
-    return replace(given, row_groups=groups, order=order, repeated=repeated)
+    return replace(roles, row_groups=groups, order=order, repeated=repeated)
 
 
 def _time_varying(options: argparse.Namespace, told: Sequence[str]) -> list[str]:
-    """Return what is to be said of rows that are intervals."""
+    """Return a note on rows that are intervals of time."""
     if options.entry is None:
         return []
     said = f"time-varying: a row is at risk after {options.entry} until {options.time}"
-    return [said + ("" if told else "; where one person has several rows, say --rows-of NAME")]
+    return [said + ("" if told else "; if one person has several rows, give --rows-of NAME")]
 
 
-def _target(table: DataTable, options: argparse.Namespace, plan: Plan) -> Target:
-    """Return the target as the task takes it."""
-    if plan.is_survival:
+def _target(table: DataTable, options: argparse.Namespace, settings: SelectionSettings) -> Target:
+    """Return the target for the task."""
+    if settings.is_survival:
         if not {"time", "event"} <= set(table.extras):
             raise CommandError(
                 "--time and --event name columns of a table such as CSV or Parquet, and "
@@ -255,18 +256,23 @@ def _target(table: DataTable, options: argparse.Namespace, plan: Plan) -> Target
     y = table.y
     assert y is not None
     task = options.task
-    if task == "auto" and plan.loss is not None and not options.positive and y.dtype.kind in "iuf":
+    if (
+        task == "auto"
+        and settings.loss is not None
+        and not options.positive
+        and y.dtype.kind in "iuf"
+    ):
         # Few whole numbers are taken for classes, and counts, say, are no classes.
-        task = "regression" if as_loss(plan.loss).task == "regression" else task
+        task = "regression" if as_loss(settings.loss).task == "regression" else task
     return prepare_target(y, table.target_name or "y", task, options.positive)
 
 
-def _given(
+def _roles(
     table: DataTable,
     options: argparse.Namespace,
     target: Target,
     names: list[str],
-) -> Given:
+) -> DataRoles:
     """Return weights, offset, groups and covariates."""
     extras = table.extras
     weight = None
@@ -285,7 +291,7 @@ def _given(
         groups, listed, notes = read_groups(options.groups, names, table.variants)
         labels = tuple(listed)
     overlapping = isinstance(groups, list) and overlap(groups)
-    return Given(
+    return DataRoles(
         weight,
         given_offset(extras),
         groups,
@@ -298,7 +304,7 @@ def _given(
 
 
 def given_offset(columns: Mapping[str, NDArray[Any]]) -> Array | None:
-    """Return what is added to the scores of each row: an offset, the logarithm of an exposure."""
+    """Return the offset of the scores of each row: an offset plus the logarithm of an exposure."""
     least = {"offset": -np.inf, "exposure": np.nextafter(0.0, 1.0)}
     given = [role for role in least if role in columns]
     found = {role: numbers_in(columns[role], f"--{role}", least[role]) for role in given}

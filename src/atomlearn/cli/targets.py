@@ -1,4 +1,4 @@
-"""From the target column to what a loss takes: the task, the classes, and y as codes."""
+"""From the target column to the target of a loss: the task, the classes, and y as codes."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ class Target:
         return self.values.dtype.names is not None
 
     @property
-    def events_told(self) -> str:
-        """How many events there are, in words; nothing where the target is no survival."""
+    def event_counts(self) -> str:
+        """The number of events in words, "" for other targets."""
         if not self.is_survival:
             return ""
         return (
@@ -53,7 +53,7 @@ class Target:
 
     @property
     def codes(self) -> NDArray[np.int64] | None:
-        """What a split keeps the shares of: the classes, or whether there was an event."""
+        """The codes whose shares a split preserves: classes, or whether there was an event."""
         if self.is_survival:
             return np.asarray(self.values["event"], dtype=np.int64)
         return None if self.classes is None else self.values
@@ -93,7 +93,7 @@ def prepare_target(y: NDArray[Any], name: str, task: str, positive: str | None) 
     if len(labels) < 2:
         raise CommandError(
             f"target {name!r} has the same value {labels[0]!r} in every row; there is nothing "
-            "to tell apart: choose another --target (genotypes: --pheno), or rows that differ"
+            "to distinguish: choose another --target (genotypes: --pheno), or rows that differ"
         )
     return Target(name, labels, codes, guessed)
 

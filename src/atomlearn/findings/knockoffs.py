@@ -34,9 +34,10 @@ from atomlearn.estimators.targets import checked_target
 from atomlearn.findings.gaussian import Knockoffs, generator, knockoffs_of, rescaled
 from atomlearn.findings.importance import coefficients
 from atomlearn.findings.precision import grouped, independent
-from atomlearn.storage.intake.columns import INTAKE, ColumnPlan
+from atomlearn.storage.intake.columns import ColumnPlan
 from atomlearn.storage.intake.encode import encode_columns
-from atomlearn.storage.intake.kinds import days_of
+from atomlearn.storage.intake.frame import Frame
+from atomlearn.storage.intake.kinds import days_of, described
 from atomlearn.storage.intake.typed import frame_of
 
 
@@ -334,10 +335,10 @@ def indicators_of(estimator: Any, X: Any) -> tuple[Array, Columns | None]:
     table = as_table(X)
     if table_names(table):
         frame = frame_of(table)
-        labels = {name: set(frame.cells(name)) for name in filter(frame.is_text, frame.header)}
+        text = [name for name in frame.header if frame.is_text(name)]
         # A table with dates is refused below, as elsewhere.
-        if labels and all(days_of(list(cells)) is None for cells in labels.values()):
-            return _encoded(estimator, X, frame, labels)
+        if text and all(days_of(list(frame.cells(name))) is None for name in text):
+            return _encoded(estimator, X, frame, text)
     array = checked_array(
         estimator, X, reset=True, dtype=np.float64, accept_sparse="csc", ensure_min_samples=2
     )
@@ -345,24 +346,22 @@ def indicators_of(estimator: Any, X: Any) -> tuple[Array, Columns | None]:
     return (array.toarray() if is_sparse(array) else array), None
 
 
-def _encoded(
-    estimator: Any, X: Any, frame: Any, labels: dict[str, set[str]]
-) -> tuple[Array, Columns]:
+def _encoded(estimator: Any, X: Any, frame: Frame, text: Sequence[str]) -> tuple[Array, Columns]:
+    """Return the columns that the intake of files makes of a table, and their numbers in X."""
     validate_data(estimator, X, skip_check_array=True)
-    many = [name for name in labels if len(labels[name]) > INTAKE.many_values]
-    gaps = [name for name in frame.header if frame.missing(name).any()]
-    for names, what, remedy in (
-        (many, f"more than {INTAKE.many_values} different values", "group them, or leave it out"),
-        (gaps, "missing values", "fill them in, for example by datasets.read(missing='median')"),
-    ):
-        if names:
-            raise ValueError(f"column {names[0]!r} of X has {what}; {remedy}")
     plans = [
-        ColumnPlan(name, "category", "category", tuple(sorted(labels[name])))
-        if name in labels
-        else ColumnPlan(name)
-        for name in frame.header
+        described(frame, [name])[0] if name in text else ColumnPlan(name) for name in frame.header
     ]
-    made = encode_columns(frame, plans)
-    own = np.arange(len(plans))
-    return made.X, np.repeat(own, [len(plan.made()) for plan in plans])
+    for plan in plans:
+        if frame.missing(plan.name).any():
+            raise ValueError(
+                f"column {plan.name!r} of X has missing values; fill them in, for example by "
+                "datasets.read(missing='median')"
+            )
+        if not plan.is_used:
+            raise ValueError(
+                f"column {plan.name!r} of X is not a category ({plan.why}); group its values, or "
+                "leave the column out"
+            )
+    widths = [len(plan.made()) for plan in plans]
+    return encode_columns(frame, plans).X, np.repeat(np.arange(len(plans)), widths)

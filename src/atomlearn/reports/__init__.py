@@ -1,8 +1,8 @@
-"""Reports: tables, figures, the model file and report.html, as functions of what a fit found."""
+"""Reports: tables, figures, the model file and report.html, as functions of a fitted model."""
 
-from atomlearn.reports.best_subset import BoundsDisplay
 from atomlearn.reports.data_displays import CalibrationDisplay, CoverageDisplay
 from atomlearn.reports.displays import (
+    BoundsDisplay,
     CoefficientDisplay,
     ConvergenceDisplay,
     PathDisplay,
@@ -10,7 +10,7 @@ from atomlearn.reports.displays import (
     ValidationDisplay,
 )
 from atomlearn.reports.model_file import read_model, write_model
-from atomlearn.reports.of_estimator import report
+from atomlearn.reports.page import report
 from atomlearn.reports.structure_displays import (
     GroupsDisplay,
     InteractionsDisplay,

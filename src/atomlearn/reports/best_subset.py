@@ -1,21 +1,22 @@
-"""What a search for the best subset proved, for the page: sentences, near subsets, both bounds."""
+"""The proof of a search for the best subset, for the page: sentences, near subsets, bounds."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 
-from atomlearn.core import Array
 from atomlearn.estimators.subsets import SubsetModel
 from atomlearn.findings.twins import Twins
-from atomlearn.reports.drawing import Display, percent
+from atomlearn.reports.displays import BoundsDisplay
+from atomlearn.reports.drawing import FittedEstimator, percent
+from atomlearn.reports.registry import bounds_of
 from atomlearn.reports.view import View
 from atomlearn.subsets.result import SubsetResult, SubsetStatus
 
-#: What the bound does not say.
+#: The limits of the bound.
 NOT_THE_WORLD = (
     "Best is meant by the objective on these rows, the loss with its ridge. It is no statement "
     "about the world: other rows may have another best subset, features that were not measured are "
@@ -23,69 +24,13 @@ NOT_THE_WORLD = (
 )
 
 
-@dataclass
-class BoundsDisplay(Display):
-    """The best objective found, and the bound on that of all subsets, over the seconds of a search.
-
-    References
-    ----------
-    H. Hazimeh, R. Mazumder, A. Saab. Sparse regression at scale: branch-and-bound rooted in
-    first-order optimization. Mathematical Programming 196 (2022) 347-388.
-
-    Examples
-    --------
-    >>> import matplotlib
-    >>> matplotlib.use("agg")
-    >>> from sklearn.datasets import load_diabetes
-    >>> from atomlearn import SubsetRegressor, reports
-    >>> model = SubsetRegressor(n_features=4, standardize=True).fit(*load_diabetes(return_X_y=True))
-    >>> reports.BoundsDisplay.from_estimator(model).ax_.get_xlabel()
-    'seconds'
-    """
-
-    seconds: Array
-    objective: Array
-    lower_bound: Array
-    title = "How the proof came about"
-    part = "proof"
-    about = (
-        "The objective of the best subset found so far, and the bound below which no subset lies. "
-        "Where the lines meet, the subset is proved to be the best."
-    )
-    needs = "has no bounds on subsets; fit SubsetRegressor or SubsetClassifier"
-
-    @classmethod
-    def of_estimator(
-        cls, estimator: Any, X: Any = None, y: Any = None, names: Any = None
-    ) -> Self | None:
-        """Return both bounds of a model of the best subset."""
-        try:
-            history = estimator.result_.history
-            lines = [(at.seconds, at.objective, at.lower_bound) for at in history]
-        except AttributeError:
-            return None
-        return cls(*np.transpose(lines))
-
-    def _draw(self, ax: Any, options: dict[str, Any]) -> None:
-        kind = {"drawstyle": "steps-post", "marker": "o", "markevery": [-1], **options}
-        self.lines_ = [
-            ax.plot(self.seconds, values, label=label, **kind)[0]
-            for values, label in (
-                (self.objective, "best subset found"),
-                (self.lower_bound, "bound on all subsets"),
-            )
-        ]
-        ax.set(xlabel="seconds", ylabel="objective")
-        ax.legend(loc="center left")
-
-
 @dataclass(frozen=True, slots=True)
 class SubsetProof:
-    """What is proved of the best subset.
+    """The proof that a subset is the best.
 
-    over : what the bound is over; sentences : what is proved, and what is not; near : of the other
-    subsets nearly as good, what they lack of the best one, what they have instead, and by how much
-    their objective is larger; twins : the same where that is one column; bounds : over time.
+    over : the set of the bound, in words; sentences : the proof in words; near : for each subset
+    that is nearly as good, the columns it lacks, the columns it has instead, and the rise of the
+    objective; twins : the same for subsets that differ in one column; bounds : over time.
     """
 
     over: str
@@ -96,7 +41,7 @@ class SubsetProof:
 
     @classmethod
     def of(cls, view: View, refitted: bool) -> Self | None:
-        """Return what the search of a model of the best subset proved, None of other models.
+        """Return the proof of a model of the best subset, None for other models.
 
         refitted : whether another subset was scored on held-out rows.
         """
@@ -128,13 +73,13 @@ class SubsetProof:
                 "The subset that held-out rows were scored with was found in the same way among "
                 "the other rows, without a proof."
             )
-        drawn = BoundsDisplay.of_estimator(model)
+        drawn = bounds_of(FittedEstimator(model))
         said.append(NOT_THE_WORLD)
         return cls(f"all subsets of {k}", tuple(said), near, found, [drawn] if drawn else [])
 
 
 def _of_all(result: SubsetResult, k: str) -> str:
-    """Return what is proved of all other subsets."""
+    """Return the sentence on all other subsets."""
     bound = f"no subset of {k} has an objective more than {percent(result.gap)} lower"
     if result.status is SubsetStatus.OPTIMAL:
         return f"This is the best subset of {k}: {bound}."
@@ -143,7 +88,7 @@ def _of_all(result: SubsetResult, k: str) -> str:
 
 
 def _of_single(result: SubsetResult, k: str, unit: str, names: dict[int, str]) -> list[str]:
-    """Return what is proved of single features: which are in no best subset, and which in all."""
+    """Return sentences on single features: those in no best subset, and those in all."""
     if result.open_columns is None:
         return [f"Nothing is proved of single {unit}s: they are too many to be listed."]
     n_open = result.open_columns.size - result.proved_in.size

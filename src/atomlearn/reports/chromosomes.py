@@ -1,4 +1,4 @@
-"""Where features lie along chromosomes: what each tells alone, and which were selected."""
+"""Features along chromosomes: the correlation of each with the target, and the selected ones."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from numpy.typing import ArrayLike, NDArray
 from atomlearn.core import Array, Design, column_moments
 from atomlearn.reports.drawing import LOWERS, MOST_POINTS, OTHERS, RAISES, Display
 
-#: Names that say where a feature lies: chr1:752566_A, 1:752566, X_1234_A_G.
+#: Names with the position of a feature: chr1:752566_A, 1:752566, X_1234_A_G.
 _PLACED = re.compile(r"^(?:chr)?(\d{1,2}|[XYMZW]|MT)[:_](\d+)(?:\D|$)", re.IGNORECASE)
 
-#: Chromosome of each feature, "" where it is not known, and place on it.
+#: Chromosome of each feature, "" if it is not known, and position on it.
 Places = tuple[Sequence[str], ArrayLike]
 
 
 def places_in(names: Sequence[str]) -> Places | None:
-    """Return chromosomes and positions that names tell; None where most names tell none."""
+    """Return chromosomes and positions in names; None if most names have none."""
     found = [_PLACED.match(name) for name in names]
     if len(names) < 2 or sum(map(bool, found)) * 2 < len(names):
         return None
@@ -33,7 +33,7 @@ def places_in(names: Sequence[str]) -> Places | None:
 class ChromosomesDisplay(Display):
     """All features along chromosomes as faint dots, and the selected ones on top.
 
-    chromosomes : where the middle of each lies on the axis; places, heights : of the strongest
+    chromosomes : the middle of each on the axis; places, heights : of the strongest
     features, |correlation with the target|; shades : 0 or 1, by chromosome; selected : name of
     each selected feature -> (place, height).
     """
@@ -93,11 +93,11 @@ class ChromosomesDisplay(Display):
             drawn = {"color": color, "alpha": 0.6, "markersize": 3, **options}
             ax.plot(self.places[mine], self.heights[mine], ".", **drawn)
         ax.plot(*np.array([*self.selected.values()]).reshape(-1, 2).T, "o", color=LOWERS)
-        apart = np.nanmax(self.places) / 40
+        gap = np.nanmax(self.places) / 40
         labels = dict[str, float]()
         last = -np.inf
         for label, middle in self.chromosomes.items():
-            if middle - last > apart:  # small ones would write over each other
+            if middle - last > gap:  # small ones would write over each other
                 labels[label] = last = middle
         ax.set_xticks([*labels.values()], [*labels])
         ax.grid(visible=False, axis="x")

@@ -1,4 +1,4 @@
-"""What a report tells, apart from how it looks: plain records that tables and pages read."""
+"""The content of a report: plain records that tables and pages read."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class SelectedFeature:
     coefficients : one an output, per unit of the data; standardized : the same per standard
     deviation of the feature; factors : the one or two columns of the
     data that it is the product of; stability : the share of halves of the rows that select it, or
-    None; twins : columns that could have stood for it, in words; group : its group, or ""; about :
+    None; twins : columns that could replace it, in words; group : its group, or ""; about :
     what else is known of it, as (header, value).
     """
 
@@ -60,7 +60,7 @@ class SelectedFeature:
 
     @property
     def deviation(self) -> float | None:
-        """One standard deviation of the feature, in its own units; None where nobody knows it."""
+        """One standard deviation of the feature, in its units; None if it is not known."""
         coefficient = self.coefficients[self.output]
         return abs(self.strongest / coefficient) if coefficient else None
 
@@ -76,13 +76,13 @@ class SelectedFeature:
         return len(set(self.factors)) == 2
 
 
-#: A number as the terminal and the page show it: name, number, and what to hold it against.
+#: A number as the terminal and the page show it: name, number, and the number to compare with.
 Figure = tuple[str, str, str]
 
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """A figure of merit on rows that no fit has seen, beside that of a guess without features."""
+    """A score on held-out rows, and the score of a guess without features."""
 
     name: str
     value: float
@@ -100,10 +100,10 @@ class Score:
 
 @dataclass(frozen=True, slots=True)
 class FitSummary:
-    """The fit of one output: what it proved, why it stopped, and how it went.
+    """The fit of one output: its proved gap, its status, and its history.
 
-    gap_on_selected : where it ended by the number of features asked for, the proved relative gap
-    of the coefficients with the features as selected.
+    gap_on_selected : if it ended at the number of features, the proved relative gap of the
+    coefficients over the selected features.
     """
 
     label: str
@@ -118,7 +118,7 @@ class FitSummary:
 
     @classmethod
     def of(cls, label: str, result: Any, gap_on_selected: float | None = None) -> FitSummary:
-        """Return what a result tells, of vectors or of matrices."""
+        """Return the summary of a result, of vectors or of matrices."""
         # Relative to an objective that is 0 up to rounding there is no gap: what a float can tell.
         perfect = result.status is Status.PERFECT_FIT
         return cls(
@@ -136,7 +136,7 @@ class FitSummary:
 
 @dataclass(frozen=True, slots=True)
 class HeldOut:
-    """What the model of the training rows did on the held-out rows.
+    """The scores of the model of the training rows on the held-out rows.
 
     Where the verdict is of a cross-validation, so are scores, classes confused and displays: of the
     same rows, by the same models. confusion[i][j] : rows of class i that were called class j
@@ -158,7 +158,7 @@ class HeldOut:
 
     @classmethod
     def of(cls, n_train: int, known: Mask, found: Columns, of_final: Columns, **more: Any) -> Self:
-        """Return the record of a model by what it selected, and what the final model selects.
+        """Return the record of a model by its selected columns and those of the final model.
 
         known : which held-out rows are training rows too; more : the other fields.
         """
@@ -188,7 +188,7 @@ def _counted(count: int, noun: str) -> str:
 def without_covariates(
     found: Sequence[SelectedFeature], free: Collection[int]
 ) -> tuple[tuple[SelectedFeature, ...], tuple[SelectedFeature, ...]]:
-    """Return what was selected, ranked anew, and the covariates, by their numbers ``free``."""
+    """Return the selected features, ranked, and the covariates, whose numbers are ``free``."""
     selected = [item for item in found if item.index not in free]
     ranked = tuple(replace(item, rank=rank) for rank, item in enumerate(selected, start=1))
     return ranked, tuple(item for item in found if item.index in free)
@@ -247,19 +247,19 @@ class Content:
 
     @property
     def verdict(self) -> Verdict:
-        """Whether the model predicts better than a guess; rows held out are what it is known by."""
+        """Whether the model predicts held-out rows better than a guess."""
         if self.held_out is None:
             return no_verdict("no rows were held out, so nobody knows whether the model predicts")
         return self.held_out.verdict
 
     @property
     def count(self) -> int:
-        """How many units were selected: those with a coefficient that is not zero."""
+        """The number of selected units: those with a coefficient other than zero."""
         return self.terms[0] if self.terms else len(self.selected)
 
     @property
     def headline(self) -> str:
-        """What was found, in words that claim no more than the verdict does."""
+        """The result in one sentence that claims no more than the verdict."""
         if self.title:
             return self.title
         count = self.count
@@ -269,13 +269,15 @@ class Content:
         unit = self.unit
         if self.terms and total != self.n_features:
             of += f" ({len(self.selected):,} of {_counted(self.n_features, 'column')})"
-        beside = f" beside {_counted(len(self.covariates), 'covariate')}" if self.covariates else ""
+        covariates = ""
+        if self.covariates:
+            covariates = f" beside {_counted(len(self.covariates), 'covariate')}"
         if not count:
-            return f"No {unit} of {total:,} was selected for {self.target}{beside}"
+            return f"No {unit} of {total:,} was selected for {self.target}{covariates}"
         if self.held_out is None:
-            return f"{count:,} of {of} selected for {self.target}{beside}, not tested"
+            return f"{count:,} of {of} selected for {self.target}{covariates}, not tested"
         were = "was" if count == 1 else "were"
-        first = f"{count:,} of {of} {were} selected{beside}{self.again}"
+        first = f"{count:,} of {of} {were} selected{covariates}{self.again}"
         model = f"a model of {_counted(self.held_out.n_selected, unit)}"
         if verdict.n_folds:
             model = "a model selected in this way"
@@ -290,7 +292,7 @@ class Content:
 
     @property
     def again(self) -> str:
-        """How many features were selected again without the held-out rows, after a comma."""
+        """The number of features selected again without the held-out rows, after a comma."""
         held_out = self.held_out
         if held_out is None or not held_out.refitted or not self.selected:
             return ""
@@ -299,7 +301,7 @@ class Content:
 
     @property
     def figures(self) -> list[Figure]:
-        """The scores beside the verdict, of the terminal and of the page: a line here adds one."""
+        """The scores in addition to the verdict, on the terminal and on the page."""
         scores = () if self.held_out is None else self.held_out.scores
         others = [score.figure for score in scores if score.name != self.verdict.score_name]
         kind = self.verdict.kind
@@ -341,13 +343,13 @@ class Content:
 
     @property
     def gap_on_selected(self) -> float | None:
-        """The largest proved relative gap on the selected features, None where all are in it."""
+        """The largest proved relative gap on the selected features, None if it is over all."""
         gaps = [fit.gap_on_selected for fit in self.fits if fit.gap_on_selected is not None]
         return None if all(fit.converged for fit in self.fits) or not gaps else max(gaps)
 
     @property
     def over(self) -> str:
-        """What the headline gap is over."""
+        """The set of the gap of the headline, in words."""
         if self.task == "matrix":
             return "all matrices"
         if self.proof is not None:
@@ -357,7 +359,7 @@ class Content:
 
     @property
     def headline_gap(self) -> float:
-        """The gap that answers what was asked: on the selected features, or on all."""
+        """The gap on the selected features if their number was given, else on all."""
         gap = self.gap_on_selected
         return self.relative_gap if gap is None else gap
 

@@ -1,4 +1,4 @@
-"""Displays of rows: how well held-out ones are told, features in each class, curves, targets."""
+"""Displays of rows: predictions of held-out rows, features in each class, curves, targets."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ ENOUGH_ROWS = 50
 
 @dataclass
 class SharesDisplay(Display):
-    """Curves in the unit square, one a class: what ROC, precision and calibration share."""
+    """Curves in the unit square, one for each class: the base of ROC, precision and calibration."""
 
     points: list[tuple[Array, Array]]
     labels: Sequence[str]
@@ -76,7 +76,7 @@ class PrecisionDisplay(SharesDisplay):
 
 @dataclass
 class CalibrationDisplay(SharesDisplay):
-    """Share of rows that are of a class, against the probability that was told.
+    """Share of rows that are of a class, against the predicted probability.
 
     Examples
     --------
@@ -96,21 +96,6 @@ class CalibrationDisplay(SharesDisplay):
     across = "predicted probability"
     up = "share that is true"
     marker = "o"
-
-    needs = "tells no probabilities; fit a classifier whose loss has some: AtomicClassifier()"
-
-    @classmethod
-    def of_estimator(cls, estimator: Any, X: Any, y: Any, names: Any) -> Self | None:
-        """Return the calibration on these rows: not those that the estimator was fitted to."""
-        try:
-            told = np.asarray(estimator.predict_proba(X))
-        except AttributeError:
-            return None
-        classes = np.asarray(estimator.classes_)
-        truth = np.asarray(y)
-        wanted = [1] if classes.size == 2 else list(range(classes.size))
-        points = [calibration_points(truth == classes[at], told[:, at]) for at in wanted]
-        return cls(points, [str(classes[at]) for at in wanted])
 
 
 def calibration_points(truth: NDArray[np.bool_], probability: Array) -> tuple[Array, Array]:
@@ -207,7 +192,7 @@ class CurveDisplay(Display):
 
     @property
     def explained(self) -> str:
-        """What the page says of the drawing."""
+        """The explanation on the page."""
         if self.low is None or len(self.values) > 1:
             return self.about
         return (
@@ -284,17 +269,6 @@ class CoverageDisplay(Display):
         "is below the dashed line, intervals of such rows say too much."
     )
     part = "prediction"
-    needs = "gives no intervals; fit a search of numbers: AtomicRegressorCV()"
-
-    @classmethod
-    def of_estimator(cls, estimator: Any, X: Any, y: Any, names: Any) -> Self | None:
-        """Return the shares on these rows: not those that the estimator was fitted to."""
-        try:
-            predicted, low, high = estimator.predict(X, interval=0.9)
-        except (TypeError, ValueError):
-            return None
-        truth = np.asarray(y)
-        return cls(predicted, (low <= truth) & (truth <= high))
 
     @classmethod
     def of_errors(cls, truth: Array, predicted: Array) -> Self:

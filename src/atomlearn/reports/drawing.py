@@ -1,7 +1,7 @@
-"""What all displays share: their base, colors, names, colors of images, and pictures of a page.
+"""The base of displays, their colors and names, and pictures of a page.
 
-On a page each color below stands for a variable of report.css, so that one picture serves light and
-dark.
+On a page, variables of report.css replace the colors below, so that one picture serves light and
+dark pages.
 """
 
 from __future__ import annotations
@@ -9,11 +9,11 @@ from __future__ import annotations
 import io
 import re
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from html import escape
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -32,19 +32,28 @@ SERIES = (
 )
 #: Rows of a table and points of a picture; more make a page slow.
 MOST_POINTS = 300
-#: Bars, names and lines of a picture that can be told apart.
+#: Bars, names and lines of a picture that can be distinguished.
 MOST_NAMED = 30
-#: Classes whose bars and lines can be told apart side by side.
+#: Classes whose bars and lines can be distinguished side by side.
 MOST_BESIDE = 4
+
+
+@dataclass(frozen=True, slots=True)
+class FittedEstimator:
+    """A fitted estimator with the data that a display may need; names : of the columns of X."""
+
+    estimator: Any
+    X: Any = None
+    y: Any = None
+    names: Any = None
 
 
 @dataclass
 class Display:
-    """What all displays share: after ``plot``, ``ax_`` and ``figure_`` hold the drawing.
+    """The base of displays: after ``plot``, ``ax_`` and ``figure_`` hold the drawing.
 
     On a page: title and about; size, of the drawing in inches; wide : whether it takes a whole row;
     part : of the page, "features", "proof", "prediction" or "solving".
-    needs : what an estimator lacks that cannot be drawn, and which one does not.
     """
 
     ax_: Any = field(default=None, init=False, repr=False)
@@ -53,7 +62,6 @@ class Display:
     about: ClassVar[str] = ""
     wide: ClassVar[bool] = False
     part: ClassVar[str] = "features"
-    needs: ClassVar[str] = ""
 
     @property
     def size(self) -> tuple[float, float]:
@@ -62,13 +70,8 @@ class Display:
 
     @property
     def explained(self) -> str:
-        """What the page says of the drawing."""
+        """The explanation on the page."""
         return self.about
-
-    @classmethod
-    def of_estimator(cls, estimator: Any, X: Any, y: Any, names: Any) -> Self | None:
-        """Return what is drawn of a fitted estimator, None where it lacks what this ``needs``."""
-        raise NotImplementedError
 
     @classmethod
     def from_estimator(
@@ -81,16 +84,22 @@ class Display:
         ax: Any = None,
         **options: Any,
     ) -> Self:
-        """Draw a fitted estimator; X and y where it does not tell all that is drawn."""
+        """Draw a fitted estimator; some displays need X and y. ``options`` go to matplotlib."""
         with suppress(TypeError):  # a result of ``solve`` is no estimator
             check_is_fitted(estimator)
-        found = cls.of_estimator(estimator, X, y, feature_names)
-        if found is None:
-            raise TypeError(f"{type(estimator).__name__} {cls.needs}")
-        return found.plot(ax=ax, **options)
+        if cls not in MAKERS:
+            names = ", ".join(sorted(each.__name__ for each in MAKERS))
+            raise TypeError(
+                f"{cls.__name__} is not made from an estimator; construct it, or use {names}"
+            )
+        make, needs = MAKERS[cls]
+        display = make(FittedEstimator(estimator, X, y, feature_names))
+        if display is None:
+            raise TypeError(f"{type(estimator).__name__} {needs}")
+        return cast(Self, display.plot(ax=ax, **options))
 
     def plot(self, *, ax: Any = None, **options: Any) -> Self:
-        """Draw on ``ax``, or on axes of its own; ``options`` go to matplotlib."""
+        """Draw on ``ax``, or on new axes; ``options`` go to matplotlib."""
         if ax is None:
             try:
                 import matplotlib.pyplot as plt
@@ -106,6 +115,11 @@ class Display:
 
     def _draw(self, ax: Any, options: dict[str, Any]) -> None:
         raise NotImplementedError
+
+
+#: The registry: how each display is made from a fitted estimator, None if it cannot be; and the
+#: rest of the error message, which begins with the name of the estimator.
+MAKERS: dict[type[Display], tuple[Callable[[FittedEstimator], Display | None], str]] = {}
 
 
 def names_on(ax: Any, names: Sequence[str]) -> Columns:
@@ -162,7 +176,7 @@ def signed_colors(values: Array) -> dict[str, Any]:
 
 
 def span_of(values: Array) -> str:
-    """Return in words what the colors of an image stand for."""
+    """Return the meaning of the colors of an image, in words."""
     return f"{values.min():.3g} (red) to {values.max():.3g} (blue)"
 
 
@@ -205,12 +219,24 @@ def svg_of(display: Display) -> str:
     return f'<svg class="plot" {box[0]} role="img" aria-label="{escape(display.title)}">{inside}'
 
 
+#: Colors of a picture, and the variables of report.css in place of them.
+_VARIABLES = {
+    color: f"var(--{name})"
+    for color, name in zip(
+        [*SERIES, INK, GRID, OTHERS],
+        [*(f"series-{number}" for number in range(len(SERIES))), "ink", "grid", "soft"],
+        strict=True,
+    )
+}
+_COLOR = re.compile("|".join(_VARIABLES))
+_NUMBER = re.compile(r"\d+\.\d{2,}")
+_NAMES_OF_PARTS = re.compile(r' id="\w*[a-z]_\d+"| font-family: [^;]*;|xlink:(?=href)|\n')
+
+
 def _for_a_page(tag: re.Match[str]) -> str:
     """Return a tag with short numbers and the colors of the page, without the names of parts."""
-    text = re.sub(r' id="\w*[a-z]_\d+"| font-family: [^;]*;|xlink:(?=href)|\n', "", tag[0])
+    text = _NAMES_OF_PARTS.sub("", tag[0])
     if "base64" in text:
         return text
-    names = [*(f"series-{place}" for place in range(len(SERIES))), "ink", "grid", "soft"]
-    for color, name in zip([*SERIES, INK, GRID, OTHERS], names, strict=True):
-        text = text.replace(color, f"var(--{name})")
-    return re.sub(r"\d+\.\d{2,}", lambda number: f"{float(number[0]):.1f}", text)
+    text = _COLOR.sub(lambda color: _VARIABLES[color[0]], text)
+    return _NUMBER.sub(lambda number: f"{float(number[0]):.1f}", text)

@@ -1,4 +1,4 @@
-"""What the page about an estimator shows, gathered from the model and the data it was fitted to."""
+"""Collect the content of the page from a model and the data it was fitted to."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ from atomlearn.reports.content import (
     without_covariates,
 )
 from atomlearn.reports.data_displays import BoxesDisplay, CurveDisplay
-from atomlearn.reports.displays import ValidationDisplay
-from atomlearn.reports.drawing import MOST_NAMED, Display
+from atomlearn.reports.drawing import MOST_NAMED, Display, FittedEstimator
 from atomlearn.reports.halves import Half, band_of, curve_of, fitted_halves, shares
 from atomlearn.reports.profile import Profile, facts_of, profiles
+from atomlearn.reports.registry import validation_of
 from atomlearn.reports.structure_displays import GroupsDisplay, name_of_part, selected_groups
 from atomlearn.reports.suspects import suspects
 from atomlearn.reports.view import View, view_of
@@ -48,7 +48,7 @@ MOST_PANELS = 12
 
 
 def selected_of(view: View) -> tuple[SelectedFeature, ...]:
-    """Return what is in use by the size of what it adds: columns, or terms of several columns."""
+    """Return the features with a coefficient by the size of their terms, the largest first."""
     if not view.columns.size:
         return ()
     numbers, place = np.unique(view.map.term_of(view.columns), return_inverse=True)
@@ -77,8 +77,8 @@ def selected_of(view: View) -> tuple[SelectedFeature, ...]:
 def _of_terms(view: View, place: Rows, factors: Rows) -> tuple[Array, Array]:
     """Return slopes and sizes of terms of several columns, (n_outputs, n_terms).
 
-    Slope : of the line nearest to what a term adds, where it is of one input; size : the standard
-    deviation over the rows of what it adds, with the sign of the slope.
+    Slope : of the line nearest to a term of one input; size : the standard deviation of the term
+    over the rows, with the sign of the slope.
     """
     slopes, sizes = np.zeros((2, view.outputs, len(factors)))
     for at, (first, second) in enumerate(factors.tolist()):
@@ -129,7 +129,7 @@ class Fits:
 
 
 def half_fits(fits: Fits, view: View) -> list[Half]:
-    """Return what clones select from halves of the rows; nothing of what chose columns before."""
+    """Return the selections of clones from halves of the rows; [] after an earlier selector."""
     chosen_before = view.offered > view.inputs.shape[1]
     if chosen_before or is_opened(fits.X) or isinstance(fits.estimator, StabilitySelector):
         return []
@@ -147,7 +147,7 @@ def half_fits(fits: Fits, view: View) -> list[Half]:
 def with_twins(
     view: View, selected: tuple[SelectedFeature, ...], asked: Callable[[], Sequence[Twins]]
 ) -> tuple[SelectedFeature, ...]:
-    """Add to the largest features what could have stood for them; ``asked`` : by forbidding."""
+    """Add to the largest features the columns that could replace them; ``asked`` : of refits."""
     first = single_inputs(view, selected[:MOST_NAMED])
     if not view.inputs.listable or not first or view.map.unit is not None:
         return selected
@@ -168,7 +168,7 @@ def with_twins(
 def forbidden(
     view: View, X: Any, y: Any, names: Callable[[int], str] | None = None
 ) -> Sequence[Twins]:
-    """Return what forbidding single columns of a model of ours costs, nothing of other models."""
+    """Return the rise of the objective if single columns are forbidden; [] for other models."""
     if not view.results or view.is_mapped:
         return []
     try:
@@ -181,7 +181,7 @@ def forbidden(
 def along_chromosomes(
     view: View, y: NDArray[Any], selected: Sequence[SelectedFeature], given: Places | None
 ) -> ChromosomesDisplay | None:
-    """Return where features lie, as given or as names tell, and how strong each is alone."""
+    """Return the display of features along chromosomes, by given positions or by their names."""
     where = places_in(view.names) if given is None else given
     if where is None or view.map.unit == "kernels" or y.dtype.names is not None:
         return None
@@ -200,7 +200,7 @@ def along_chromosomes(
 def boxes_of(
     view: View, codes: NDArray[Any], selected: Sequence[SelectedFeature]
 ) -> list[BoxesDisplay]:
-    """Return the largest features in each class, where there are few classes."""
+    """Return displays of the largest features in each class, [] with many classes."""
     boxes = list[BoxesDisplay]()
     labels = view.labels
     if labels is None or len(labels) > MOST_PANELS or view.map.unit is not None:
@@ -233,7 +233,7 @@ def content_of(
     missing: Mapping[str, int] = MappingProxyType({}),
     **more: Any,
 ) -> Content:
-    """Return everything that the page tells of a model and the data it was fitted to.
+    """Return the content of the page about a model and the data it was fitted to.
 
     y : codes of classes, numbers, or records of times; halves : fits to halves of the rows; gaps :
     on the selected features, one a result, or None; free : covariates; asked : what forbidding
@@ -248,7 +248,7 @@ def content_of(
     warned, asks, boxes = _seen(view, y, selected, target, missing) if looks else ([], [], [])
     places = along_chromosomes(view, y, selected, positions)
     groups = None if "groups" in more else groups_of(view.model, selected)
-    pictures = [places, groups, *boxes, ValidationDisplay.of_estimator(view.model), path]
+    pictures = [places, groups, *boxes, validation_of(FittedEstimator(view.model)), path]
     return Content(
         target=target,
         task="survival" if y.dtype.names else "classification" if view.labels else "regression",
@@ -294,7 +294,7 @@ def _with_shares(
 
 
 def _scale_of(view: View) -> str:
-    """Return what the coefficients of a model of ours are logarithms of, "" for none."""
+    """Return the scale whose logarithms the coefficients are, such as "odds", or ""."""
     if not view.results:
         return ""
     loss = as_loss(view.model.loss)
@@ -325,7 +325,7 @@ def _seen(
     target: str,
     missing: Mapping[str, int],
 ) -> tuple[list[str], list[str], list[BoxesDisplay]]:
-    """Return what is odd about the data, questions to the reader, and features in each class."""
+    """Return warnings on the data, questions to the reader, and features in each class."""
     columns = [*single_inputs(view, selected).values()]
     odd = suspects(view.inputs, y, view.labels, columns, view.names, target, missing)
     return *odd, boxes_of(view, y, selected)

@@ -1,4 +1,4 @@
-"""What fits to random halves of the rows select, and how their curves spread.
+"""The selections of fits to random halves of the rows, and the spread of their curves.
 
 A fit to half of the rows strays from the fit to all of them about as much as that one strays from
 the truth, where the rows are independent: so the spread of halves is drawn as the uncertainty.
@@ -31,7 +31,7 @@ MOST_WORK = 60_000_000
 
 @dataclass(frozen=True, slots=True)
 class Half:
-    """What a fit to some rows selected: columns of a map, and (n_outputs, m) weights of them."""
+    """The selection of a fit to half of the rows: columns of a map and their weights."""
 
     map: FeatureMap
     columns: Columns
@@ -85,7 +85,7 @@ def shares(found: Sequence[Half]) -> dict[int, float]:
 def band_of(
     term: int, levels: Array, n_outputs: int, found: Sequence[Half]
 ) -> tuple[Array, Array] | tuple[None, None]:
-    """Return between which values the middle 80% of the curves of the halves lie.
+    """Return the bounds of the middle 80% of the curves of the halves.
 
     The curve of a half that did not select the term is zero.
     """

@@ -1,4 +1,4 @@
-"""Rows that no fit has seen: how a model does there, for the page about any estimator."""
+"""Scores of a model on held-out rows, for the page about any estimator."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ from atomlearn.survival.target import checked_survival
 
 
 def held_out_of(fits: Fits, view: View, test: Any, fraction: float) -> HeldOut | None:
-    """Return the scores of rows that no fit has seen, and the curves behind them."""
+    """Return the scores of held-out rows and their displays."""
     X = fits.X
     y = fits.y
     if test is not None:
@@ -60,7 +60,7 @@ def held_out_of(fits: Fits, view: View, test: Any, fraction: float) -> HeldOut |
     elif fraction > 0 and not is_opened(X) and int((1 - fraction) * len(y)) > 0:
         train, left = split_of(fits.estimator, y, fraction, fits.rng, **fits.dependence)
         if not left.size or np.unique(y[train]).size < len(view.classes or ()):
-            return None  # of so few rows of a class none can be left out
+            return None  # a class has too few rows to hold one out
         own = (train, left), fits.rng
         with warnings.catch_warnings(action="ignore"):
             tested = held_out_test(
@@ -87,7 +87,7 @@ def held_out_of(fits: Fits, view: View, test: Any, fraction: float) -> HeldOut |
 
 
 def _of_parts(fits: Fits, view: View, fitted: Any, parts: Sequence[Fold]) -> dict[str, Any]:
-    """Return what is told of the rows that the verdict is of, each by the model of other rows."""
+    """Return the scores of the rows of the verdict, each by the model of other rows."""
     X = fits.X
     y = fits.y
     models = [fitted]
@@ -116,7 +116,7 @@ def _told(
     trained: NDArray[Any],
     view: View,
 ) -> dict[str, Any]:
-    """Return what is told of some rows by each of these models."""
+    """Return the scores of the rows of each of these models."""
     outputs = outputs_of(view, "")
     each = [*zip(models, rows, strict=True)]
     if view.classes is None:
@@ -129,7 +129,7 @@ def _told(
             with suppress(AttributeError, ValueError):  # other models, and several strata
                 functions = models[0].predict_survival_function(rows[0])
                 left = lambda time: np.array([function(time) for function in functions])  # noqa: E731
-        return told_of_rows(task, trained, truth, told, outputs, left=left, folds=folds)
+        return held_out_scores(task, trained, truth, told, outputs, left=left, folds=folds)
     classes = np.array(view.classes)
     shares = None
     with suppress(AttributeError):  # the loss knows no probabilities
@@ -139,10 +139,12 @@ def _told(
     parts = [decisions_of(model, own) for model, own in each]
     told = np.concatenate(parts).reshape(codes.size, -1)
     folds = [len(part) for part in parts]
-    return told_of_rows("classification", known, codes, told, outputs, called, shares, folds=folds)
+    return held_out_scores(
+        "classification", known, codes, told, outputs, called, shares, folds=folds
+    )
 
 
-def told_of_rows(
+def held_out_scores(
     task: Task,
     trained: NDArray[Any],
     truth: NDArray[Any],
@@ -153,7 +155,7 @@ def told_of_rows(
     left: Callable[[float], Array] | None = None,
     folds: Sequence[int] = (),
 ) -> dict[str, Any]:
-    """Return scores of held-out rows beside those of a guess, classes confused, and pictures.
+    """Return scores of held-out rows and of a guess, the confusion of classes, and displays.
 
     trained, truth : the target of training and of held-out rows: codes of classes, numbers, or
     records of (event, time); told : (n_rows, n_outputs), decisions of classes, else predictions;
@@ -197,12 +199,12 @@ def ranks_within(told: Array, sizes: Sequence[int]) -> Array:
 
 
 def scores_of_numbers(trained: Array, truth: Array, predicted: Array) -> tuple[Score, ...]:
-    """Return R^2 and RMSE of predictions beside those of the mean of the training rows."""
+    """Return R^2 and RMSE of predictions, and those of the mean of the training rows."""
     guess = np.broadcast_to(trained.mean(axis=0), truth.shape)
     pooled = partial(r2_score, multioutput="variance_weighted")
     figures = {"R²": pooled, "RMSE": root_mean_squared_error}
     if not np.ptp(truth, axis=0).any():
-        del figures["R²"]  # it is not defined where all held-out values are the same
+        del figures["R²"]  # it is not defined if all held-out values are equal
     return tuple(
         Score(name, float(of(truth, predicted)), float(of(truth, guess)), "always the mean", False)
         for name, of in figures.items()
@@ -216,7 +218,7 @@ def scores_of_classes(
     decisions: Array,
     n_classes: int,
 ) -> tuple[Score, ...]:
-    """Return scores beside those of the largest class of the training rows, all of them by codes.
+    """Return scores of codes, and those of the largest class of the training rows.
 
     Accuracy, and AUC (two classes) or balanced accuracy, the mean over classes of the share that
     is found.

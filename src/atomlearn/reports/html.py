@@ -80,7 +80,7 @@ def _policy(style: str, script: str) -> str:
 
 
 def verdict_words(content: Content) -> list[str]:
-    """Return sentences that say the verdict, what it rests on, and what it does not say."""
+    """Return sentences on the verdict, its evidence and its limits."""
     verdict = content.verdict
     target = content.target
     if not verdict.n_rows:
@@ -114,7 +114,7 @@ def verdict_words(content: Content) -> list[str]:
             "probability of 80% or more."
         )
     if content.again:
-        # The features shown are not those scored: a reader of the box alone has to know that.
+        # The page shows other features than those that were scored: the box must say so.
         words.append(
             f"{content.count:,} {content.unit}s were selected from all rows{content.again}."
         )
@@ -134,7 +134,7 @@ def p_words(verdict: Verdict) -> str:
 
 
 def _meaning(content: Content) -> list[str]:
-    """Return sentences on what the proved gap means."""
+    """Return sentences on the meaning of the proved gap."""
     several = " of each fit" if len(content.fits) > 1 else ""
     proved = f"The objective{several} is proved to be at most {{}} above its optimum over {{}}."
     on_selected = content.gap_on_selected

@@ -14,7 +14,7 @@ from atomlearn.estimators.prediction_sets import scale_of
 from atomlearn.maps.levels import nearest
 from atomlearn.storage.intake.columns import ColumnPlan
 
-#: What may stand for a class: the label as it was in the data.
+#: The label of a class, as in the data.
 Label = str | int | float | bool
 
 
@@ -28,7 +28,7 @@ class ModelInput:
 
 @dataclass(frozen=True, slots=True)
 class Allele:
-    """What a genotype input counts: copies of ``counted`` at a position; ``mean`` of them."""
+    """The allele that a genotype input counts, and the mean of its copies."""
 
     name: str
     chromosome: str
@@ -132,7 +132,7 @@ class SavedModel:
         return result
 
     def parts(self, columns: Any) -> Array:
-        """Return what each feature adds to each score, (n_samples, n_features, n_outputs)."""
+        """Return the terms of each score, (n_samples, n_features, n_outputs)."""
         found = np.zeros((columns.shape[0], len(self.features), len(self.intercepts)))
         for place, added in enumerate(self._added(columns)):
             found[:, place] = added
@@ -144,7 +144,7 @@ class SavedModel:
         design = as_design(columns)
         for place, feature in enumerate(self.features):
             values = [design.gather(np.array([at])).dense()[:, 0] for at in feature.factors]
-            # Values far outside of the fitted ones overflow; whoever asked sees an infinite score.
+            # Values far outside of the fitted range overflow: the caller sees an infinite score.
             with np.errstate(over="ignore", invalid="ignore"):
                 if feature.curve is None:
                     added = np.prod(values, axis=0)[:, None]
@@ -160,7 +160,7 @@ class SavedModel:
         return [self.classes[int(position)] for position in chosen]
 
     def interval(self, scores: Array, share: float) -> Array:
-        """Return between which numbers a share of targets lies, (n_samples, 2).
+        """Return the bounds between which a share of targets is expected, (n_samples, 2).
 
         Of survival times one, (n_samples, 1), which a share of the events come after.
         By the errors of the model without the held-out rows on these (split conformal): of rows

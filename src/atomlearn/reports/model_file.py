@@ -1,8 +1,8 @@
 """The model file: a JSON text that holds numbers and names only, and a strict reader of it.
 
 Nothing in the file is ever executed or imported. Floats are written as Python's ``repr``, which
-reads back to the very same bits. The reader accepts exactly what the writer writes and says
-what is wrong with anything else.
+reads back to the very same bits. The reader accepts the output of the writer and nothing
+else, and its error names the fault.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def model_text(model: SavedModel, name: str) -> str:
     text = json.dumps(
         content, indent=1, allow_nan=False, ensure_ascii=False, default=lambda array: array.tolist()
     )
-    # What cannot be read back must not be written: the reader checks the writer.
+    # The reader checks the text before it is written.
     parse_model(text, name)
     return text + "\n"
 
@@ -85,7 +85,7 @@ def _no_model(name: str, why: object) -> ValueError:
 def _no_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     content = dict(pairs)
     if len(content) < len(pairs):
-        raise ValueError("a key stands twice in one object")
+        raise ValueError("a key occurs twice in one object")
     return content
 
 

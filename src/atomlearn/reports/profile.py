@@ -1,4 +1,4 @@
-"""An overview of the data: what values each column has, what is missing, and what stands twice."""
+"""An overview of the data: values of each column, missing values, and repeated rows."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from atomlearn.reports.drawing import MOST_NAMED
 class Profile:
     """One column: how many values are missing and different, three quantiles, and a histogram.
 
-    bars : shares of the largest bar, from the least value to the greatest.
+    bars : shares of the largest bar, from the smallest value to the largest.
     """
 
     name: str

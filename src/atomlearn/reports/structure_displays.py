@@ -19,12 +19,12 @@ from atomlearn.reports.drawing import (
     signed_colors,
     span_of,
 )
-from atomlearn.reports.view import names_of_columns, objective_of, results_of
+from atomlearn.reports.view import objective_of, results_of
 
 
 @dataclass
 class GroupsDisplay(Display):
-    """Size of what each selected group adds: the l2 norm of its coefficients.
+    """Size of each selected group: the l2 norm of its coefficients.
 
     Examples
     --------
@@ -42,7 +42,6 @@ class GroupsDisplay(Display):
     names: Sequence[str]
     title = "Selected groups"
     about = "How much each group adds: the length of its coefficients."
-    needs = "has selected no groups; fit a norm with groups at a level that selects some"
 
     @property
     def size(self) -> tuple[float, float]:
@@ -56,12 +55,6 @@ class GroupsDisplay(Display):
         order = np.argsort(-sizes, kind="stable")[:MOST_NAMED]
         return cls(sizes[order], [name_of_part(parts[at]) for at in order])
 
-    @classmethod
-    def of_estimator(cls, estimator: Any, X: Any, y: Any, names: Any) -> Self | None:
-        """Return latent parts of a fitted model, or groups of its norm."""
-        parts = selected_groups(estimator)
-        return cls.of(parts) if parts else None
-
     def _draw(self, ax: Any, options: dict[str, Any]) -> None:
         self.bars_ = ax.barh(names_on(ax, self.names), self.sizes, **options)
         ax.set_xlabel("size of the coefficients of the group")
@@ -73,12 +66,12 @@ def name_of_part(part: Part) -> str:
 
 
 def has_parts(parts: Any) -> bool:
-    """Return whether these are latent parts of one output, and not None, none, or several lists."""
+    """Return whether these are latent parts of one output."""
     return bool(parts) and isinstance(parts[0], Part)
 
 
 def selected_groups(model: Any) -> list[Part]:
-    """Return what the selected groups of a model add: latent parts, or groups of its norm."""
+    """Return the selected groups of a model: latent parts, or groups of its norm."""
     if not results_of(model):
         return []
     if has_parts(model.parts_):
@@ -138,28 +131,6 @@ class InteractionsDisplay(Display):
         matrix += np.triu(matrix, 1).T
         return cls(matrix[np.ix_(kept, kept)], names[kept].tolist())
 
-    needs = (
-        'has no products of columns; fit one with features="interactions" whose alpha (the level) '
-        "is low enough to select some"
-    )
-
-    @classmethod
-    def of_estimator(cls, estimator: Any, X: Any, y: Any, names: Any) -> Self | None:
-        """Return the products that a model with ``features="interactions"`` and its likes has."""
-        map = estimator.feature_map_
-        columns, weights = nonzero_coefficients(estimator.coef_)
-        if not map.has_pairs:
-            return None
-        pairs = map.inputs_of(map.term_of(columns))
-        two = pairs[:, 1] >= 0
-        if not two.any():
-            return None
-        # Of several classes the strongest: their sum may be nothing.
-        strongest = np.abs(weights[:, two]).argmax(axis=0)
-        sizes = weights[:, two][strongest, np.arange(strongest.size)]
-        known = np.array(names_of_columns(estimator, range(map.n_inputs), names), dtype=object)
-        return cls.of(known[pairs[two]], sizes)
-
     def _draw(self, ax: Any, options: dict[str, Any]) -> None:
         self.image_ = ax.imshow(self.matrix, **{**signed_colors(self.matrix), **options})
         places = np.arange(len(self.names))
@@ -174,7 +145,7 @@ class InteractionsDisplay(Display):
 class MatrixDisplay(Display):
     """A matrix as an image: blue is positive, red negative, the stronger the larger.
 
-    matrix : (n, m); names : of its columns, or None; caption : what it is.
+    matrix : (n, m); names : of its columns, or None; caption : of the drawing.
 
     Examples
     --------

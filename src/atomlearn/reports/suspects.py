@@ -122,12 +122,12 @@ def _leaks(
         leaks = np.flatnonzero(selected & rare & (told >= LEAKING) & (far >= 2.0 * usual))
         for at in leaks[np.argsort(-told[leaks], kind="stable")].tolist():
             shown = told[at] if classes is None else 0.5 + 0.5 * told[at]
-            alone = f"{names[at]} alone tells {label} with {unit} of {shown:.3f}"
+            words = f"{names[at]} alone tells {label} with {unit} of {shown:.3f}"
             if classes is None and told[at] >= COPIED:
-                found.append((True, f"{alone}, row by row: is it a copy of the target?"))
+                found.append((True, f"{words}, row by row: is it a copy of the target?"))
                 continue
             asks = (
-                f"{alone}, far beyond other features: is it known before the target? Then it is a "
+                f"{words}, far beyond other features: is it known before the target? Then it is a "
                 "strong marker. If it was made from the target, or measured after it, leave it out"
             )
             found.append((False, asks))
@@ -293,7 +293,7 @@ def adding_up(X: Array, y: NDArray[Any], names: Sequence[str], target: str) -> l
 
 
 def recurring(known: NDArray[np.bool_]) -> list[str]:
-    """Return what to say of held-out rows that repeat others, and are left out of all scores."""
+    """Return a warning on held-out rows that repeat others, and are left out of all scores."""
     again = int(np.count_nonzero(known))
     if not again:
         return []
@@ -304,7 +304,7 @@ def recurring(known: NDArray[np.bool_]) -> list[str]:
 
 
 def repeating(repeated: Rows, together: bool) -> str:
-    """Return what to say of rows that repeat others; together : whether they are held out so."""
+    """Return a note on rows that repeat others; ``together`` : if they are held out together."""
     sizes = np.bincount(repeated)
     again = int(np.sum(sizes[sizes > 1] - 1))
     what = "such rows are held out, folded and halved together, and count once for the verdict"
@@ -314,7 +314,7 @@ def repeating(repeated: Rows, together: bool) -> str:
 
 
 def drifting(p_value: float) -> list[str]:
-    """Return what to say of errors that grow along a series."""
+    """Return a warning if errors grow along a series."""
     if p_value > LEVEL:
         return []
     return [

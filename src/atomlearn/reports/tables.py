@@ -1,4 +1,4 @@
-"""What a selection tells as text: selected.csv, summary.json, and lines for the terminal.
+"""The text of a selection: selected.csv, summary.json, and lines for the terminal.
 
 A spreadsheet takes a cell that begins with one of ``= @ + -`` for a formula, and a formula can read
 other cells, or open an address. Names of columns and labels come from files that others wrote: such
@@ -26,7 +26,7 @@ from atomlearn.reports.drawing import printable
 def selected_csv(content: Content) -> str:
     """Return one line a selected feature, by rank; floats read back to the same bits.
 
-    Names that a spreadsheet would run stand behind an apostrophe (``cells.inert``).
+    Names that a spreadsheet would run are written behind an apostrophe (``inert``).
     """
     outputs = content.outputs
     suffixes = [""] if len(outputs) == 1 else [f"[{output}]" for output in outputs]
@@ -97,7 +97,7 @@ def considered_words(content: Content, most: int = 10) -> str:
 
 
 def _feature_lines(content: Content, features: tuple[SelectedFeature, ...]) -> list[str]:
-    """Return a table: rank, name, class where there are several, effect, coefficient."""
+    """Return a table: rank, name, class if there are several, effect, coefficient."""
     several = len(content.outputs) > 1
     heads = ("rank", "feature", "for", "per st. dev.", "coefficient")
     rows = [heads] + [
@@ -121,9 +121,9 @@ def _feature_lines(content: Content, features: tuple[SelectedFeature, ...]) -> l
 
 
 def summary_text(content: Content) -> str:
-    """Return JSON: the verdict, its score, what was selected and how exactly it was fitted.
+    """Return JSON: the verdict, its score, the selection, and the proved gap.
 
-    ``how`` says of each number how it was computed; what is not known is null.
+    ``how`` says how each number was computed; an unknown number is null.
     """
     found: dict[str, Any] = {"format": "atomlearn-summary", "version": 1}
     found |= content.verdict.as_dict()
@@ -168,7 +168,7 @@ def summary_text(content: Content) -> str:
     return json.dumps(found, indent=1, allow_nan=False) + "\n"
 
 
-#: What a selection may write into its folder. The summary says which of them it wrote.
+#: The files of a selection. The summary lists those that it wrote.
 TABLES = ("summary.json", "selected.csv", "groups.csv", "score.tsv")
 RUN_FILES = (*TABLES, "model.json", "report.html")
 
@@ -220,7 +220,7 @@ def plain(cell: str) -> str:
 
 
 def _would_run(text: str) -> bool:
-    # Apostrophes before it count as well, so that what is written reads back as it was.
+    # Apostrophes before it count as well, so that the text reads back unchanged.
     if not text.lstrip(_MARK).startswith(_RUN):
         return False
     try:

@@ -1,6 +1,6 @@
 """View: a fitted linear or additive model over a design, without the pipelines around it.
 
-What differs between estimators of ours and of scikit-learn is asked here, and nowhere else.
+Only this module knows the differences between our estimators and those of scikit-learn.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from atomlearn.maps.feature_map import FeatureMap, map_of
 
 @dataclass(frozen=True)
 class View:
-    """A fitted linear model over a design: what the page is about, without pipelines and maps.
+    """A fitted linear model over a design, without pipelines and maps.
 
     design : the columns that coefficients belong to; columns : (m,) those in use; weights :
     (n_outputs, m); inputs : the design of the columns of X as the model sees them; offered : how
@@ -116,7 +116,7 @@ def results_of(model: Any) -> Sequence[Result]:
 
 
 def level_of(model: Any) -> float | None:
-    """Return the level that a model was fitted at, None where it has none or several."""
+    """Return the level that a model was fitted at, None if it has none or several."""
     try:
         alpha = model.alpha_
     except AttributeError:  # not chosen by cross-validation
@@ -186,7 +186,7 @@ def view_of(estimator: Any, X: Any, names: Sequence[str] | None) -> View:
 
 
 def target_names(y: Any) -> list[str]:
-    """Return the names that a column or a table of targets has, none where it has none."""
+    """Return the names of a column or a table of targets, [] without names."""
     found: list[Any] = list(getattr(y, "columns", [getattr(y, "name", None)]))
     return found if all(str(name) == name and name.strip() for name in found) else []
 

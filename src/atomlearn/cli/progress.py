@@ -1,4 +1,4 @@
-"""Watch: what a run says while it goes on, and its time limit."""
+"""ProgressPrinter: prints the progress of fits and holds their time limit."""
 
 from __future__ import annotations
 
@@ -16,24 +16,23 @@ from atomlearn.core import Checkpoint, Deadline, Progress, RunObserver
 
 
 @dataclass(slots=True)
-class Watch(RunObserver):
-    """What is seen of the fits that go on one after the other; an observer of each of them.
+class ProgressPrinter(RunObserver):
+    """Prints the progress of one fit after the other, as an observer of each of them.
 
-    deadline : when the fits are to end; quiet : print nothing; verbose : print a line a pass, with
-    its proved gap, and not one line for all; checkpoint : folder for the state of each fit, or
-    None; doing : what goes on; searches : number of fits of a cross-validation that are still to
-    come and are only counted, a line of progress for 50 of them; alpha : of the last of them that
-    ended, or None.
+    deadline : the time at which fits end; quiet : print nothing; verbose : print a line for each
+    pass, with its proved gap; checkpoint : folder for the state of each fit, or None; doing : the
+    current step, in words; searches : number of remaining fits of a cross-validation, which are
+    counted and not shown; alpha : the alpha of the last of these that ended, or None.
 
     Examples
     --------
     >>> import sys
     >>> import numpy as np
     >>> from atomlearn import solve
-    >>> from atomlearn.cli.watching import Watch
-    >>> watch = Watch(quiet=True)
-    >>> fitted = solve(np.eye(3), [3.0, 0.0, 0.0], alpha=0.3, observers=watch.observers)
-    >>> watch.options["time_limit"] is None
+    >>> from atomlearn.cli.progress import ProgressPrinter
+    >>> progress = ProgressPrinter(quiet=True)
+    >>> fitted = solve(np.eye(3), [3.0, 0.0, 0.0], alpha=0.3, observers=progress.observers)
+    >>> progress.options["time_limit"] is None
     True
     """
 
@@ -47,7 +46,7 @@ class Watch(RunObserver):
 
     @property
     def options(self) -> dict[str, Any]:
-        """What an estimator takes to be watched, and ended in time."""
+        """The parameters ``observers`` and ``time_limit`` of an estimator."""
         left = self.deadline.left
         return {
             "observers": self.observers,
@@ -56,12 +55,12 @@ class Watch(RunObserver):
 
     @property
     def observers(self) -> tuple[Callable[[Progress], None], ...]:
-        """This watch, and a checkpoint where a folder was given."""
+        """This printer, and a checkpoint if there is a folder for it."""
         if self.checkpoint is None:
             return (self,)
         return self, Checkpoint(self.checkpoint, many=True)
 
-    def __enter__(self) -> Watch:
+    def __enter__(self) -> ProgressPrinter:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -74,12 +73,12 @@ class Watch(RunObserver):
             self.alpha = problem.regularizer.amount / float(problem.weight.sum())
             self.searches -= 1
             if self.searches > 0 and self.searches % 50 == 0:
-                told = f"  cross-validation: {self.searches} fits to go"
-                if not self.line(told):
-                    self.say(told)
+                words = f"  cross-validation: {self.searches} fits to go"
+                if not self.line(words):
+                    self.say(words)
 
     def __call__(self, progress: Progress) -> None:
-        """Print the line of one step, unless it is one of a search."""
+        """Print the line of one step, unless it belongs to a cross-validation."""
         if progress.search:
             return
         state = progress.state
@@ -89,27 +88,27 @@ class Watch(RunObserver):
             return
         proved = state.certificate.relative_gap
         selected = state.selected_gap()
-        told = f"{proved:.1e}" if selected is None else f"on these {selected:.1e}"
+        gap = f"{proved:.1e}" if selected is None else f"on these {selected:.1e}"
         self.say(
             f"  pass {state.iteration + 1:>3}  {n_features:>7,} columns  "
             f"objective {state.certificate.objective:<11.6g}  "
-            f"proved gap {told}  {progress.seconds:.2f} s"
+            f"proved gap {gap}  {progress.seconds:.2f} s"
         )
 
     def say(self, line: str) -> None:
-        """Print one line of detail, where it was asked for."""
+        """Print one line of detail if ``verbose``."""
         if self.verbose and not self.quiet:
             print(line, file=sys.stderr, flush=True)
 
     def stage(self, doing: str) -> None:
-        """Say what goes on now: in the line of progress, or in a line of a file."""
+        """Show the current step in the line of progress, or as a line without a terminal."""
         self.doing = doing
         if self.line(doing) or self.quiet:
             return
         print(doing, file=sys.stderr, flush=True)
 
     def line(self, text: str) -> bool:
-        """Show this in place of the last line of progress, on a terminal; return whether it is."""
+        """Replace the line of progress on a terminal; return whether there is a terminal."""
         if self.quiet or self.verbose or not sys.stderr.isatty():
             return False
         width = shutil.get_terminal_size().columns - 1

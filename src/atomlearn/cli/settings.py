@@ -1,4 +1,4 @@
-"""Plan: what is fitted, read from the options and checked before any data is."""
+"""SelectionSettings: the options of a selection, checked before any data is read."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from atomlearn.cli.options import CommandError
 from atomlearn.core import L1, Form, Groups, KSupport, Norm, Task, as_loss, as_norm, loss_names
 from atomlearn.estimators.feature_generator import FeatureGenerator
 
-#: Entries of data beyond which no twins and no places are looked up, and selectors that hold all in
-#: memory refuse.
+#: Entries of data beyond which the report skips twins and positions, and selectors that hold all
+#: columns in memory refuse.
 LARGE = 200_000_000
-#: Norms that groups are part of.
+#: Norms over groups.
 OF_GROUPS = ("groups", "latentgroups", "latentksupport")
-#: What --norm takes, in the form to type.
+#: The values of --norm, as they are typed.
 USABLE = """l1, l2, linf, ksupport, ksupport:k=20, elasticnet:k=20, chains:length=5, and with
 groups: groups, latentgroups, latentksupport:k=3"""
-#: Options, and the one that each of them goes with.
+#: Options, and the option that each of them needs.
 NEEDED = {"time": "event", "event": "time", "entry": "time", "stratum": "time"}
 NEEDED |= {"power": "fdr", "best_subset": "n_features"}
 NEEDED |= dict.fromkeys(("alpha", "cv", "form", "one_se"), "norm")
 _SELECTORS = ("n_features", "norm", "alpha", "C", "batch", "additive", "interactions")
 _NO_TARGET = ("target", "positive", "class_weight", "fdr", "stability", "pheno", "exposure", "task")
-#: Options, those that each of them excludes, and why.
+#: Options, the options that each of them excludes, and the reason.
 EXCLUSIVE = (
     (
         "additive",
@@ -42,32 +42,55 @@ EXCLUSIVE = (
     ("best_subset", ("time",), "of survival times, use atomlearn.solve_subset"),
     ("alpha", ("cv", "one_se"), "it gives what cross-validation would choose"),
 )
-#: What --task says where it is not given.
+#: The default of --task.
 _NO_TASK = ("task", "auto")
-USUAL = FeatureGenerator(standardize=True)
+DEFAULTS = FeatureGenerator(standardize=True)
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
-    """How features are selected; the defaults are those of the command line.
+class SelectionSettings:
+    """The options of a selection; the defaults are those of the command line.
 
-    n_features, C, batch : feature generation, where norms is empty; norms : candidates, one
-    unless cross-validation chooses; alpha : None where cross-validation chooses; form : how the
-    norm enters; loss : None for the default of the task; gap : relative gap to prove;
-    standardize : whether features are divided by their standard deviation while selecting; seed :
-    of the split and of the folds; additive : the kernel of ``designs.Additive`` where columns
-    become curves, else None; chosen_by : how alpha was chosen, where an earlier fit did; one_se :
-    whether cross-validation takes the sparsest within a standard error; norm : the text that
-    norms are made of; time : column of survival times; fdr, stability : select by knockoffs or by
-    stability instead; best_subset : whether the features of generation are the best of all subsets;
-    power : whether to tell what knockoffs would have found; p_values : whether columns are tested;
-    proves : whether to prove that a best subset is the best.
+    Attributes
+    ----------
+    n_features, C, batch
+        Parameters of ``FeatureGenerator``, or of the best subset; unused with ``norms``.
+    norms : tuple of Norm
+        The candidates; several if cross-validation chooses.
+    alpha : float or None
+        None if cross-validation chooses it.
+    loss : str or None
+        None for the default of the task.
+    form, standardize
+        As in the estimators.
+    gap : float
+        Relative gap to prove.
+    seed : int
+        Of the split and of the folds.
+    additive : str or None
+        The kernel of ``designs.Additive`` if columns become curves.
+    chosen_by : str
+        How an earlier fit chose alpha, or "".
+    one_se : bool
+        Whether cross-validation takes the sparsest model within one standard error.
+    norm : str or None
+        The text of --norm.
+    time : str or None
+        The column of survival times.
+    fdr, stability
+        Whether knockoffs or stability select the features.
+    power : bool
+        Whether to estimate the power of the knockoffs.
+    p_values : bool
+        Whether columns are tested.
+    best_subset, proves : bool
+        Whether to select the best subset, and whether to prove that it is the best.
 
     Examples
     --------
-    >>> from atomlearn.cli.plan import Plan
-    >>> plan = Plan(n_features=20)
-    >>> plan.generates, plan.loss_for("regression"), plan.loss_for("classification")
+    >>> from atomlearn.cli.settings import SelectionSettings
+    >>> settings = SelectionSettings(n_features=20)
+    >>> settings.generates, settings.loss_for("regression"), settings.loss_for("classification")
     (True, 'squared', 'logistic')
     """
 
@@ -78,8 +101,8 @@ class Plan:
     alpha: float | None = None
     form: Form = "penalized"
     loss: str | None = None
-    gap: float = USUAL.tol
-    standardize: bool = USUAL.standardize
+    gap: float = DEFAULTS.tol
+    standardize: bool = DEFAULTS.standardize
     seed: int = 0
     additive: str | None = None
     chosen_by: str = ""
@@ -93,8 +116,8 @@ class Plan:
     best_subset: bool = False
     proves: bool = True
 
-    def for_refits(self, gap: float = 0.0) -> Plan:
-        """Return the plan of fits of which only the selection counts, to this gap at the least."""
+    def for_refits(self, gap: float = 0.0) -> SelectionSettings:
+        """Return the settings of fits of which only the selection is used, to this gap or more."""
         return replace(self, gap=max(self.gap, gap), power=False, p_values=False, proves=False)
 
     @property
@@ -102,10 +125,10 @@ class Plan:
         """Whether times until an event are modelled."""
         return self.time is not None
 
-    def with_groups(self, groups: Any, overlap: bool = False) -> Plan:
-        """Return the plan with norms over these groups; refuse one that needs some and has none.
+    def with_groups(self, groups: Any, overlap: bool = False) -> SelectionSettings:
+        """Return the settings with norms over these groups; refuse a norm that lacks groups.
 
-        overlap : whether a column is in two of them, which is for latent norms alone.
+        overlap : whether a column is in two groups, which only latent norms accept.
         """
         if self.norm is None or self.additive:
             return self
@@ -113,23 +136,23 @@ class Plan:
 
     @property
     def generates(self) -> bool:
-        """True for feature generation, which selects a number of features."""
+        """Whether a number of features is selected, by generation or as the best subset."""
         return not self.norms and not self.controls
 
     @property
     def of_groups(self) -> bool:
-        """True where groups are selected, of --groups or of categories."""
+        """Whether groups are selected, of --groups or of categories."""
         name = (self.norm or "groups").partition(":")[0].lower().replace("-", "").replace("_", "")
         return not self.controls and name in (*OF_GROUPS, "ksupport")
 
     @property
     def controls(self) -> bool:
-        """True where knockoffs or stability decide which features are selected."""
+        """Whether knockoffs or stability select the features."""
         return self.fdr is not None or self.stability
 
     @property
     def cross_validates(self) -> bool:
-        """True where alpha (and the norm, of several) is chosen by cross-validation."""
+        """Whether cross-validation chooses alpha (and the norm, if there are several)."""
         return bool(self.norms) and self.alpha is None
 
     def loss_for(self, task: str) -> str:
@@ -145,8 +168,8 @@ class Plan:
         return name
 
 
-def read_plan(options: argparse.Namespace) -> Plan:
-    """Return the plan; options that contradict each other are refused."""
+def read_settings(options: argparse.Namespace) -> SelectionSettings:
+    """Return the settings; options that contradict each other are refused."""
     given = vars(options)
     _check_pairs([name for name, value in given.items() if value and (name, value) != _NO_TASK])
     if options.loss is not None:
@@ -169,8 +192,10 @@ def read_plan(options: argparse.Namespace) -> Plan:
                 "cross-validation; leave --alpha out, or give one k"
             )
         chosen = {"norms": norms, "n_features": None, "form": norms[0].usual_form}
-    values = {each.name: given.get(each.name) for each in fields(Plan)}
-    return Plan(**chosen | {name: value for name, value in values.items() if value is not None})
+    values = {each.name: given.get(each.name) for each in fields(SelectionSettings)}
+    return SelectionSettings(
+        **chosen | {name: value for name, value in values.items() if value is not None}
+    )
 
 
 def _check_pairs(given: Sequence[str]) -> None:
@@ -195,7 +220,7 @@ def _option(name: str) -> str:
 
 
 def norms_of(text: str, groups: Any, overlap: bool = False) -> tuple[Norm, ...]:
-    """Return each candidate of ``l1``, ``ksupport:k=20`` or ``k=5,10``; ``groups`` : or None."""
+    """Return the norms of a text such as ``l1``, ``ksupport:k=20`` or ``ksupport:k=5,10``."""
     name, *rest = text.split(":")
     name = name.lower().replace("-", "").replace("_", "")
     candidates: list[dict[str, Any]] = [{}]

@@ -23,10 +23,10 @@ from atomlearn.findings.copies import joined, repeated_rows
 from atomlearn.findings.intervals import Estimates
 from atomlearn.findings.stability import StabilitySelector
 from atomlearn.reports.content import Content, FitSummary
-from atomlearn.reports.displays import PathDisplay
 from atomlearn.reports.gathered import Fits, content_of, forbidden, half_fits
 from atomlearn.reports.held_out import covariate_terms, held_out_of
 from atomlearn.reports.html import report_html
+from atomlearn.reports.registry import path_of_view
 from atomlearn.reports.structure_displays import MatrixDisplay
 from atomlearn.reports.suspects import repeating
 from atomlearn.reports.tables import files_of_run, summary_text
@@ -53,14 +53,14 @@ def report(
     order: Any = None,
     effects: Estimates | FeatureTests | None = None,
 ) -> Content:
-    """Write the page about a fitted estimator, and ``summary.json`` beside it.
+    """Write the page about a fitted estimator, and ``summary.json`` in the same folder.
 
     Parameters
     ----------
     estimator : fitted estimator, or a pipeline that ends with one
         With ``coef_`` over columns: every estimator of ours and scikit-learn's linear ones; or of
-        a matrix alone, such as ``SparsePCA``.
-    X, y : the data it was fitted to; no y for a matrix alone
+        a matrix only, such as ``SparsePCA``.
+    X, y : the data it was fitted to; no y for a matrix only
     path : str or Path
         The page; nothing else is needed to read it.
     test : (X, y), optional
@@ -73,13 +73,13 @@ def report(
     rng : int
         Seed of the split, the permutations and the halves.
     positions : (chromosomes, base pairs), optional
-        Where the columns lie; by default as their names tell, such as 1:752566 or chr1:752566_A.
+        Positions of the columns; default: those in names such as 1:752566 or chr1:752566_A.
 
     groups, order : (n_samples,) arrays, optional
         Rows that belong together, or a series: held out and halved as ``held_out_verdict`` does.
     effects : Estimates or FeatureTests, optional
         What ``findings.estimates`` or ``findings.p_values`` said: page and summary have each
-        interval, or the least p-values, in one sentence with its condition.
+        interval, or the smallest p-values, in one sentence with its condition.
 
     Returns
     -------
@@ -151,7 +151,7 @@ def _content_of_model(
     tested: tuple[Any, float],
     positions: Any,
 ) -> Content:
-    """Return what the page tells; ``tested`` : rows for the verdict, or the share held out."""
+    """Return the content of the page; ``tested`` : rows for the verdict, or the share held out."""
     estimator = fits.estimator
     codes = view.codes_of(fits.y)
     held_out = held_out_of(fits, view, *tested)
@@ -174,7 +174,7 @@ def _content_of_model(
         gaps=[view.model.selected_gap_ if generated else None for _ in view.results],
         free=covariate_terms(estimator, fits.X, view),
         positions=positions,
-        path=None if view.is_mapped else PathDisplay.of_view(view, codes),
+        path=None if view.is_mapped else path_of_view(view, codes),
         asked=partial(forbidden, view, fits.X, fits.y),
         stability=stable,
         data="",
@@ -190,7 +190,7 @@ def _content_of_model(
 
 
 def versions() -> str:
-    """Return the versions of what made a report."""
+    """Return the versions of the packages behind a report."""
     from atomlearn import __version__
 
     return (
@@ -200,7 +200,7 @@ def versions() -> str:
 
 
 def content_of_matrix(estimator: Any, X: Any, names: Any) -> Content | None:
-    """Return what the page tells: no target, so no verdict; None for any other estimator."""
+    """Return the content of the page about a matrix, without a verdict; None for other models."""
     fitted = {name: value for name, value in vars(estimator).items() if name.endswith("_")}
     parts = {words: fitted[name] for name, words in _PARTS.items() if name in fitted}
     components = fitted.get("components_", fitted.get("right_", np.zeros((0, 0))).T)

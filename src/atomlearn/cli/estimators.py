@@ -1,0 +1,150 @@
+"""build_estimator: the public estimator that the options of the command line describe."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.model_selection import KFold, StratifiedKFold
+
+from atomlearn.cli.options import CommandError
+from atomlearn.cli.progress import ProgressPrinter
+from atomlearn.cli.settings import DEFAULTS, SelectionSettings
+from atomlearn.cli.source import DataRoles
+from atomlearn.cli.targets import Target
+from atomlearn.core import Design
+from atomlearn.estimators.classifier import AtomicClassifier
+from atomlearn.estimators.cross_validated import AtomicClassifierCV, AtomicRegressorCV
+from atomlearn.estimators.cross_validated_survival import AtomicSurvivalCV
+from atomlearn.estimators.feature_generator import FeatureGenerator
+from atomlearn.estimators.generation_trials import SIZES
+from atomlearn.estimators.regressor import AtomicRegressor
+from atomlearn.estimators.subsets import SECONDS, SubsetClassifier, SubsetRegressor, told
+from atomlearn.estimators.survival import AtomicSurvival
+from atomlearn.subsets.hunt import GAP
+from atomlearn.subsets.result import SubsetRecord
+
+#: For each task the estimator at a given alpha, and the one that chooses norm and alpha.
+ESTIMATORS: dict[str, tuple[Any, Any]] = {
+    "regression": (AtomicRegressor, AtomicRegressorCV),
+    "classification": (AtomicClassifier, AtomicClassifierCV),
+    "survival": (AtomicSurvival, AtomicSurvivalCV),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingData:
+    """The rows that an estimator is fitted to: design, target, values of the target, and roles."""
+
+    design: Design
+    target: Target
+    y: NDArray[Any]
+    roles: DataRoles
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The parameters of estimators that depend on the data."""
+        covariates = self.roles.covariates
+        return {"unpenalized": np.array(covariates)} if covariates else {}
+
+    @property
+    def fit_parameters(self) -> dict[str, Any]:
+        """The arguments of ``fit`` in addition to X and y."""
+        found = {"sample_weight": self.roles.weight, "offset": self.roles.offset}
+        return {name: values for name, values in found.items() if values is not None}
+
+
+def build_estimator(
+    settings: SelectionSettings, data: TrainingData, progress: ProgressPrinter
+) -> Any:
+    """Return the estimator that the options describe, not yet fitted."""
+    task = data.target.task
+    loss = settings.loss_for(task)
+    if settings.best_subset:
+        return _subset_search(settings, data, progress)
+    common = {"tol": settings.gap, **data.parameters, **progress.options}
+    if settings.generates:
+        n_classes = len(data.target.outputs)
+        if n_classes > 1 and np.unique(data.y).size < n_classes:
+            raise CommandError("a class has no row to fit on; join classes with --positive")
+        return FeatureGenerator(
+            settings.n_features or 1,
+            settings.batch or "auto",
+            settings.C,
+            loss,
+            groups=None if settings.additive else data.roles.groups,
+            standardize=settings.standardize and not settings.additive,
+            # Half of the gap, so that the reported gap is at most the gap, rounding included.
+            selected_tol=0.5 * settings.gap,
+            **common,
+        )
+    one_level, search = ESTIMATORS[task]
+    common["form"] = settings.form
+    if not data.target.is_survival:
+        common["loss"] = loss
+    if settings.alpha is not None:
+        return one_level(settings.norms[0], settings.alpha, **common)
+    rule = "one_standard_error" if settings.one_se else "best"
+    return search(list(settings.norms), cv=_splitter(data, settings.seed), selection=rule, **common)
+
+
+def _subset_search(
+    settings: SelectionSettings, data: TrainingData, progress: ProgressPrinter
+) -> Any:
+    """Return the estimator of the best subset of columns, or groups."""
+    kind = SubsetRegressor if data.target.classes is None else SubsetClassifier
+    sizes: Any = settings.n_features
+    if sizes == "auto":
+        most = max(1, data.y.size // 2)
+        sizes = [size for size in SIZES if size <= most][:8]
+    seconds = progress.options["time_limit"]
+    model = kind(
+        sizes,
+        None,
+        settings.loss_for(data.target.task),
+        data.roles.groups,
+        standardize=settings.standardize,
+        tol=GAP if settings.gap == DEFAULTS.tol else settings.gap,
+        time_limit=SECONDS if seconds is None else seconds,
+        observers=[partial(_show_search, progress)],
+        **data.parameters,
+    )
+    return model if settings.proves else model.skip_proof()
+
+
+def _show_search(progress: ProgressPrinter, record: SubsetRecord) -> None:
+    """Show how far a search for the best subset has come."""
+    if not progress.line(f"{progress.doing}: {told(record)}"):
+        progress.say(f"  {told(record)}")
+
+
+def count_folds(data: TrainingData) -> int:
+    """Return the number of folds: 5, or fewer if a class or the events have fewer rows."""
+    target = data.target
+    name = "the target"
+    most = data.y.size
+    if target.is_survival:
+        name = "the event"
+        most = int(data.y["event"].sum())
+    elif target.classes is not None:
+        counts = np.bincount(data.y, minlength=len(target.classes))
+        name = f"class {target.classes[counts.argmin()]!r}"
+        most = int(counts.min())
+    if most < 2:
+        raise CommandError(
+            f"{name} has {most} row to fit on, and cross-validation needs at least 2; give "
+            "--alpha, or join classes with --positive"
+        )
+    return int(min(DEFAULTS.cv, most))
+
+
+def _splitter(data: TrainingData, seed: int) -> Any:
+    """Return ``cv`` of a search: a splitter, or a number if rows depend on each other."""
+    n_folds = count_folds(data)
+    if any(values is not None for values in data.roles.dependence.values()):
+        return n_folds
+    kind = KFold if data.target.codes is None else StratifiedKFold
+    return kind(n_folds, shuffle=True, random_state=seed)

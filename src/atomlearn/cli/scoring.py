@@ -1,0 +1,317 @@
+"""Fit on the training rows, score the held-out rows, fit again on all rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+
+from atomlearn.cli.fitting import FittedSelection, fit_rows, with_baseline
+from atomlearn.cli.options import CommandError
+from atomlearn.cli.progress import ProgressPrinter
+from atomlearn.cli.settings import SelectionSettings
+from atomlearn.cli.source import DataRoles, Dataset
+from atomlearn.cli.targets import Target
+from atomlearn.core import (
+    Array,
+    Deadline,
+    Design,
+    Fold,
+    Rows,
+    Task,
+    as_design,
+    as_loss,
+    as_norm,
+    dense_part,
+    is_sparse,
+    log_probabilities,
+    part_of,
+)
+from atomlearn.estimators.dependent_rows import held_out as held_out_rows
+from atomlearn.estimators.prediction_sets import drift_along, held_out_errors, score_of
+from atomlearn.estimators.survival import StepFunction
+from atomlearn.findings.held_out import fits_of
+from atomlearn.findings.trials import A_FIT, LOOSE_GAP, Trial
+from atomlearn.findings.verdict import LONG_TAILED
+from atomlearn.maps.additive import Additive
+from atomlearn.reports.content import HeldOut
+from atomlearn.reports.halves import Half, fitted_halves
+from atomlearn.reports.held_out import held_out_scores
+from atomlearn.reports.suspects import drifting
+
+
+@dataclass(frozen=True)
+class ScoredSelection:
+    """The model of all rows, and its scores on held-out rows.
+
+    fitted : the model that is written; held_out : the scores of the same selection without the
+    held-out rows, None without such rows; notes : for the report; interrupted : whether
+    Ctrl-C ended a fit.
+    """
+
+    fitted: FittedSelection
+    held_out: HeldOut | None
+    notes: list[str]
+    interrupted: bool
+
+
+def split_rows(target: Target, fraction: float, seed: int, roles: DataRoles) -> tuple[Rows, Rows]:
+    """Return the rows to fit on and the held-out rows, both increasing."""
+    if roles.test_rows is not None:
+        return np.flatnonzero(~roles.test_rows), np.flatnonzero(roles.test_rows)
+    n_samples = target.values.size
+    if fraction == 0:
+        return np.arange(n_samples), np.arange(0)
+    codes = target.codes
+    train, test = held_out_rows(n_samples, fraction, seed, codes, **roles.dependence)
+    if test.size == 0:
+        raise CommandError(
+            f"--test-fraction {fraction} of {n_samples} rows holds out none, for each class keeps "
+            "a row, or a group of rows; give a larger one, more rows, or --test-fraction 0 for no "
+            "held-out scores"
+        )
+    if codes is not None and np.unique(codes[train]).size < np.unique(codes).size:
+        raise CommandError(
+            "a class is in the end of the series only, which is held out; give a smaller "
+            "--test-fraction, or leave --order out"
+        )
+    return train, test
+
+
+def fit_and_score(
+    source: Dataset,
+    settings: SelectionSettings,
+    progress: ProgressPrinter,
+    test_fraction: float,
+    time_limit: float | None,
+    checkpoint: str | None,
+) -> ScoredSelection:
+    """Fit on the training rows, score the held-out rows, fit on all rows."""
+    target = source.target
+    roles = source.roles
+    whole = Deadline.after(time_limit or np.inf)
+    with whole.kept():
+        design = design_of(source, settings)
+    train, test = split_rows(target, test_fraction, settings.seed, roles)
+    everything = np.arange(target.values.size)
+    folder = None if checkpoint is None else Path(checkpoint)
+
+    def fit(rows: Rows, chosen: SelectionSettings, share: float) -> FittedSelection:
+        deadline = Deadline.after(share * whole.left)
+        own = replace(progress, deadline=deadline, checkpoint=folder, alpha=None)
+        fitted = fit_rows(design, target, rows, chosen, own, roles)
+        return with_baseline(fitted, design, rows, roles)
+
+    if test.size == 0:
+        progress.stage(f"fitting on all {everything.size:,} rows; no rows are held out")
+        final = fit(everything, settings, 1.0)
+        return ScoredSelection(final, None, [], final.interrupted)
+    progress.stage(f"fitting on {train.size:,} rows; {test.size:,} are held out for the scores")
+    first = fit(train, settings.for_refits(), 0.5)
+    final = first
+    trial = _trial(source, settings, first, progress.stage)
+    if not first.interrupted:
+        progress.stage(f"fitting on all {everything.size:,} rows: the model that is written")
+        with suppress(KeyboardInterrupt):
+            final = fit(everything, _refit_settings(settings, first), 1.0)
+    notes = []
+    if interrupted := final is first or final.interrupted:
+        final = first
+        notes = [f"interrupted: this model was fitted to the {train.size:,} training rows only"]
+    decisions = first.decisions(design, test, roles.offset)
+    if interrupted or time_limit:
+        trial = replace(trial, work=np.inf)
+    held_out = _held_out(source, design, (train, test), first, final, trial, decisions)
+    both_baselines = "baseline_score" in first.described.keys() & final.described
+    if target.task == "regression" or both_baselines:
+        errors, more = _held_out_errors(source, first, test, decisions[:, 0])
+        notes += more
+        final = replace(final, described=final.described | errors)
+    return ScoredSelection(final, held_out, notes, interrupted)
+
+
+def _held_out_errors(
+    source: Dataset, first: FittedSelection, test: Rows, decisions: Array
+) -> tuple[dict[str, Any], list[str]]:
+    """Return the errors that intervals are made from, and a note if they drift."""
+    target = source.target
+    roles = source.roles
+    risk = decisions - first.described.get("baseline_score", 0.0)
+    weight = np.ones(test.size) if roles.weight is None else roles.weight[test]
+    loss = as_loss(first.described["loss"])
+    errors = held_out_errors(loss, target.values[test], risk, weight)
+    if roles.order is None or target.task != "regression":
+        return errors, []
+    places = np.argsort(roles.order[test], kind="stable")
+    scores = score_of(loss, loss.mean(risk), target.values[test])[places]
+    return errors, drifting(drift_along(scores))
+
+
+def design_of(source: Dataset, settings: SelectionSettings) -> Design:
+    """Return the design of all rows: columns, products, or curves of the columns."""
+    design = source.design()
+    if not settings.additive:
+        return design
+    return Additive(design, settings.additive, normalize=settings.standardize)
+
+
+def fit_halves(source: Dataset, settings: SelectionSettings, final: FittedSelection) -> list[Half]:
+    """Return the selections from random halves of the rows, cross-validation included."""
+    target = source.target
+    # A smaller gap does not change the selection.
+    loose = settings.for_refits(1e-3)
+    design = design_of(source, settings)
+
+    def fit_half(rows: Rows) -> Half:
+        found = fit_rows(design, target, rows, loose, ProgressPrinter(quiet=True), source.roles)
+        return Half(found.map, found.columns, found.coefficients)
+
+    y = target.values if target.codes is None else target.codes
+    entries = target.values.size * source.map.n_columns
+    more = {"fits": fits_of(final.model), **source.roles.dependence}
+    return fitted_halves(y, entries, settings.seed, fit_half, **more)
+
+
+def _refit_settings(settings: SelectionSettings, first: FittedSelection) -> SelectionSettings:
+    """Return the settings of a re-fit, which keeps the norm and alpha of cross-validation."""
+    if first.chosen is None:
+        return settings
+    norm, alpha = first.chosen
+    chosen_by = first.described["alpha_chosen_by"]
+    return replace(settings, norms=(norm,), alpha=alpha, chosen_by=chosen_by)
+
+
+def _held_out(
+    source: Dataset,
+    design: Design,
+    parts: Fold,
+    first: FittedSelection,
+    final: FittedSelection,
+    trial: Trial,
+    decisions: Array,
+) -> HeldOut:
+    """Return the verdict, and the scores of the same rows by the same models."""
+    train, test = parts
+    known = trial.copies(*parts)
+    verdict = trial.verdict(train, test, decisions)
+    scored = trial.parts(verdict, train, test)
+    if verdict.n_folds:
+        rows, found = trial.decisions(scored)
+    else:
+        rows = [test[~known]]
+        found = [decisions[~known]]
+    more = dict[str, Any]()
+    if sum(part.size for part in rows):
+        trained = train if len(scored) == 1 else np.arange(source.target.values.size)
+        more = _scores(source.target, trained, rows, found, first)
+        if trial.known is not None:
+            simple = [_covariate_decisions(source, design, *part, first) for part in scored]
+            baselines = _scores(source.target, trained, rows, simple, first)["scores"]
+            name = "the covariates alone, linearly"
+            more["scores"] = tuple(
+                replace(score, baseline=baseline.value, baseline_name=name)
+                for score, baseline in zip(more["scores"], baselines, strict=True)
+            )
+    return HeldOut.of(
+        train.size,
+        trial.across(train, test),
+        first.terms,
+        final.terms,
+        refitted=final is not first,
+        verdict=verdict,
+        **more,
+    )
+
+
+def _covariate_decisions(
+    source: Dataset, design: Design, train: Rows, test: Rows, first: FittedSelection
+) -> Array:
+    """Return the decisions of the model of covariates and offset, without any other column."""
+    roles = source.roles
+    free = np.array(roles.covariates, dtype=np.int64)
+    over = part_of(design, columns=free if free.size else np.arange(1))
+    loss = first.described["loss"]
+    settings = SelectionSettings(norms=(as_norm("l1"),), alpha=1e6, loss=loss, n_features=None)
+    own = replace(roles, covariates=tuple(range(free.size)), groups=None, center=False)
+    fitted = fit_rows(over, source.target, train, settings, ProgressPrinter(quiet=True), own)
+    return fitted.decisions(over, test, roles.offset)
+
+
+def _scores(
+    target: Target,
+    trained: Rows,
+    rows: list[Rows],
+    decisions: list[Array],
+    fitted: FittedSelection,
+) -> dict[str, Any]:
+    """Return the scores of held-out rows; predictions are on the scale of the target."""
+    task = cast(Task, target.task)
+    loss = as_loss(fitted.described["loss"])
+    probabilities = None
+    every = np.concatenate(rows)
+    scores = np.concatenate(decisions)
+    if loss.has_probabilities:
+        probabilities = np.exp(log_probabilities(loss, scores, fitted.together))
+    predicted = loss.mean(scores) if task == "regression" else scores
+    values = target.values[trained], target.values[every]
+    survival = None
+    if "baseline_times" in fitted.described and len(rows) == 1:
+        survival = partial(_survival, fitted.described, scores[:, 0])
+    sizes = [part.size for part in rows]
+    return held_out_scores(
+        task, *values, predicted, target.outputs, None, probabilities, survival, sizes
+    )
+
+
+def _survival(described: dict[str, Any], risk: Array, time: float) -> Array:
+    """Return the probability of no event until a time, for rows of this risk."""
+    hazard = StepFunction(described["baseline_times"], described["baseline_hazard"], 0.0)(time)
+    return np.asarray(np.exp(-hazard * np.exp(risk - described["baseline_score"])))
+
+
+def _trial(
+    source: Dataset,
+    settings: SelectionSettings,
+    fitted: FittedSelection,
+    say: Callable[[str], None],
+) -> Trial:
+    """Return how this selection is judged; a guess knows covariates and offsets."""
+    roles = source.roles
+    target = source.target
+    X = source.X
+    inputs = as_design(X)
+    loss = as_loss(fitted.described["loss"])
+    loose = settings.for_refits(LOOSE_GAP)
+    free = np.array(roles.covariates, dtype=np.int64)
+    known = list[Array]()
+    if free.size:
+        known.append(dense_part(inputs, np.sort(free)))
+    if roles.offset is not None:
+        known += [roles.offset[:, None], loss.mean(roles.offset[:, None])]
+
+    def decide(train: Rows, test: Rows, values: Any, order: Rows | None) -> Array:
+        own = target if values is None else replace(target, values=values)
+        permuted = source if order is None else replace(source, X=X[order])
+        design = design_of(permuted, loose)
+        again = fit_rows(design, own, train, loose, ProgressPrinter(quiet=True), roles)
+        return again.decisions(design, test, roles.offset)
+
+    entries = X.nnz if is_sparse(X) else float(X.shape[0]) * source.map.n_columns
+    return Trial(
+        decide,
+        cast(Task, target.task),
+        target.values,
+        settings.seed,
+        loss.name in LONG_TAILED,
+        np.hstack(known) if known else None,
+        None if roles.on_disk else inputs,
+        repeated=roles.repeated,
+        work=np.inf if roles.on_disk else (entries + A_FIT) * fits_of(fitted.model),
+        say=say,
+        **roles.dependence,
+    )

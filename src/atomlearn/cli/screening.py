@@ -1,0 +1,142 @@
+"""Selection with error control: columns that knockoffs or stability select before the fit."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+
+from atomlearn.cli.estimators import ESTIMATORS, TrainingData
+from atomlearn.cli.options import CommandError
+from atomlearn.cli.settings import LARGE, SelectionSettings
+from atomlearn.core import Array, Columns, dense_part
+from atomlearn.findings.knockoffs import KnockoffSelector
+from atomlearn.findings.power import power
+from atomlearn.findings.stability import StabilitySelector
+from atomlearn.reports.view import in_words
+
+
+@dataclass(frozen=True)
+class ScreenedColumns:
+    """The columns that a selector with error control selected.
+
+    selected : their numbers, increasing; words : the guarantee, in words; selector : its
+    Python code; notes : for the report; stability : the share of halves of each column;
+    covariates : columns that stay in the model in any case.
+    """
+
+    selected: Columns
+    words: str
+    selector: str
+    notes: Sequence[str]
+    stability: dict[int, float] = field(default_factory=dict)
+    covariates: Sequence[int] = ()
+
+    @property
+    def kept(self) -> Columns:
+        """The columns of the model: those selected and the covariates, or the first if none."""
+        columns = np.union1d(self.selected, np.array(self.covariates, dtype=np.int64))
+        return columns if columns.size else np.arange(1)
+
+
+def screen_columns(data: TrainingData, settings: SelectionSettings) -> ScreenedColumns:
+    """Return the columns of standardized features that --fdr or --stability selects.
+
+    Covariates are not candidates. The other columns, and a target of numbers, are replaced by
+    their residuals on the covariates.
+    """
+    design = data.design
+    target = data.target
+    y = data.y
+    n_rows, n_columns = design.shape
+    if not design.listable or n_rows * n_columns > LARGE:
+        raise CommandError(
+            f"--fdr and --stability hold the features in memory, and {n_rows:,} x {n_columns:,} "
+            "are too many; leave --interactions out, or select with --n-features first"
+        )
+    covariates = np.array(data.roles.covariates, dtype=np.int64)
+    candidates = np.setdiff1d(np.arange(n_columns), covariates)
+    X = dense_part(design, np.arange(n_columns))
+    if covariates.size:
+        regressors = np.column_stack([np.ones(n_rows), X[:, covariates]])
+        X = _residuals(X[:, candidates], regressors)
+        y = _residuals(y, regressors) if target.classes is None else y
+    select = _select_stable if settings.stability else _select_by_knockoffs
+    found = select(X, y, data, settings)
+    return replace(
+        found,
+        words=found.words + ("; given the covariates" if covariates.size else ""),
+        selected=candidates[found.selected],
+        stability={int(candidates[at]): share for at, share in found.stability.items()},
+        covariates=data.roles.covariates,
+    )
+
+
+def _residuals(values: Array, regressors: Array) -> Array:
+    """Return the residuals of least squares; residuals of the size of rounding are zero."""
+    rest = values - regressors @ np.linalg.lstsq(regressors, values, rcond=None)[0]
+    nothing = np.linalg.norm(rest, axis=0) <= 1e-10 * np.linalg.norm(values, axis=0)
+    return np.asarray(np.where(nothing, 0.0, rest))
+
+
+def _select_by_knockoffs(
+    X: Array, y: NDArray[Any], data: TrainingData, settings: SelectionSettings
+) -> ScreenedColumns:
+    """Return the columns that knockoffs select at the rate of --fdr."""
+    assert settings.fdr is not None
+    loss = settings.loss_for(data.target.task)
+    dependence = data.roles.dependence
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        selector = KnockoffSelector(fdr=settings.fdr, random_state=settings.seed, loss=loss)
+        selector.fit(X, y, **dependence)
+    notes = [str(item.message) for item in caught if "correlated" in str(item.message)]
+    columns = np.flatnonzero(selector.get_support())
+    if any(values is not None for values in dependence.values()):
+        notes.append("--fdr counts rows as independent, and these are not: do not trust its share")
+    if not columns.size:
+        least = int(np.ceil(1 / settings.fdr))
+        notes.append(
+            f"knockoffs at --fdr {settings.fdr:g} select nothing, or at least {least} features: "
+            "fewer than that cannot be distinguished from chance in this way"
+        )
+    if settings.power:
+        anew = clone(selector).set_params(loss="auto")  # targets that are made up are numbers
+        true = min(int(np.ceil(2 / settings.fdr)), X.shape[1])
+        curve = power(
+            anew, X, n_true=true, classes=data.target.classes is not None, rng=settings.seed
+        )
+        notes.append("; ".join(str(curve).splitlines()))
+    words = (
+        f"knockoffs: of the features selected, on average at most {100 * settings.fdr:g}% are "
+        f"false, {selector.condition}"
+    )
+    return ScreenedColumns(columns, words, in_words(selector), notes)
+
+
+def _select_stable(
+    X: Array, y: NDArray[Any], data: TrainingData, settings: SelectionSettings
+) -> ScreenedColumns:
+    """Return the columns that most random halves of the rows select."""
+    target = data.target
+    kind = ESTIMATORS[target.task][0]
+    base = kind(tol=1e-3, loss=settings.loss_for(target.task))
+    selector = StabilitySelector(base, random_state=settings.seed, alphas="auto")
+    selector.fit(X, y, **data.roles.dependence)
+    shares = selector.selection_probabilities_
+    words = (
+        f"stability: selected by at least {100 * selector.threshold:g}% of {selector.n_resamples} "
+        f"random halves of the rows; at most {selector.expected_false_:.2g} of features no better "
+        "than random are expected among them"
+    )
+    note = (
+        "stability tells what would be selected again; neighbors of true features may be stable too"
+    )
+    selected = np.flatnonzero(shares >= selector.threshold)
+    stability = dict(enumerate(shares.tolist()))
+    return ScreenedColumns(selected, words, in_words(selector), [note], stability)
