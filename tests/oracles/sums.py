@@ -10,7 +10,7 @@ import numpy as np
 from atomlearn import solve, solve_subset
 from atomlearn.designs import Sites, as_design
 from atomlearn.result import Result
-from atomlearn.subsets import SubsetResult
+from atomlearn.subsets.result import SubsetResult
 
 
 def weight_sum(X: object, sample_weight: Any = None) -> float:

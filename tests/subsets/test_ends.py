@@ -14,8 +14,8 @@ import pytest
 from atomlearn import SubsetRegressor, losses
 from atomlearn.core import Deadline, Status, Work
 from atomlearn.core.problem.problem import with_deadline
-from atomlearn.subsets import SubsetResult, SubsetStatus
 from atomlearn.subsets.fit import ridge_fit
+from atomlearn.subsets.result import SubsetResult, SubsetStatus
 from benchmarks.subsets.brute_force import fault_of_status, faults
 from tests.oracles.sums import subset_sum
 
