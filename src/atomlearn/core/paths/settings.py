@@ -132,4 +132,6 @@ class Settings:
         if lift and problem.tau:
             return False
         norm = lift.norm if lift else norm
-        return norm.over_columns and norm.solver(0.0) is None and norm.rates_columns
+        return (
+            norm.over_columns and norm.solver(0.0) is None and norm.scores_for_ratings is not None
+        )
