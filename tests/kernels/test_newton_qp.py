@@ -227,7 +227,7 @@ def test_an_error_of_the_loss_is_told():
     class Broken(losses.as_loss("logistic").__class__.__base__):
         """Fails at the first gradient."""
 
-        smoothness, check_target, conjugate = 1.0, None, None
+        curvature_bounds, check_target, conjugate = (0.0, 1.0), None, None
 
         def value(self, y, prediction, weight):
             return 1.0

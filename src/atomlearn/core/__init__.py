@@ -44,7 +44,7 @@ __getattr__ = lazy(
         "interfaces.forwarding": "Forwarding unwrapped",
         "interfaces.libraries": "is_anndata is_dask is_table library_of",
         "interfaces.lift": "Expansion Nested Part",
-        "interfaces.loss": "Loss Task has_link has_probabilities",
+        "interfaces.loss": "Loss Task has_link has_probabilities is_quadratic",
         "interfaces.norm": "Form GroupWeights Lift Norm Term",
         "interfaces.numbers": (
             "all_text check_offset check_share check_weight is_number is_whole normalized positive "

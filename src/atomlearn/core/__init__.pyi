@@ -89,6 +89,7 @@ from atomlearn.core.interfaces.loss import Loss as Loss
 from atomlearn.core.interfaces.loss import Task as Task
 from atomlearn.core.interfaces.loss import has_link as has_link
 from atomlearn.core.interfaces.loss import has_probabilities as has_probabilities
+from atomlearn.core.interfaces.loss import is_quadratic as is_quadratic
 from atomlearn.core.interfaces.norm import Form as Form
 from atomlearn.core.interfaces.norm import GroupWeights as GroupWeights
 from atomlearn.core.interfaces.norm import Lift as Lift

@@ -17,6 +17,7 @@ from atomlearn.core import (
     Regularizer,
     centered,
     free_columns,
+    is_quadratic,
     task_intercepts,
     with_free,
 )
@@ -82,7 +83,7 @@ def task_problem(
         if shifted is not None:
             design = shifted
             means = shifted.means
-        if shifted is not None and loss.is_quadratic:
+        if shifted is not None and is_quadratic(loss):
             offsets = weight @ Y / weight.sum()
             Y = Y - offsets
         else:

@@ -240,7 +240,7 @@ class Doubled(Squared):  # type: ignore[misc]
     """(y - z)^2: quadratic, with a curvature that is not the sample weight."""
 
     name = "doubled"
-    smoothness = 2.0
+    curvature_bounds = 2.0, 2.0
 
     def value(self, y: Array, prediction: Array, weight: Array) -> float:
         return 2.0 * super().value(y, prediction, weight)

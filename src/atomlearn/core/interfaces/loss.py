@@ -34,10 +34,8 @@ class Loss(ABC):
     name: ClassVar[str]
     #: What it is for: of ``"classification"`` the targets are the two labels -1 and +1.
     task: ClassVar[Task] = "regression"
-    #: Least L with loss'' <= L for a unit sample weight (``inf`` where there is none).
-    smoothness: ClassVar[float] = math.inf
-    #: True when loss'' does not depend on z: one Newton step is exact.
-    is_quadratic: ClassVar[bool] = False
+    #: Bounds of loss'' for a unit sample weight; equal for a quadratic loss.
+    curvature_bounds: ClassVar[tuple[float, float]] = 0.0, math.inf
     #: True when loss(y, z + c) = loss(y - c, z): what is added to predictions may be taken off y.
     translates: ClassVar[bool] = False
     #: True when the deviance is in units of a dispersion (a variance) that nobody gives.
@@ -148,6 +146,12 @@ class Loss(ABC):
 def has_link(loss: Loss) -> bool:
     """Return whether the mean is a function of the prediction, such as its exponential."""
     return type(loss).mean is not Loss.mean
+
+
+def is_quadratic(loss: Loss) -> bool:
+    """Return whether loss'' does not depend on the prediction: one Newton step is exact."""
+    least, largest = loss.curvature_bounds
+    return least == largest
 
 
 def has_probabilities(loss: Loss) -> bool:

@@ -31,6 +31,7 @@ from atomlearn._kernels import active_set_qp
 from atomlearn.core.data.blocks import DenseBlock
 from atomlearn.core.data.cached_block import CachedBlock
 from atomlearn.core.interfaces import Array, Block, Columns
+from atomlearn.core.interfaces.loss import is_quadratic
 from atomlearn.core.losses.around import bare_loss
 from atomlearn.core.losses.free_columns import free_columns, plain_loss
 from atomlearn.core.losses.squared import Squared
@@ -145,7 +146,7 @@ class ModelNewton(Master):
             return None
         # The gap of the model may be a small part of the problem's, as next to the largest level.
         part = min(certified(model, at.refit.weights).refit.gap / at.refit.gap, 1.0)
-        share = 0.0 if plain_loss(problem.loss).is_quadratic else TUNING.model_share
+        share = 0.0 if is_quadratic(plain_loss(problem.loss)) else TUNING.model_share
         target = part * max(share * at.refit.gap, 0.3 * gap_target)
         return self.master.solve(model, at.refit.weights, 0.0, target).weights
 

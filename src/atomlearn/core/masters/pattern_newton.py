@@ -13,6 +13,7 @@ import numpy as np
 
 from atomlearn._kernels import pattern_newton
 from atomlearn.core.interfaces import Array, Block
+from atomlearn.core.interfaces.loss import is_quadratic
 from atomlearn.core.masters.master import Master, Refit, block_of, certified, finished
 from atomlearn.core.masters.newton import SemismoothNewton
 from atomlearn.core.masters.tuning import TUNING
@@ -91,7 +92,7 @@ class PatternNewton(Master):
                 break
             found, turned, more = model
             steps += more
-            if problem.loss.is_quadratic:
+            if is_quadratic(problem.loss):
                 return found, intercept, steps
             way = found - weights
             before = value

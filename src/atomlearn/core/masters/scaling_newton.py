@@ -28,6 +28,7 @@ import numpy as np
 from atomlearn._kernels import NewtonStatus, group_newton
 from atomlearn.core.data.cached_block import CachedBlock
 from atomlearn.core.interfaces import Array, Block, Columns
+from atomlearn.core.interfaces.loss import is_quadratic
 from atomlearn.core.masters.master import Master, Refit, block_of, certified, finished, toward
 from atomlearn.core.masters.newton import SemismoothNewton
 from atomlearn.core.masters.tuning import TUNING
@@ -87,7 +88,7 @@ class ScalingNewton(Master):
         steps = 0
         if not weights.size or not self._takes(problem, best.refit.prediction):
             return finished(best.refit, self.fallback, problem, gap_target)
-        exact = problem.loss.is_quadratic
+        exact = is_quadratic(problem.loss)
         base, positions = block_of(problem).distinct()
         while best.refit.gap > gap_target and steps < TUNING.inner_steps:
             late = problem.deadline.use_step()
@@ -166,10 +167,10 @@ def free_columns(problem: Problem) -> int:
     n_samples, n_columns = problem.design.shape
     distinct = problem.design.n_distinct
     # Few features of many samples: one Gram matrix, and the samples are never needed again.
-    if problem.loss.is_quadratic and distinct <= min(TUNING.few_columns, n_samples):
+    if is_quadratic(problem.loss) and distinct <= min(TUNING.few_columns, n_samples):
         return n_columns
     # Other losses score the block once for each of their models.
-    entries = TUNING.column_entries // (1 if problem.loss.is_quadratic else 4)
+    entries = TUNING.column_entries // (1 if is_quadratic(problem.loss) else 4)
     return entries // n_samples * n_columns // max(distinct, 1)
 
 
@@ -182,7 +183,7 @@ def _model(problem: Problem, base: Block, z: Array) -> _Quadratic | None:
     # The share taken whole at first, and the same again that enters later.
     stored = base.stored() is not None and not base.is_sparse
     by_columns = stored and n_samples * n_features <= 2 * TUNING.column_entries
-    if problem.loss.is_quadratic:
+    if is_quadratic(problem.loss):
         by_columns = by_columns and n_samples <= 2 * n_features and not known
     if not (by_columns or small or known):
         return None

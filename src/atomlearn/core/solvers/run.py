@@ -131,7 +131,7 @@ class Run:
 
         Solvers leave a point of infinite objective, and a NaN proves nothing.
         """
-        bounded = math.isfinite(self.problem.loss.smoothness)
+        bounded = math.isfinite(self.problem.loss.curvature_bounds[1])
         kind: Literal["ignore"] | None = None if bounded else "ignore"
         self._since = time.monotonic()
         try:

@@ -37,6 +37,7 @@ from atomlearn.core import (
     Term,
     WarmStart,
     certify,
+    is_quadratic,
     loss_value,
     negative_gradient,
     optimal_intercept,
@@ -253,7 +254,7 @@ class MatrixGeneration(Solver):
         if any(term.sweeps(problem) for term in used):
             # A sweep is exact for least squares, so that gradient steps only have to admit new
             # atoms.
-            exact = problem.loss.is_quadratic and len(terms) == 1
+            exact = is_quadratic(problem.loss) and len(terms) == 1
             most = SETTINGS.before_sweeps if exact else TUNING.inner_steps
         master = self.master or master_for(used, most)
         refit = ModelNewton(master).solve(restricted, start, aim.intercept, target)

@@ -29,6 +29,7 @@ from atomlearn.core import (
     SparseDesign,
     free_columns,
     growth,
+    is_quadratic,
     least_shift,
 )
 from atomlearn.storage.spread.points import Bent
@@ -77,7 +78,7 @@ class Summed(OfCoefficients):
 
     def __init__(self, problem: Problem, count: int, asked: Callable[[Sums], Sums]) -> None:
         self.name: str = problem.loss.name  # type: ignore[misc]
-        self.quadratic = problem.loss.is_quadratic
+        self.quadratic = is_quadratic(problem.loss)
         self.intercept = problem.fit_intercept
         (self.n_rows, self.size) = problem.design.shape
         self.count = count
