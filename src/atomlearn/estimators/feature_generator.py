@@ -33,8 +33,8 @@ from atomlearn.estimators.checks import (
     checked_design,
     expanded,
     input_names,
-    keep,
     loss_task,
+    set_parameters,
     whole,
 )
 from atomlearn.estimators.generation import ScaledModel, Selected, debiased, problem_of, weighed
@@ -232,7 +232,7 @@ class FeatureGenerator(ScaledModel):
         unpenalized: Any = None,
         cv: Any = 5,
     ) -> None:
-        keep(self, locals())
+        set_parameters(self, locals())
 
     #: Several classes are one problem (``AtomicClassifier`` has the choice).
     multi_class = "multinomial"

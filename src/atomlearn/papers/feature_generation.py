@@ -188,7 +188,7 @@ class FeatureGeneration(Solver):
             order = order[(warm.weights[order] != 0) | self.settled]
             members = warm.columns[order].astype(np.int64)
             omega = warm.weights[order]
-            labels = _blocks_of(units_of(problem, members), norm.k)
+            labels = _blocks_of(groups_of_columns(problem, members), norm.k)
         state = self._begun(problem, members, labels, omega, intercept)
         if self.settled:
             self._refit(problem, state, self.tol or self.inner_tolerance)
@@ -341,8 +341,8 @@ class FeatureGeneration(Solver):
         best: Columns = _check(problem).best_columns(scores, 1)
         best = best[scores.at(best) != 0]
         if self.n_features is not None:
-            active = units_of(problem, state.columns)
-            units = units_of(problem, best)
+            active = groups_of_columns(problem, state.columns)
+            units = groups_of_columns(problem, best)
             new, first = np.unique(units, return_index=True)
             new = new[np.argsort(first, kind="stable")]
             new = new[~np.isin(new, active)][: max(self.n_features - state.units, 0)]
@@ -373,10 +373,10 @@ def _gathered(problem: Problem, members: Columns) -> CachedBlock:
 
 
 def _count(problem: Problem, state: GenerationState) -> int:
-    return np.unique(units_of(problem, state.members)).size
+    return np.unique(groups_of_columns(problem, state.members)).size
 
 
-def units_of(problem: Problem, columns: Columns) -> Columns:
+def groups_of_columns(problem: Problem, columns: Columns) -> Columns:
     """Return the unit that each column counts for: itself, or its group."""
     norm = _check(problem)
     if norm.groups is None:

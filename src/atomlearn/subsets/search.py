@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from atomlearn.core import Columns
 from atomlearn.subsets.exchange import Exchange, Subset
 from atomlearn.subsets.norm import IN, OUT
-from atomlearn.subsets.relaxation import Asked, Bound, Point, Relaxation
+from atomlearn.subsets.relaxation import Asked, Bound, Relaxation, RelaxedPoint
 
 #: Number of branches that are bounded together, on all processors. It decides the order of the
 #: search, so that it is the same on every machine. A pass over the data for eight takes as long as
@@ -39,15 +39,15 @@ class Branch:
         1 in, -1 out, 0 free.
     k : int
         Number of other units.
-    start, near : Point, array of int64
-        Point and columns at which its relaxation begins.
+    start, near : RelaxedPoint, array of int64
+        RelaxedPoint and columns at which its relaxation begins.
     """
 
     bound: float
     number: int
     fixed: NDArray[np.int8] = field(compare=False)
     k: int = field(compare=False)
-    start: Point = field(compare=False)
+    start: RelaxedPoint = field(compare=False)
     near: Columns = field(compare=False)
 
 
@@ -167,7 +167,7 @@ class Search(Exchange):
             self.exchange(self.offer(np.zeros(0, dtype=np.int64)))
             self.settle()
 
-    def begin(self, start: Point, fixed: NDArray[np.int8]) -> Bound | None:
+    def begin(self, start: RelaxedPoint, fixed: NDArray[np.int8]) -> Bound | None:
         """Bound all sets without the units fixed out, and open their branches.
 
         The result is None if there is no time for it.

@@ -23,7 +23,7 @@ from atomlearn.core import (
     largest_useful_alpha,
     positive,
 )
-from atomlearn.estimators.checks import keep, whole
+from atomlearn.estimators.checks import set_parameters, whole
 from atomlearn.estimators.matrices.matrix_models import MatrixModel, double
 from atomlearn.matrices.designs.entries import Entries
 from atomlearn.matrices.norms.spectral import TraceNorm
@@ -113,7 +113,7 @@ class MatrixCompletion(OneToOneFeatureMixin, TransformerMixin, MatrixModel):
         max_iter: int = MAX_ITER,
         random_state: int = 0,
     ) -> None:
-        keep(self, locals())
+        set_parameters(self, locals())
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -24,7 +24,7 @@ from atomlearn.core import (
     Status,
     positive,
 )
-from atomlearn.estimators.checks import amount_of, keep, whole
+from atomlearn.estimators.checks import amount_of, set_parameters, whole
 from atomlearn.estimators.matrices.matrix_models import MatrixTransformer, double
 from atomlearn.lifting.union import Union
 from atomlearn.matrices.designs.identity import Identity
@@ -106,7 +106,7 @@ class SparseLowRank(MatrixTransformer):
         verbose: int = 0,
         time_limit: float | None = None,
     ) -> None:
-        keep(self, locals())
+        set_parameters(self, locals())
 
     def fit(self, X: Any, y: Any = None) -> SparseLowRank:
         """Separate X (n_samples, n_features); y is not used."""
@@ -251,7 +251,7 @@ class SparsePCA(MatrixTransformer):
         verbose: int = 0,
         time_limit: float | None = 60.0,
     ) -> None:
-        keep(self, locals())
+        set_parameters(self, locals())
 
     def fit(self, X: Any, y: Any = None) -> SparsePCA:
         """Find the components of X (n_samples, n_features); y is not used."""

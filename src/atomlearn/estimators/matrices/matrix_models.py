@@ -27,7 +27,7 @@ from atomlearn.core import (
     coefficient_matrix,
     refuse_not_finite,
 )
-from atomlearn.estimators.checks import amount_of, checked_array, keep
+from atomlearn.estimators.checks import amount_of, checked_array, set_parameters
 from atomlearn.estimators.parameters import ProvedModel, entries_of
 from atomlearn.matrices.designs.tasks import Tasks
 
@@ -149,7 +149,7 @@ class MatrixPursuit(MatrixModel):
         solver: str | Solver = "auto",
         verbose: int = 0,
     ) -> None:
-        keep(self, locals())
+        set_parameters(self, locals())
 
     def fit(self, X: Any, y: Any = None) -> MatrixPursuit:
         """Fit to X (n_samples, n_features); y is not used."""

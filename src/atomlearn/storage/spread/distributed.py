@@ -32,7 +32,7 @@ from atomlearn.core import (
 )
 from atomlearn.storage.spread import chunks as pieces
 from atomlearn.storage.spread.rows import Sums, summed
-from atomlearn.storage.spread.summed import problem_of_sums, splits
+from atomlearn.storage.spread.summed import problem_of_sums, sums_suffice
 from atomlearn.storage.spread.waiting import LostDataError, awaited, current_client, guarded
 
 #: Number of partial sums that one task adds up.
@@ -374,7 +374,7 @@ def _of_chunks(design: Dask, problem: Problem) -> Problem:
     (n_rows, n_columns) = design.n_chunks
     y = problem.y
     s = problem.weight
-    if n_rows == 1 or n_columns > 1 or not (y.size and splits(problem)):
+    if n_rows == 1 or n_columns > 1 or not (y.size and sums_suffice(problem)):
         return problem
     loss = problem.loss
     parts = design.rows_of_chunks

@@ -26,7 +26,7 @@ from atomlearn.core import (
     whole_number,
 )
 from atomlearn.storage.spread.rows import HeldRows, Sums, summed
-from atomlearn.storage.spread.summed import problem_of_sums, splits
+from atomlearn.storage.spread.summed import problem_of_sums, sums_suffice
 
 #: A transport sends a question to a site and returns its answer.
 Transport = Callable[[dict[str, Any]], dict[str, Any]]
@@ -213,7 +213,7 @@ def _of_sites(design: Sites, problem: Problem) -> Problem:
         _stay()
     if problem.offset is not None:
         raise ValueError("offsets lie at the sites: Site(X, y, offset=...)")
-    if not splits(problem):
+    if not sums_suffice(problem):
         raise TypeError(
             f"sums over rows do not tell all of loss {problem.loss.name!r} with "
             f"{type(problem.regularizer.norm).__name__}: Sites take smooth losses of one "
