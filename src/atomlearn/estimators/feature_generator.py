@@ -26,6 +26,7 @@ from atomlearn.core import (
     as_loss,
     check_weight,
     coefficient_rows,
+    enter,
     positive,
     single_row,
 )
@@ -333,7 +334,7 @@ class FeatureGenerator(ScaledModel):
             told = f"n_features={self.n_wanted_} of {n_units} candidates: nothing is left out"
             remedy = "give a smaller number, or n_features='auto'"
             warnings.warn(f"{told}; {remedy}", UserWarning, stacklevel=4)
-        lifted, lift = problem.entered(lifts=True)
+        lifted, lift = enter(problem, lifts=True)
         own, C, found = self._generated(lifted, rising, wanted, n_units, settings)
         self.selected_at_ = C
         state = found.state

@@ -22,6 +22,7 @@ from atomlearn.core import (
     Settings,
     Solver,
     StoppingRule,
+    with_amount,
 )
 from atomlearn.estimators.base import AtomicModel
 from atomlearn.estimators.checks import checked_design, input_names, whole
@@ -109,7 +110,7 @@ class SubsetModel(ScaledModel):
             self.cv_scores_ = self._scored(choices, design, rows, wanted.deadline)
             means = {choice: np.mean(scores) for choice, scores in self.cv_scores_.items()}
             k, level = max(means, key=means.__getitem__, default=(k, levels[len(levels) // 2]))
-        problem = problem.at(level)
+        problem = with_amount(problem, level)
         watch: tuple[Any, ...] = tuple(self.observers or ())
         if self.verbose:
             watch = (*watch, lambda record: print(f"{record.seconds:8.1f} s  {told(record)}"))

@@ -21,7 +21,9 @@ from atomlearn.core import (
     Squared,
     check_share,
     largest_useful_alpha,
+    loss_value,
     positive,
+    with_amount,
 )
 from atomlearn.estimators.checks import set_parameters, whole
 from atomlearn.estimators.matrices.matrix_models import MatrixModel, double
@@ -185,12 +187,12 @@ class MatrixCompletion(OneToOneFeatureMixin, TransformerMixin, MatrixModel):
         warm = None
         _, hopeless = NoImprovement(patience=3).begin_folds()
         for level in (largest * np.geomspace(0.9, 1e-2, LEVELS)).tolist():
-            result = settings.run(fitted.at(level), warm)
+            result = settings.run(with_amount(fitted, level), warm)
             warm = result.warm_start()
             held = result.low_rank
             predicted = unseen.design.predictions(held.left * held.weights, held.right)
             levels.append(level)
-            scores.append(2.0 * unseen.loss_value(predicted) / np.count_nonzero(out))
+            scores.append(2.0 * loss_value(unseen, predicted) / np.count_nonzero(out))
             ranks.append(_rank(result))
             if hopeless(-scores[-1]) or ranks[-1] > most:
                 break

@@ -48,7 +48,7 @@ def fit_tasks(estimator: Any, data: Checked, loss: Loss, settings: Settings) -> 
     has_intercept = bool(estimator.fit_intercept)
     fitted = data.fitted_design
     task = task_problem(fitted, Y, data.weight, loss, regularizer, has_intercept, offset)
-    task = replace(task, problem=task.problem.changed(tau=tau))
+    task = replace(task, problem=replace(task.problem, tau=tau))
     free = unpenalized_columns(estimator, design)
     if free is not None:
         task = task.freed(free)
