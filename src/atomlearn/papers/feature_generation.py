@@ -135,12 +135,12 @@ class FeatureGeneration(Solver):
         Solves the subproblem. None: the default master. ``AcceleratedGradient`` is that of [T];
         its stop (41), a small decrease in one step, may come far from the optimum, and each pass
         then finds few new features.
-    inner_tolerance : float
+    inner_tol : float
         Relative gap of the subproblem. [T] 5.4.2 has 1e-3 (inexact FGM) and 1e-6 (exact FGM), of
         decreases. Where the gap of the whole problem gets near, it is tightened.
     tol : float or None
         Relative accuracy of a round that reaches ``n_features``; None: the inner tolerance.
-    outer_tolerance : float or None
+    outer_tol : float or None
         eps_c: stop once (F_t-1 - F_t) / F_0 is at most this, [T] (38).
     max_blocks : int or None
         T: stop after this many rounds, so with at most T B features.
@@ -173,9 +173,9 @@ class FeatureGeneration(Solver):
     state_format: ClassVar[str] = "FeatureGeneration"
 
     master: Master | None = None
-    inner_tolerance: float = 0.1
+    inner_tol: float = 0.1
     tol: float | None = None
-    outer_tolerance: float | None = None
+    outer_tol: float | None = None
     max_blocks: int | None = None
     n_features: int | None = None
     from_zero: bool = True
@@ -197,7 +197,7 @@ class FeatureGeneration(Solver):
             labels = _blocks_of(groups_of_columns(problem, members), norm.k)
         state = self._begun(problem, members, labels, omega, intercept)
         if self.settled:
-            self._refit(problem, state, self.tol or self.inner_tolerance)
+            self._refit(problem, state, self.tol or self.inner_tol)
         return self._price(problem, state)
 
     def _begun(
@@ -253,7 +253,7 @@ class FeatureGeneration(Solver):
             scores = problem.design.scores(-loss_gradient(problem, np.zeros_like(problem.y)))
             state = replace(state, candidate=self._candidate(problem, state, scores))
         following = self._with_block(problem, state)
-        self._refit(problem, following, self.inner_tolerance)
+        self._refit(problem, following, self.inner_tol)
         whole = replace(following)
         most = self.n_features
         last = self.tol
@@ -262,7 +262,7 @@ class FeatureGeneration(Solver):
             following = whole  # blocks cut to the remainder would trade places for ever
         if last is not None and most and _count(problem, following) >= most:
             # The selection is settled before: it does not depend on the accuracy of the weights.
-            self._refit(problem, following, min(last, self.inner_tolerance))
+            self._refit(problem, following, min(last, self.inner_tol))
         return self._price(problem, following, state)
 
     def _refit(self, problem: Problem, following: GenerationState, accuracy: float) -> None:
@@ -366,7 +366,7 @@ class FeatureGeneration(Solver):
         if self.max_blocks is not None and state.iteration >= self.max_blocks:
             return Status.SELECTED
         gain = before.restricted_objective - state.restricted_objective
-        limit = self.outer_tolerance
+        limit = self.outer_tol
         if limit is not None and gain <= limit * state.first_objective:
             return Status.SELECTED
         return None
