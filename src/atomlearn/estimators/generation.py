@@ -26,6 +26,7 @@ from atomlearn.core import (
     check_free,
     coefficient_rows,
     for_classes,
+    free_columns,
     free_part,
     membership_of,
     named,
@@ -201,7 +202,7 @@ class ScaledModel(SelectsColumns, AtomicModel):
         weights = np.zeros((count, columns.size))
         weights[result.columns % count, places.ravel()] = result.weights
         intercepts = np.full(count, float(result.intercept))
-        if count > 1 and problem.loss.free is not None:
+        if count > 1 and free_columns(problem.loss) is not None:
             linear = problem.design.gather(result.columns).dot(result.weights)
             own = task_intercepts(problem, linear)
             intercepts = own if own.size else intercepts

@@ -25,6 +25,7 @@ from atomlearn.core import (
     choose_master,
     counted,
     dual_part,
+    free_columns,
     gauge_of,
     growth,
     is_perfect,
@@ -115,7 +116,7 @@ class Relaxation:
         self.room = room
         self.units = Choices(problem)
         loss = problem.loss
-        free = problem.loss.free
+        free = free_columns(problem.loss)
         #: Whether f is quadratic, so that one Gram matrix is that of all points.
         plain = loss if free is None else free.inner
         self.quadratic = plain.is_quadratic and (free is None or free.separable)
@@ -381,7 +382,7 @@ class Relaxation:
         """Return H and p of f(X w) = 1/2 w'Hw - p'w + constant, and the places of columns there."""
         places = self._gathered(columns)
         problem = self.problem
-        free = problem.loss.free
+        free = free_columns(problem.loss)
         with self._lock:
             kept = self._block.growing_gram(
                 self._curvature, problem.fit_intercept, None if free is None else free.basis
