@@ -142,14 +142,11 @@ class AtomicModel(FitParameters):
             other = f"use Atomic{kinds.get(loss.task, 'Survival')}, or change loss"
             raise ValueError(f"loss={loss.name!r} is a loss for {loss.task}; {other}")
         weight = normalized(sample_weight, inputs.shape[0])
-        found = checked_targets(self, inputs, y, weight, loss)
-        if offset is not None:
-            offset = offset_of(offset, (inputs.shape[0], len(found.targets)))
+        found = checked_targets(self, inputs, y, weight, loss, offset)
         # Labels do not decide what the curves of an input look like: nor do their weights.
         found.design = self._columns(inputs, weight)
         if self.standardize:
             found.units = units_of(self, found.design, found.weight)
-        found.offset = offset
         return found
 
     def _columns(self, inputs: Design, weight: Array) -> Design:

@@ -269,7 +269,7 @@ def whole(name: str, value: Any) -> int:
     return whole_number("the estimator", name, value)
 
 
-def keep(estimator: Any, parameters: dict[str, Any]) -> None:
+def set_parameters(estimator: Any, parameters: dict[str, Any]) -> None:
     """Set each argument of a constructor as the attribute of its name, as scikit-learn wants it."""
     del parameters["self"]
     vars(estimator).update(parameters)

@@ -65,8 +65,17 @@ class Checked:
         return replace(self, units=replace(self.units, design=counted)), counted
 
 
-def checked_targets(estimator: Any, inputs: Design, y: Any, weight: Array, loss: Loss) -> Checked:
+def checked_targets(
+    estimator: Any, inputs: Design, y: Any, weight: Array, loss: Loss, offset: Any
+) -> Checked:
     """Return the targets as the task of the loss has them, or say what is wrong with them."""
+    found = _targets(estimator, inputs, y, weight, loss)
+    if offset is not None:
+        found.offset = offset_of(offset, (inputs.shape[0], len(found.targets)))
+    return found
+
+
+def _targets(estimator: Any, inputs: Design, y: Any, weight: Array, loss: Loss) -> Checked:
     n_samples = inputs.shape[0]
     if loss.task != "classification":
         target = target_of(estimator, y, n_samples, loss)

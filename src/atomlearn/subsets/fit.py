@@ -47,9 +47,7 @@ class FittedPoint:
         return self.certificate.objective
 
 
-def ridge_fit(
-    problem: Problem, accuracy: float, gram: Array | None = None, intercept: float = 0.0
-) -> FittedPoint:
+def ridge_fit(problem: Problem, accuracy: float, gram: Array | None = None) -> FittedPoint:
     """Minimize f(A w + b) + level / 2 ||w||^2 over the columns of a block, which all may be used.
 
     Ends when the gap is at most ``accuracy`` times the objective, where rounding ends the steps, or
@@ -63,12 +61,10 @@ def ridge_fit(
         Relative.
     gram : (m, m), optional
         The Hessian of f where f is quadratic; where f is not, it is formed in each step.
-    intercept : float
-        Where the search for the intercept begins.
     """
     block = block_of(problem)
     level = problem.regularizer.amount
-    at = _certified(problem, np.zeros(block.shape[1]), intercept)
+    at = _certified(problem, np.zeros(block.shape[1]), 0.0)
     bounded = gram is None and math.isfinite(problem.loss.curvature_bounds[1])
     damping = _first_damping(problem, at.prediction) if bounded else 0.0
     for _ in range(STEPS):

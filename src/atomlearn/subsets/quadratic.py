@@ -17,7 +17,7 @@ import numpy as np
 
 from atomlearn.core import EPS, Array, Columns, free_columns, growth, without
 from atomlearn.subsets.fit import inverse_with_ridge
-from atomlearn.subsets.relaxation import Point, Relaxation
+from atomlearn.subsets.relaxation import Relaxation, RelaxedPoint
 
 #: Number of rows of products that are kept, as a share of the rows of X.
 KEPT = 0.05
@@ -72,7 +72,9 @@ class QuadraticModel:
     scores : (n_columns,) X'v at the fit.
     """
 
-    def __init__(self, products: Products, point: Point, scores: Array, level: float) -> None:
+    def __init__(
+        self, products: Products, point: RelaxedPoint, scores: Array, level: float
+    ) -> None:
         self._products = products
         self._point = point
         self._scores = scores

@@ -54,7 +54,7 @@ class SemismoothNewton(Master):
 
     Parameters
     ----------
-    max_steps : int
+    max_iter : int
         Bound on gradient and Newton steps together; the best point is returned when it is reached.
 
     References
@@ -74,13 +74,13 @@ class SemismoothNewton(Master):
     array([0.5, 1. ])
     """
 
-    max_steps: int = TUNING.most_steps
+    max_iter: int = TUNING.most_steps
 
     def solve(self, problem: Problem, weights: Array, intercept: float, gap_target: float) -> Refit:
         """Minimise the restricted problem to ``gap_target``; see Master."""
         run = _Run(problem, weights, intercept, gap_target)
         with suppress(FloatingPointError):  # the best point is kept
-            while run.open and run.steps < self.max_steps:
+            while run.open and run.steps < self.max_iter:
                 run.gradient_steps(run.period)
                 run.newton_steps()
         return run.refit

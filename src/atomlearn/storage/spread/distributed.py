@@ -33,7 +33,7 @@ from atomlearn.core import (
 )
 from atomlearn.storage.spread import chunks as pieces
 from atomlearn.storage.spread.rows import Sums, summed
-from atomlearn.storage.spread.summed import problem_of_sums, splits
+from atomlearn.storage.spread.summed import problem_of_sums, sums_suffice
 from atomlearn.storage.spread.waiting import LostDataError, awaited, current_client, guarded
 
 #: Number of partial sums that one task adds up.
@@ -210,7 +210,7 @@ class Dask(Design, RowAccess):
         y = problem.y
         s = problem.weight
         mine = unwrapped(problem.design) is self
-        if not mine or n_rows == 1 or n_columns > 1 or not (y.size and splits(problem)):
+        if not mine or n_rows == 1 or n_columns > 1 or not (y.size and sums_suffice(problem)):
             return problem
         loss = problem.loss
         parts = self.rows_of_chunks

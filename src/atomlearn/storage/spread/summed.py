@@ -360,7 +360,7 @@ def problem_of_sums(problem: Problem, count: int, asked: Callable[[Sums], Sums])
     )
 
 
-def splits(problem: Problem) -> bool:
+def sums_suffice(problem: Problem) -> bool:
     """Return whether sums over rows suffice to solve the problem.
 
     They do for smooth losses that are sums over rows, and for norms over single columns.
