@@ -37,8 +37,8 @@ def test_products_are_those_of_the_dense_array(name: str) -> None:
     rng = np.random.default_rng(1)
     w, v, c = rng.normal(size=A.shape[1]), rng.normal(size=A.shape[0]), rng.random(A.shape[0])
     positions = rng.permutation(A.shape[1])[: (A.shape[1] + 1) // 2]
-    assert_allclose(block.dot(w), A @ w, atol=1e-12)
-    assert_allclose(block.transpose_dot(v), A.T @ v, atol=1e-12)
+    assert_allclose(block.predict(w), A @ w, atol=1e-12)
+    assert_allclose(block.scores(v).full(), A.T @ v, atol=1e-12)
     assert_allclose(block.gram(c), A.T @ (c[:, None] * A), atol=1e-12)
     assert_allclose(block.squared_norms(c), c @ A**2, atol=1e-12)
     part = A[:, positions]

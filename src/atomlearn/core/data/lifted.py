@@ -10,6 +10,7 @@ from atomlearn.core.data.blocks import DenseBlock, SparseBlock
 from atomlearn.core.data.cached_block import CachedBlock
 from atomlearn.core.interfaces import Array, Block, Columns, Design, Expansion, Scores
 from atomlearn.core.interfaces.forwarding import Derived
+from atomlearn.core.interfaces.scores import ArrayScores
 
 
 class Lifted(Derived):
@@ -94,12 +95,12 @@ class RepeatedBlock(Block):
     def with_distinct(self, distinct: Block) -> RepeatedBlock:
         return RepeatedBlock(distinct, self.features, self.positions)
 
-    def dot(self, weights: Array) -> Array:
+    def predict(self, weights: Array) -> Array:
         sums = np.bincount(self.positions, weights=weights, minlength=self.features.size)
-        return self.base.dot(sums.astype(np.float64, copy=False))
+        return self.base.predict(sums.astype(np.float64, copy=False))
 
-    def transpose_dot(self, v: Array) -> Array:
-        return self.base.transpose_dot(v)[self.positions]
+    def scores(self, v: Array) -> Scores:
+        return ArrayScores(self.base.scores(v).full()[self.positions])
 
     def _squares(self, weights: Array) -> Array:
         return self.base.squared_norms(weights)[self.positions]

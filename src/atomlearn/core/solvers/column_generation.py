@@ -152,7 +152,7 @@ class ColumnGeneration(Solver):
         if columns.size:
             restricted = restrict(problem, block, columns)
             weights, intercept, steps = self._first_fit(restricted, weights, intercept)
-        linear = block.dot(weights)
+        linear = block.predict(weights)
         intercept = optimal_intercept(problem, linear, intercept)
         return ActiveState(
             columns=columns,
@@ -220,7 +220,7 @@ class ColumnGeneration(Solver):
         refit = self._refit(restricted, weights, state, problem.design.shape[1])
         prediction = refit.prediction
         if restricted.design is not block:  # its predictions are not those of the samples
-            prediction = block.dot(refit.weights)
+            prediction = block.predict(refit.weights)
         following = ActiveState(
             columns=columns,
             weights=refit.weights,
@@ -343,7 +343,7 @@ def centered_columns(problem: Problem, columns: Columns) -> tuple[Block, Lengths
     allowed = problem.fit_intercept or problem.loss.task == "survival"
     if not (allowed and columns.size):
         return gathered, Lengths(scored, lengths, nothing)
-    means = block.transpose_dot(problem.weight) / float(problem.weight.sum())
+    means = block.scores(problem.weight).full() / float(problem.weight.sum())
     # With sample weights the mean may not be the nearest constant: a few more columns are centered.
     large = 2.0 * block.shape[0] * means * means > squares
     if not large.any():

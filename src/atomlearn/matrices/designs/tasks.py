@@ -9,7 +9,17 @@ import numpy as np
 from scipy import sparse
 
 from atomlearn import _kernels
-from atomlearn.core import TUNING, Array, Block, Columns, Scores, SparseBlock, as_design, is_whole
+from atomlearn.core import (
+    TUNING,
+    Array,
+    ArrayScores,
+    Block,
+    Columns,
+    Scores,
+    SparseBlock,
+    as_design,
+    is_whole,
+)
 from atomlearn.matrices.designs.base import MatrixDesign, SpanBlock
 from atomlearn.matrices.scores import MatrixScores
 
@@ -51,7 +61,7 @@ class TaskSpan(SpanBlock):
                 blocks[:, b, :, a] = blocks[:, a, :, b]
         H: Array = blocks.reshape(r * s, r * s)
         for column in wide:
-            pulled = self.transpose_dot(K[:, [column]].toarray().ravel())
+            pulled = self.scores(K[:, [column]].toarray().ravel()).full()
             H -= np.outer(pulled, pulled)
         return H
 
@@ -75,13 +85,13 @@ class TaskBlock(Block):
         self._stored: SparseBlock | None = None
         self.shape = self.features.shape[1] * self.n_tasks, self.tasks.size
 
-    def dot(self, weights: Array) -> Array:
+    def predict(self, weights: Array) -> Array:
         parts = np.asarray(weights)[self._order], *self._pattern
         W = sparse.csr_array(parts, shape=(self.features.shape[0], self.n_tasks))
         return np.ascontiguousarray((W.T @ self.features).T).reshape(-1)
 
-    def transpose_dot(self, v: Array) -> Array:
-        return self._pairs(self.features, v)
+    def scores(self, v: Array) -> Scores:
+        return ArrayScores(self._pairs(self.features, v))
 
     def _squares(self, weights: Array) -> Array:
         return self._pairs(np.square(self.features), weights)
