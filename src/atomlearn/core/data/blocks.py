@@ -215,15 +215,6 @@ class SparseBlock(Block):
         chosen = self if positions is None else self.gather(positions)
         return weighted_squares(chosen.stored().tocsr(), curvature)
 
-    def coupled_gram(self, curvature: Array, coupling: Any) -> Array:
-        """Return A'(diag(c) - K K')A; from sparse products where K is stored sparse too."""
-        if not sp.issparse(coupling):
-            return super().coupled_gram(curvature, coupling)
-        stored: Any = coupling
-        pulled = (stored.T @ self.stored()).tocsr()
-        whole = weighted_squares(pulled, np.ones(pulled.shape[0]))
-        return np.asarray(self.gram(curvature) - whole)
-
     def _squares(self, weights: Array) -> Array:
         return _kernels.sparse_dots(*self._parts, weights, squared=True)
 

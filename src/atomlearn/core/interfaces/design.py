@@ -272,27 +272,8 @@ class Block(Design):
         """Return the block of the distinct columns, and the place there of each column."""
         return self, np.arange(self.shape[1], dtype=np.int64)
 
-    def with_distinct(self, distinct: Block) -> Block:
-        """Return these columns made of other distinct ones, which stand in the same places."""
-        return distinct
-
-    #: Whether ``coupled_gram`` makes use of a structure, so that larger blocks are worth it.
+    #: Whether ``coupled_gram`` uses the structure of this kind, so that larger blocks are fast.
     couples_by_structure: bool = False
-
-    def coupled_gram(self, curvature: Array, coupling: Any) -> Array:
-        """Return A'(diag(c) - K K')A, (n_columns, n_columns); K sparse (n_samples, k).
-
-        The Hessian of a loss that couples predictions.
-        """
-        pulled = np.asarray(coupling.T @ self.dense())
-        return np.asarray(self.gram(curvature) - pulled.T @ pulled)
-
-    def spanned(self, right: Array) -> Block | None:
-        """Return the design of S (r, s) where coefficients are the rows of S right'.
-
-        right : (q, s). None where the columns are not q tasks of one feature after the other.
-        """
-        return None
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
         return np.array(self.dense(), dtype=dtype)

@@ -12,9 +12,9 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from atomlearn.core.data.blocks import DenseBlock
 from atomlearn.core.data.cached_block import CachedBlock
 from atomlearn.core.data.limits import LIMITS
+from atomlearn.core.data.standardized import affine_block
 from atomlearn.core.interfaces import Array, Block, Columns, WarmStart
 from atomlearn.core.interfaces.scores import ArrayScores
 from atomlearn.core.masters.choose import candidates_for_free, choose_master
@@ -349,10 +349,10 @@ def centered_columns(problem: Problem, columns: Columns) -> tuple[Block, Lengths
     if not large.any():
         return gathered, Lengths(scored, lengths, nothing)
     offsets = np.where(large, means, 0.0)
-    block = DenseBlock(np.asfortranarray(block.dense() - offsets))
+    centered = affine_block(CachedBlock.of(gathered).inner, offsets[places], np.ones(places.size))
     taken_up = offsets[places] if problem.fit_intercept else nothing
-    summed = np.sqrt(block.squared_norms(used))[places]
-    return gathered.with_distinct(block), Lengths(scored, summed, taken_up)
+    summed = np.sqrt(centered.squared_norms(used))
+    return centered, Lengths(scored, summed, taken_up)
 
 
 def appended(
@@ -365,7 +365,7 @@ def appended(
     """
     block = block.append(more)
     lengths = lengths.append(further)
-    places = block.distinct()[1]
-    first = np.zeros(block.n_distinct, dtype=np.int64)
+    distinct, places = block.distinct()
+    first = np.zeros(distinct.shape[1], dtype=np.int64)
     first[places[::-1]] = np.arange(places.size)[::-1]
     return block, lengths.take(first[places])

@@ -18,7 +18,9 @@ from atomlearn.core import (
     Scores,
     SparseBlock,
     as_design,
+    coupled_gram,
     is_whole,
+    spanned,
 )
 from atomlearn.matrices.designs.base import MatrixDesign, SpanBlock
 from atomlearn.matrices.scores import MatrixScores
@@ -31,39 +33,6 @@ class TaskSpan(SpanBlock):
     """
 
     couples_by_structure = True
-
-    def coupled_gram(self, curvature: Array, coupling: Any) -> Array:
-        """Return (A kron B)'(diag(c) - K K')(A kron B), (r s, r s), from the two factors.
-
-        c : (n_samples,); K : sparse (n_samples, k). Columns of K within a row of the data leave row
-        i with a matrix C_i (s, s), and the block (a, b) is A'diag(C_ab)A: one Gram matrix for each
-        distinct entry of C, O(n_rows r^2) each. Other columns are summed.
-        """
-        A = self._images
-        B = self._right
-        (n_rows, r) = A.shape
-        (n_tasks, s) = B.shape
-        K = sparse.csc_array(coupling)
-        owners = np.repeat(np.arange(K.shape[1]), np.diff(K.indptr))
-        # In losses of several classes column i of K belongs to row i; other columns may follow.
-        inside = (owners < n_rows) & (K.indices // n_tasks == owners)
-        wide = np.unique(owners[~inside])
-        inside &= ~np.isin(owners, wide)
-        shares = np.zeros((n_rows, n_tasks))
-        shares[owners[inside], K.indices[inside] % n_tasks] = K.data[inside]
-        U = shares @ B
-        C = np.einsum("it,ta,tb->iab", np.reshape(curvature, (n_rows, n_tasks)), B, B)
-        C -= U[:, :, None] * U[:, None, :]
-        blocks = np.empty((r, s, r, s))
-        for a in range(s):
-            for b in range(a, s):
-                blocks[:, a, :, b] = (A * C[:, a, b][:, None]).T @ A
-                blocks[:, b, :, a] = blocks[:, a, :, b]
-        H: Array = blocks.reshape(r * s, r * s)
-        for column in wide:
-            pulled = self.scores(K[:, [column]].toarray().ravel()).full()
-            H -= np.outer(pulled, pulled)
-        return H
 
 
 class TaskBlock(Block):
@@ -118,15 +87,6 @@ class TaskBlock(Block):
             corner = (rows * weights[task]) @ rows.T
             result[np.ix_(own, own)] = 0.5 * (corner + corner.T)
         return result
-
-    def spanned(self, right: Array) -> Block | None:
-        """Return the design of S if the rows of all tasks, one for each feature, are S right'."""
-        places = self.places[:: self.n_tasks]
-        pairs = np.repeat(places, self.n_tasks), np.tile(np.arange(self.n_tasks), places.size)
-        if not (np.array_equal(self.places, pairs[0]) and np.array_equal(self.tasks, pairs[1])):
-            return None
-        images = np.ascontiguousarray(self.features[places].T)
-        return TaskSpan(Tasks(images, self.n_tasks), images, right)
 
     def dense(self) -> Array:
         return self.explicit().dense()
@@ -296,3 +256,49 @@ class Tasks(MatrixDesign):
 
     def _rows(self, v: Array) -> Array:
         return np.reshape(v, (self.base.shape[0], self.n_tasks))
+
+
+@coupled_gram.register
+def _of_span(block: TaskSpan, curvature: Array, coupling: Any) -> Array:
+    """Return (A kron B)'(diag(c) - K K')(A kron B), (r s, r s), from the two factors.
+
+    c : (n_samples,); K : sparse (n_samples, k). Columns of K within a row of the data leave row
+    i with a matrix C_i (s, s), and the block (a, b) is A'diag(C_ab)A: one Gram matrix for each
+    distinct entry of C, O(n_rows r^2) each. Other columns are summed.
+    """
+    A = block._images
+    B = block._right
+    (n_rows, r) = A.shape
+    (n_tasks, s) = B.shape
+    K = sparse.csc_array(coupling)
+    owners = np.repeat(np.arange(K.shape[1]), np.diff(K.indptr))
+    # In losses of several classes column i of K belongs to row i; other columns may follow.
+    inside = (owners < n_rows) & (K.indices // n_tasks == owners)
+    wide = np.unique(owners[~inside])
+    inside &= ~np.isin(owners, wide)
+    shares = np.zeros((n_rows, n_tasks))
+    shares[owners[inside], K.indices[inside] % n_tasks] = K.data[inside]
+    U = shares @ B
+    C = np.einsum("it,ta,tb->iab", np.reshape(curvature, (n_rows, n_tasks)), B, B)
+    C -= U[:, :, None] * U[:, None, :]
+    blocks = np.empty((r, s, r, s))
+    for a in range(s):
+        for b in range(a, s):
+            blocks[:, a, :, b] = (A * C[:, a, b][:, None]).T @ A
+            blocks[:, b, :, a] = blocks[:, a, :, b]
+    H: Array = blocks.reshape(r * s, r * s)
+    for column in wide:
+        pulled = block.scores(K[:, [column]].toarray().ravel()).full()
+        H -= np.outer(pulled, pulled)
+    return H
+
+
+@spanned.register
+def _of_tasks(block: TaskBlock, right: Array) -> Block | None:
+    """Return the design of S if the rows of all tasks, one for each feature, are S right'."""
+    places = block.places[:: block.n_tasks]
+    pairs = np.repeat(places, block.n_tasks), np.tile(np.arange(block.n_tasks), places.size)
+    if not (np.array_equal(block.places, pairs[0]) and np.array_equal(block.tasks, pairs[1])):
+        return None
+    images = np.ascontiguousarray(block.features[places].T)
+    return TaskSpan(Tasks(images, block.n_tasks), images, right)
