@@ -66,7 +66,7 @@ __getattr__ = lazy(
         "masters.accelerated_gradient": "Acceleration Iterate",
         "masters.choose": "choose_master",
         "masters.master": "Master Refit block_of",
-        "masters.model_newton": "ModelNewton hessian",
+        "masters.model_newton": "ModelNewton coupled_gram hessian spanned",
         "masters.newton": "AcceleratedGradient SemismoothNewton",
         "masters.pattern_newton": "pattern_of",
         "masters.sequential_qp": "SequentialQP",

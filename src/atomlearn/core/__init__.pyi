@@ -141,7 +141,9 @@ from atomlearn.core.masters.master import Master as Master
 from atomlearn.core.masters.master import Refit as Refit
 from atomlearn.core.masters.master import block_of as block_of
 from atomlearn.core.masters.model_newton import ModelNewton as ModelNewton
+from atomlearn.core.masters.model_newton import coupled_gram as coupled_gram
 from atomlearn.core.masters.model_newton import hessian as hessian
+from atomlearn.core.masters.model_newton import spanned as spanned
 from atomlearn.core.masters.newton import AcceleratedGradient as AcceleratedGradient
 from atomlearn.core.masters.newton import SemismoothNewton as SemismoothNewton
 from atomlearn.core.masters.pattern_newton import pattern_of as pattern_of

@@ -206,7 +206,7 @@ class FeatureGeneration(Solver):
     ) -> GenerationState:
         """Return the state of these blocks, with their optimal intercept, not priced yet."""
         block = _gathered(problem, members)
-        linear = block.dot(omega)
+        linear = block.predict(omega)
         intercept = optimal_intercept(problem, linear, intercept)
         origin = optimal_intercept(problem, np.zeros_like(problem.weight), intercept)
         state = GenerationState(

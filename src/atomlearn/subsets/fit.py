@@ -88,7 +88,7 @@ def ridge_fit(problem: Problem, accuracy: float, gram: Array | None = None) -> F
 
 
 def _certified(problem: Problem, weights: Array, intercept: float) -> FittedPoint:
-    linear = block_of(problem).dot(weights)
+    linear = block_of(problem).predict(weights)
     intercept = optimal_intercept(problem, linear, intercept)
     prediction = linear + intercept
     price = prove(problem, None, weights, prediction)
@@ -108,7 +108,7 @@ def _along(problem: Problem, at: FittedPoint, step: Array) -> tuple[FittedPoint 
         return (found if better else None), 1.0
     for _ in range(HALVINGS):
         weights = at.weights + length * step
-        linear = block_of(problem).dot(weights)
+        linear = block_of(problem).predict(weights)
         b = optimal_intercept(problem, linear, at.intercept)
         reached = objective_at(problem, weights, linear + b)
         if reached <= at.objective - 1e-4 * length * promised:

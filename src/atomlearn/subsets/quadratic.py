@@ -59,7 +59,7 @@ class Products:
         row = self._rows.pop(column, None)
         if row is None:
             design = self._relaxation.problem.design
-            x = design.gather(np.array([column])).dot(np.ones(1))[:, None]
+            x = design.gather(np.array([column])).predict(np.ones(1))[:, None]
             if self._basis.shape[1]:
                 x = without(x, self._basis, self._curvature)
             row = design.scores(self._curvature * x[:, 0]).full()

@@ -175,7 +175,7 @@ class Relaxation:
     def prediction(self, point: RelaxedPoint) -> Array:
         """Return the predictions X w + b of a point, (n_samples,)."""
         places = self._gathered(point.columns)
-        linear = self._block.inner.gather(places).dot(point.weights)
+        linear = self._block.inner.gather(places).predict(point.weights)
         return linear + optimal_intercept(self.problem, linear, point.intercept)
 
     def norm(self, k: int, fixed: NDArray[np.int8]) -> BranchNorm:
@@ -302,7 +302,7 @@ class Relaxation:
         H, pull, places = self._model(columns)
         weights = self._modelled(inner, H, pull, places, weights)
         used = np.flatnonzero(weights)
-        linear = self._block.inner.gather(places[used]).dot(weights[used])
+        linear = self._block.inner.gather(places[used]).predict(weights[used])
         intercept = optimal_intercept(problem, linear, intercept)
         return weights, intercept, linear + intercept
 
@@ -343,13 +343,13 @@ class Relaxation:
         block = self._block.inner.gather(places)
         inner = norm.restrict(columns, self.units.count)
         problem = self._of(inner, block)
-        linear = block.dot(weights)
+        linear = block.predict(weights)
         intercept = optimal_intercept(problem, linear, intercept)
         value = began = objective_at(problem, weights, linear + intercept)
         for _ in range(WORKING):
-            slope = block.transpose_dot(negative_gradient(problem, linear + intercept))
+            slope = block.scores(negative_gradient(problem, linear + intercept)).full()
             move = self._modelled(inner, H, slope + H @ weights, here, weights) - weights
-            ahead = block.dot(move)
+            ahead = block.predict(move)
             before = value
             for length in 0.5 ** np.arange(HALVINGS):
                 there = linear + length * ahead
@@ -375,7 +375,7 @@ class Relaxation:
                 size = self._block.shape[1]
                 gathered = self.problem.design.gather(fresh)
                 self._block = self._block.append(gathered)
-                self._pull = np.append(self._pull, gathered.transpose_dot(self._slope))
+                self._pull = np.append(self._pull, gathered.scores(self._slope).full())
                 self._place[fresh] = np.arange(size, size + fresh.size)
             return self._place[columns]
 

@@ -23,13 +23,17 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import singledispatch
+from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from scipy.linalg import cholesky, solve_triangular
 
 from atomlearn._kernels import active_set_qp
-from atomlearn.core.data.blocks import DenseBlock
+from atomlearn.core.data.blocks import DenseBlock, SparseBlock
 from atomlearn.core.data.cached_block import CachedBlock
+from atomlearn.core.data.compressed import weighted_squares
 from atomlearn.core.interfaces import Array, Block, Columns
 from atomlearn.core.interfaces.loss import is_quadratic
 from atomlearn.core.losses.around import bare_loss
@@ -244,7 +248,7 @@ def levelled(problem: Problem) -> tuple[Problem, Array] | None:
     if labels.size != count or not np.array_equal(groups.labels, np.repeat(labels, q)):
         return None
     right = np.linalg.qr(np.hstack([np.ones((q, 1)), np.eye(q)[:, 1:]]))[0][:, 1:]
-    block = block_of(problem).spanned(right)
+    block = spanned(_bare(block_of(problem)), right)
     if block is None:
         return None
     rows = Groups(Partition(np.repeat(labels, q - 1), count, count), groups.weights)
@@ -291,7 +295,38 @@ def _of_columns(problem: Problem, block: Block, at: Candidate) -> Problem | None
 
 def hessian(problem: Problem, block: Block, prediction: Array) -> Array:
     """Return A' (diag(c) - K K') A of the loss at these predictions."""
-    return block.coupled_gram(*problem.loss.coupling(problem.y, prediction, problem.weight))
+    c, K = problem.loss.coupling(problem.y, prediction, problem.weight)
+    return coupled_gram(_bare(block), c, K)
+
+
+def _bare(block: Block) -> Block:
+    """Return the block itself, whose kind decides how the functions below work."""
+    return CachedBlock.of(block).inner
+
+
+@singledispatch
+def coupled_gram(block: Block, curvature: Array, coupling: Any) -> Array:
+    """Return A'(diag(c) - K K')A, (n_columns, n_columns), for K (n_samples, k)."""
+    pulled = np.asarray(coupling.T @ block.dense())
+    return np.asarray(block.gram(curvature) - pulled.T @ pulled)
+
+
+@coupled_gram.register
+def _sparse_coupled_gram(block: SparseBlock, curvature: Array, coupling: Any) -> Array:
+    if not sp.issparse(coupling):
+        return coupled_gram.dispatch(Block)(block, curvature, coupling)
+    stored: Any = coupling
+    few = (stored.T @ block.stored()).tocsr()
+    return np.asarray(block.gram(curvature) - weighted_squares(few, np.ones(few.shape[0])))
+
+
+@singledispatch
+def spanned(block: Block, right: Array) -> Block | None:
+    """Return the block of S (r, s) if the coefficients of ``block`` are the rows of S right'.
+
+    right : (q, s). None if the columns are not q tasks of one feature after the other.
+    """
+    return None
 
 
 def _factor(H: Array, way: Array, most: float) -> tuple[Array, Array] | None:

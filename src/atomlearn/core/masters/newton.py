@@ -307,10 +307,10 @@ def newton_step(
     base = inverse.apply(weights - prox.point)
     system = NewtonSystem(block, curvature, gains, step, free, step_free)
     try:
-        change = system.direction(block.dot(base))
+        change = system.direction(block.predict(base))
     except (LinAlgError, TimeIsUp):  # too large, the one on the diagonal in rounding, no time
         return None
-    direction = -base - step * gains.apply(block.transpose_dot(curvature * change))
+    direction = -base - step * gains.apply(block.scores(curvature * change).full())
     reached = _searched(problem, at, step, direction, curvature, free)
     if reached is None:
         return None
@@ -329,7 +329,7 @@ def _searched(
     y = problem.y
     s = problem.weight
     start = at.refit.prediction
-    turned = block.dot(way)
+    turned = block.predict(way)
     around = free_columns(problem.loss)
     if around is not None:
         start = around.whole(y, start, s)
@@ -338,7 +338,7 @@ def _searched(
     bent = (curvature[:, None] * free).T
     aside = -(free @ np.linalg.lstsq(bent @ free, bent @ turned, rcond=1e-13)[0])
     moved = turned + aside
-    bend = block.transpose_dot(curvature * moved)
+    bend = block.scores(curvature * moved).full()
     if not np.isfinite(bend).all():
         return None
 
@@ -350,9 +350,9 @@ def _searched(
         if length and not is_quadratic(loss):
             z = start + length * moved
             v = pieces.gradient(loss, y, z, s)
-            scores = -block.transpose_dot(v)
+            scores = -block.scores(v).full()
             rest = float(v @ aside)
-            curve = block.transpose_dot(loss.curvature(y, z, s) * moved)
+            curve = block.scores(loss.curvature(y, z, s) * moved).full()
         here = at.refit.weights + length * way
         try:
             ahead = problem.regularizer.prox_point(here + step * scores, step, problem.tau)

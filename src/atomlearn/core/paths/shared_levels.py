@@ -298,7 +298,7 @@ class SharedLevels(Task):
             guess = choose_master(whole).guess(whole, weights, shift)
         if guess is not None:
             weights, shift, _ = guess
-        prediction = block_of(whole).dot(weights)
+        prediction = block_of(whole).predict(weights)
         shift = optimal_intercept(problem, prediction, shift)
         prediction = prediction + shift
         if guess is None:
@@ -312,7 +312,7 @@ class SharedLevels(Task):
         used = np.flatnonzero(weights)
         point = Point(used, weights[used], shift, prediction, dual, reference)
         if whole.design is not self.block:  # its predictions are not those of the samples
-            point.prediction = self.block.dot(weights)
+            point.prediction = self.block.predict(weights)
             point.dual = None
         return point
 

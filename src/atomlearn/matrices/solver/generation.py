@@ -139,7 +139,7 @@ class MatrixGeneration(Solver):
             share = problem.regularizer.amount / gauge
             terms = [replace(term, x=share * term.x) for term in terms]
             gauge = share * gauge
-        linear = SideBySide([term.block() for term in terms]).dot(_values(terms))
+        linear = SideBySide([term.block() for term in terms]).predict(_values(terms))
         ahead = [part.ahead for part in parts if part.ahead is not None]
         if len(ahead) < len(terms):
             return self._priced(problem, terms, linear, intercept, np.inf)
