@@ -355,7 +355,8 @@ def free_columns(loss: Loss) -> FreeColumns | None:
 
 def plain_loss(loss: Loss) -> Loss:
     """Return the loss without free columns: that at given coefficients of them."""
-    return loss.inner if isinstance(loss, FreeColumns) else loss
+    free = free_columns(loss)
+    return loss if free is None else free.inner
 
 
 def known_offset(loss: Loss) -> Array | None:
