@@ -10,9 +10,8 @@ from numpy.testing import assert_allclose
 from scipy.optimize import minimize
 
 from atomlearn import designs, norms
-from atomlearn.core import DenseBlock, FreeColumns, hessian
+from atomlearn.core import DenseBlock, FreeColumns, hessian, objective_at, shrink_inside
 from atomlearn.core.masters.model_newton import is_coupled, levelled
-from atomlearn.core.problem.problem import objective_at, shrink_inside
 from atomlearn.interfaces import Block, Loss, Norm
 from atomlearn.losses import Logistic, Multinomial
 from atomlearn.masters import AcceleratedGradient, ModelNewton, SemismoothNewton

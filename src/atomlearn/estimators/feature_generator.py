@@ -191,7 +191,7 @@ class FeatureGenerator(ScaledModel):
     Of more than two classes w is a matrix W (n_features, n_classes), and w_j^2 the sum over them:
     a feature is scored by the l2 norm of its scores for all classes, and selected for all at once.
     The problem is the squared k-support norm with k = ``batch`` at level 1 and C on the *sum* of
-    the losses: ``solve(..., norm=KSupport(batch), form="squared", level=1 / C)``.
+    the losses: ``solve(..., norm=KSupport(batch), form="squared", alpha=1 / (C * n_samples))``.
 
     References
     ----------

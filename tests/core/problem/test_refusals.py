@@ -27,11 +27,10 @@ from atomlearn.core import (
     positive,
 )
 from atomlearn.core.problem.checks import check_loss, check_tau
-from atomlearn.core.problem.problem import restrict
-from atomlearn.core.problem.proof import prove
 from atomlearn.core.solvers.solver import checked_warm_start
 from atomlearn.designs import as_design
 from atomlearn.interfaces import WarmStart
+from atomlearn.problem import prove, restrict
 from atomlearn.solvers import stopping
 from tests.oracles.sums import solve_sum
 
