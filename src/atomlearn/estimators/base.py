@@ -17,6 +17,7 @@ from atomlearn.core import (
     Norm,
     Problem,
     Result,
+    Settings,
     Task,
     WarmStart,
     as_loss,
@@ -118,7 +119,7 @@ class AtomicModel(FitParameters):
             data = self._checked(X, y, sample_weight, offset)
         joint = joint_loss(self.multi_class, data)
         if joint is not None:
-            matrices.fit_tasks(self, data, joint, settings)
+            self._fit_jointly(data, joint, settings)
             return self
         problems = self._problems(data, *self._regularized_by())
         starts = self._starts(len(problems), data.design.shape[1], data.classes)
@@ -128,6 +129,15 @@ class AtomicModel(FitParameters):
             results = [relaxed(p, r, share) for p, r in zip(problems, results, strict=True)]
         self._take(data, results)
         return self
+
+    def _fit_jointly(self, data: Checked, loss: Loss, settings: Settings) -> None:
+        """Fit all outputs by one problem over a matrix of coefficients."""
+        task = matrices.joint_problem(self, data, loss, *self._regularized_by())
+        starts = self._starts(1, task.problem.design.shape[1], data.classes)
+        results = self._solve([task.problem], starts, settings)
+        coef, intercepts = matrices.joint_coefficients(task, results[0], data)
+        self._take_coefficients(data, coef, intercepts)
+        self._report(results)
 
     def _checked(self, X: Any, y: Any, sample_weight: Any, offset: Any = None) -> Checked:
         """Return the data of a fit, weights with sum 1, or say what is wrong with them."""

@@ -279,7 +279,7 @@ class SubsetRegressor(RegressorMixin, SubsetModel):
     selected_, selected_names_ : ndarray of int, list of str
     objective_, lower_bound_, gap_ : float
         The objective, a bound from below on that of every subset, and their difference.
-    ridge_, n_selected_ : float, int
+    l2_, n_selected_ : float, int
         The ridge and the size that were taken; ``cv_scores_`` the scores they were chosen by.
     result_ : SubsetResult
         With ``proved_in``, ``n_proved_out``, ``open_columns``, ``near``.

@@ -31,6 +31,8 @@ PARAMETERS: dict[str, dict[str, str]] = {
     "gap": {"tol": "tol=1e-6, the relative duality gap to prove"},
     "tolerance": {"tol": "tol=1e-6, the relative duality gap to prove"},
     "final_tolerance": {"tol": "tol=final_tolerance"},
+    "max_iter": {"max_nodes": "max_nodes=50, a limit of the search"},
+    "standardize": {"normalize": "normalize=True, which scales rows and not columns"},
     "normalize": {"standardize": "standardize=True"},
     "rng": {"random_state": "random_state=rng"},
     "ridge": {
@@ -43,6 +45,7 @@ PARAMETERS: dict[str, dict[str, str]] = {
     "max_sets": {"max_near": "max_near=max_sets"},
     "level": {
         "confidence": "confidence=0.95",
+        "rank": "alpha=level / n_entries (the loss is a mean over observed entries, not a sum)",
         "alpha": "alpha=level / n_samples (the loss is a mean, not a sum)",
     },
     "levels": {"alphas": "alphas=levels / n_samples (the loss is a mean, not a sum)"},
