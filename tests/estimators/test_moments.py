@@ -61,7 +61,7 @@ def test_a_few_rows_more_begin_at_the_last_fit() -> None:
 def test_what_sums_do_not_tell_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     X, y, _ = rows()
     parts = AtomicRegressor(alpha=0.1).partial_fit(X[:50], y[:50])
-    with pytest.warns(UserWarning, match="begins anew"):
+    with pytest.warns(UserWarning, match="fits to the new rows only"):
         again = clone(parts).fit(X, y).partial_fit(X[:50], y[:50])
     np.testing.assert_allclose(again.coef_, parts.coef_)
     for model in (AtomicRegressor(loss="huber"), AtomicRegressor(relax=0.5)):

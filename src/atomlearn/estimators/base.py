@@ -316,8 +316,11 @@ class AtomicModel(FitParameters):
         decisions = self._linear(X, offset).astype(np.float64)
         weight = check_weight(sample_weight, len(decisions))
         targets = target_of(self, y, len(decisions), loss).reshape(decisions.shape)
-        each = zip(targets.T, decisions.T, strict=True)
-        return float(np.mean([loss.score(loss.check_target(t), z, weight) for t, z in each]))
+        scores = [
+            loss.score(loss.check_target(target), decision, weight)
+            for target, decision in zip(targets.T, decisions.T, strict=True)
+        ]
+        return float(np.mean(scores))
 
     @property
     def partial_fit(self) -> NoReturn:

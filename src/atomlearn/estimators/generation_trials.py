@@ -124,22 +124,22 @@ class Trials:
         # A copy keeps the names of the columns, and a clone would not.
         model = copy(self.estimator).set_params(**tried, verbose=0, observers=None)
         if self.settings is not None and not strengths:
-            left = self.settings.deadline.left
-            model.set_params(time_limit=max(left, 1e-3) if left < np.inf else None)
+            seconds = self.settings.deadline.left
+            model.set_params(time_limit=max(seconds, 1e-3) if seconds < np.inf else None)
         rows = self.weight, self.offset
         (weight, offset), (tested, moved) = (
             [None if values is None else np.asarray(values)[part] for values in rows]
             for part in fold
         )
         fitted, (seen, y) = [(RowSubset(self.design, part), self.y[part]) for part in fold]
-        given = *fitted, weight, offset
+        arguments = *fitted, weight, offset
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             fits = [model]
             if strengths:
-                fits = model.fits(*given, *strengths, self.settings)
+                fits = model.fits(*arguments, *strengths, self.settings)
             else:
-                model.fit(*given)
+                model.fit(*arguments)
             for _ in fits:
                 if model.results_[0].status is Status.INTERRUPTED or self._late():
                     raise KeyboardInterrupt

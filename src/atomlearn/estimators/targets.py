@@ -127,12 +127,12 @@ def joint_loss(multi_class: Any, data: Checked) -> Loss | None:
 def offset_of(offset: Any, shape: tuple[int, int]) -> Array:
     """Return the checked offset, of shape (n_samples, n_outputs)."""
     n_samples, n_outputs = shape
-    given = np.asarray(offset)
-    columns = list(given.T) if given.ndim == 2 else [offset]
+    array = np.asarray(offset)
+    columns = list(array.T) if array.ndim == 2 else [offset]
     if len(columns) != n_outputs:
         raise ValueError(
             f"offset must have shape {shape if n_outputs > 1 else shape[:1]}, one number for each "
-            f"sample and output; got {given.shape}"
+            f"sample and output; got {array.shape}"
         )
     return np.column_stack([check_offset(column, n_samples) for column in columns])
 

@@ -160,7 +160,7 @@ class SparseLowRank(MatrixTransformer):
         if gap > tol:
             warnings.warn(
                 f"SparseLowRank.transform: {Status.ITERATION_LIMIT}. Relative gap proved: "
-                f"{gap:.2e}, asked for: tol={self.tol:.2e}",
+                f"{gap:.2e}, requested: tol={self.tol:.2e}",
                 ConvergenceWarning,
                 stacklevel=2,
             )
