@@ -5,10 +5,10 @@ python benchmarks/base_against_head.py BASE HEAD [--smoke] [--repeats N] [--only
 BASE and HEAD are checkouts, each with its own built kernels inside its ``src``: a tree without
 them loads those of the environment, and both are timed with the same ones. Each problem lives in
 two processes, one a tree, which take turns; a ratio is the median time of HEAD over that of BASE,
-and passes over the data stand beside it. With --at-most R it ends with exit code 1 where both the
+with the passes over the data. With --at-most R it ends with exit code 1 where both the
 median and the best time of HEAD are more than R times those of BASE. Seconds are those of the
 processor, all threads together, which other work on the machine changes least. The problems are
-those of ``contest_problems.py``.
+those of ``contest_problems.py`` of each tree.
 """
 
 from __future__ import annotations
@@ -49,7 +49,9 @@ def compare(trees: list[Path], name: str, size: float, repeats: int) -> dict[str
         # Else the finder of an editable install would answer for both trees.
         places = [str(tree.resolve() / "src"), str(ROOT / "tests/path_first")]
         environment = os.environ | {"PYTHONPATH": os.pathsep.join(places)}
-        command = [sys.executable, __file__, "--serve", name, "--size", str(size)]
+        # Each tree states the problems in its own words.
+        script = str(tree.resolve() / "benchmarks" / Path(__file__).name)
+        command = [sys.executable, script, "--serve", name, "--size", str(size)]
         servers.append(
             subprocess.Popen(
                 command, env=environment, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE

@@ -17,6 +17,7 @@ from distributed import Client
 
 from atomlearn import norms, paths
 from atomlearn.core.interfaces.design import Design
+from atomlearn.core.problem.problem import over_sums
 from atomlearn.designs import Dask
 from atomlearn.losses import Squared
 from atomlearn.problem import Problem, Regularizer
@@ -75,7 +76,7 @@ def traffic(table: Table, options: Options) -> None:
 def round_seconds(client: Client, design: Dask, y: np.ndarray) -> float:
     """Return the seconds of a round that asks for the loss at zero: the latency."""
     penalty = Regularizer(norms.L1(), "penalized", 1.0)
-    summed: Any = distributed.over_sums(design, Problem.build(design, y, Squared(), penalty))
+    summed: Any = over_sums(Problem.build(design, y, Squared(), penalty))
     none = np.zeros(0, dtype=np.int64), np.zeros((1, 0))
     summed.loss.ask("look", *none, np.zeros(1))
     times = []

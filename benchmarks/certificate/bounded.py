@@ -57,7 +57,7 @@ def draw_bounded(rng: Any, seed: int, name: str | None = None) -> Task:
         y = LOSS_ORACLES[name].targets(numbers)
         at_zero = y / 2 if loss.task == "classification" else y - y.mean()
         weight = _weights(rng, n)
-        arguments["intercept"] = bool(rng.random() < 0.5)
+        arguments["fit_intercept"] = bool(rng.random() < 0.5)
     if p > 1 and rng.random() < 0.3:
         free = rng.choice(p, size=int(rng.integers(1, min(p, 4))), replace=False)
         arguments["unpenalized"] = free
@@ -120,7 +120,7 @@ def _rival(task: Task, price: Any, low: Any, high: Any) -> Any:
     found = (_by_linear_program if linear else _by_cvxpy)(task, price, low, high)
     if found is None or not np.isfinite(found[0]).all():
         return None
-    w, b = np.clip(found[0], low, high), found[1] if task.arguments.get("intercept") else 0.0
+    w, b = np.clip(found[0], low, high), found[1] if task.arguments.get("fit_intercept") else 0.0
     if form == "constrained" and (gauge := float(np.abs(w) @ price)) > task.arguments["radius"]:
         w = np.where(price > 0, w * (task.arguments["radius"] / gauge), w)
     return SimpleNamespace(coef=w, intercept=b)
@@ -130,7 +130,7 @@ def _by_linear_program(task: Task, price: Any, low: Any, high: Any) -> Any:
     """Return w and b by HiGHS: w, b, the parts of the residuals, and the magnitudes of w."""
     X, y, s, q = task.dense, task.y - task.arguments.get("offset", 0.0), task.weight, task.loss.q
     n, p = X.shape
-    intercept, radius = task.arguments["intercept"], task.arguments.get("radius")
+    intercept, radius = task.arguments["fit_intercept"], task.arguments.get("radius")
     one, none = np.ones((n, 1)) * intercept, np.zeros((n, p))
     equal = np.hstack([X, one, np.eye(n), -np.eye(n), none])
     cost = np.concatenate([np.zeros(p + 1), q * s, (1 - q) * s, np.zeros(p)])
@@ -153,7 +153,11 @@ def _by_cvxpy(task: Task, price: Any, low: Any, high: Any) -> Any:
 
     p, arguments, s = task.dense.shape[1], task.arguments, task.weight
     w, b = cp.Variable(p), cp.Variable()
-    z = task.dense @ w + b * float(arguments.get("intercept", False)) + arguments.get("offset", 0.0)
+    z = (
+        task.dense @ w
+        + b * float(arguments.get("fit_intercept", False))
+        + arguments.get("offset", 0.0)
+    )
     if task.loss.name == "cox":
         smooth = _partial(cp, task.loss.ties, task.y, z)
     else:
@@ -166,7 +170,7 @@ def _by_cvxpy(task: Task, price: Any, low: Any, high: Any) -> Any:
         inside.append(gauge <= size)
     else:
         total += size * gauge if arguments["form"] == "penalized" else 0.5 * size * gauge**2
-    if not arguments.get("intercept", False):
+    if not arguments.get("fit_intercept", False):
         inside.append(b == 0.0)
     try:
         cp.Problem(cp.Minimize(total), inside).solve(solver="CLARABEL")

@@ -107,7 +107,7 @@ def gap(task: Any, w: Any, y: Any, z: Any, penalty: Any) -> Any:
         return Long("inf")
     with np.errstate(all="ignore"):
         tau, used = Long(task.arguments["tau"]), s > 0
-        at = balanced(loss, y, z, s) if task.arguments["intercept"] else z
+        at = balanced(loss, y, z, s) if task.arguments["fit_intercept"] else z
         u = slope(loss, y, at)
         scores = -(task.dense.astype(Long).T @ (s * u)) - tau * w
         polar, form = task.polar(scores), task.arguments["form"]

@@ -32,7 +32,13 @@ def _task(rng: Any, seed: int, X: Any, dense: np.ndarray, y: Any, loss: Any, nor
     known = norm.on(p)
     at_zero = more.pop("at_zero", y / 2 if loss.task == "classification" else y)
     name = "radius" if form == "constrained" else "level"
-    arguments = {"form": form, "tau": 0.0, "intercept": False, "sample_weight": np.ones(n), **more}
+    arguments = {
+        "form": form,
+        "tau": 0.0,
+        "fit_intercept": False,
+        "sample_weight": np.ones(n),
+        **more,
+    }
     arguments[name] = amount(rng, form, loss.name, norm, dense, at_zero)
     kind = (loss.name, type(norm).__name__, form, way)
     return Task(seed, kind, X, dense, y, np.ones(n), loss, norm, arguments,
@@ -108,7 +114,7 @@ def _products(rng: Any, seed: int) -> Task:
     loss, y = _regression(rng, dense)
     norm = (norms.L1(), norms.KSupport(3), norms.L2())[int(rng.integers(3))]
     intercept = bool(rng.random() < 0.5)
-    return _task(rng, seed, design, dense, y, loss, norm, "polynomial", intercept=intercept)
+    return _task(rng, seed, design, dense, y, loss, norm, "polynomial", fit_intercept=intercept)
 
 
 def _free(rng: Any, seed: int) -> Task:
@@ -116,7 +122,7 @@ def _free(rng: Any, seed: int) -> Task:
     X = rng.standard_normal((int(rng.integers(8, 30)), int(rng.integers(3, 12))))
     X[:, 1:] += 10.0 ** int(rng.integers(0, 4)) * (rng.random() < 0.3)
     loss, y = _regression(rng, X)
-    more = {"intercept": bool(rng.random() < 0.5), "offset": 0.3 * rng.standard_normal(len(y))}
+    more = {"fit_intercept": bool(rng.random() < 0.5), "offset": 0.3 * rng.standard_normal(len(y))}
     task = _task(rng, seed, X, X[:, 1:], y, loss, norms.L1(), "free", unpenalized=[0], **more)
     return replace(task, dense=X, gauge=lambda w: float(np.abs(w[1:]).sum()))
 
@@ -137,7 +143,7 @@ def _structured(rng: Any, seed: int) -> Task:
     ]
     norm = makers[int(rng.integers(len(makers)))]()
     intercept = bool(rng.random() < 0.5)
-    task = _task(rng, seed, X, X, y, loss, norm, "structured", intercept=intercept)
+    task = _task(rng, seed, X, X, y, loss, norm, "structured", fit_intercept=intercept)
     # The gauges of lifted norms are found by an iteration of their own, to 1e-8.
     return replace(task, slack=2e-8 if hasattr(norm, "lift") else 0.0)
 
@@ -153,7 +159,7 @@ def _own(rng: Any, seed: int) -> Task:
         (lambda z: z / (np.linalg.norm(z) or 1.0), norms.L2()),
     )[int(rng.integers(3))]  # fmt: skip
     intercept = bool(rng.random() < 0.5)
-    task = _task(rng, seed, X, X, y, loss, known, "own", intercept=intercept)
+    task = _task(rng, seed, X, X, y, loss, known, "own", fit_intercept=intercept)
     kind = (task.kind[0], f"UserNorm({task.kind[1]})", *task.kind[2:])
     return replace(task, norm=norms.UserNorm(oracle), kind=kind)
 
@@ -170,5 +176,5 @@ def _on_disk(rng: Any, seed: int) -> Task:
         design = designs.OnDisk(Path(folder, "x.store"))
         # Read once, the files may go.
         intercept = bool(rng.random() < 0.5)
-        task = _task(rng, seed, design, X, y, loss, norm, "store", intercept=intercept)
+        task = _task(rng, seed, design, X, y, loss, norm, "store", fit_intercept=intercept)
         return replace(task, X=design)

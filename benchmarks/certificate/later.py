@@ -73,7 +73,11 @@ def _offsets(rng: Any, seed: int) -> Task:
     left = np.asarray(high, dtype=np.float64)
     kind, norm, arguments, gauge, polar, slack = _drawn(rng, left - left.mean(), X, name)
     weight = _weights(rng, n)
-    arguments |= {"intercept": bool(rng.random() < 0.8), "sample_weight": weight, "offset": offset}
+    arguments |= {
+        "fit_intercept": bool(rng.random() < 0.8),
+        "sample_weight": weight,
+        "offset": offset,
+    }
     return Apart(seed, (*kind, "offsets"), X, X, y, weight, loss, norm, arguments, gauge, slack,
                  polar, high=high, low=low)  # fmt: skip
 
@@ -119,7 +123,7 @@ def _late(rng: Any, seed: int) -> Task:
     polar = norm.on(p).polar(ArrayScores(X.T @ loss.gradient(y, np.zeros(n), weight))) or 1.0
     value = float(loss.value(y, np.zeros(n), weight)) or 1.0
     size = {"penalized": polar, "squared": polar**2 / value, "constrained": value / polar}[form]
-    arguments = {"form": form, "tau": 0.0, "sample_weight": weight, "intercept": False,
+    arguments = {"form": form, "tau": 0.0, "sample_weight": weight, "fit_intercept": False,
                  key: size * float(np.exp(rng.uniform(-5, 0.2)))}  # fmt: skip
     kind = ("cox", type(norm).__name__, form, "late")
     return Late(seed, kind, X, X, y, weight, loss, norm, arguments, norm.on(p).value)
@@ -132,7 +136,7 @@ class Estimated(Task):
     def run(self, gap: float, solver: Any = None, limit: float = LIMIT) -> Any:
         amounts = {"form": self.arguments["form"], "radius": self.arguments.get("radius", 1.0)}
         model = AtomicRegressor(self.norm, self.arguments.get("level", 1.0), **amounts,
-                                fit_intercept=self.arguments["intercept"], loss=self.loss,
+                                fit_intercept=self.arguments["fit_intercept"], loss=self.loss,
                                 tol=gap, time_limit=limit).fit(self.X, self.y)  # fmt: skip
         return SimpleNamespace(coef=model.coef_, intercept=model.intercept_, gap=model.gap_,
                                objective=model.objective_, status=model.status_)  # fmt: skip
@@ -156,7 +160,7 @@ def _single(rng: Any, seed: int) -> Task:
     key = "radius" if "radius" in arguments else "level"
     if key == "level":
         arguments[key] /= n
-    arguments |= {"intercept": bool(rng.random() < 0.8)}
+    arguments |= {"fit_intercept": bool(rng.random() < 0.8)}
     weight = np.full(n, 1.0 / n)
     return Estimated(seed, (*kind, "float32"), X, dense, y, weight, loss, norm, arguments, gauge,
                      slack, polar)  # fmt: skip

@@ -41,7 +41,7 @@ class Drawn:
             "form": plain.form,
             bound: plain.amount,
             "tau": plain.tau,
-            "intercept": plain.intercept,
+            "fit_intercept": plain.intercept,
             "sample_weight": self.sample_weight,
         }
 

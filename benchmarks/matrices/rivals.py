@@ -15,6 +15,8 @@ from scipy.linalg import cho_factor, cho_solve
 
 from atomlearn import _kernels
 from atomlearn.core.interfaces.scores import ArrayScores
+from atomlearn.core.problem.problem import negative_gradient
+from atomlearn.core.problem.proof import prove_from
 from atomlearn.norms import KSupport
 from atomlearn.problem import Problem
 from benchmarks.harness import Outcome
@@ -78,8 +80,8 @@ def pursuit_admm(problem: Problem, X: Array, gap: float, limit_s: float) -> Outc
         scores = ArrayScores((X.T @ residual).reshape(-1))
         passes += 2
         w, prediction = V.reshape(-1), (X - residual).reshape(-1)
-        dual = problem.negative_gradient(prediction)
-        certificate = problem.priced(None, w, prediction, dual, scores).certificate
+        dual = negative_gradient(problem, prediction)
+        certificate = prove_from(problem, None, w, prediction, dual, scores).certificate
         seconds = time.perf_counter() - began
         done = certificate.gap <= gap * abs(certificate.objective)
         if done or seconds > limit_s:

@@ -16,6 +16,7 @@ from scipy.optimize import nnls
 from atomlearn._kernels import ActiveFactor, active_set_qp
 from atomlearn.core.data.blocks import DenseBlock
 from atomlearn.core.data.cached_block import CachedBlock
+from atomlearn.core.problem.problem import objective_at, restrict
 from atomlearn.interfaces import Master
 from atomlearn.losses import Squared
 from atomlearn.masters import SemismoothNewton, SequentialQP
@@ -108,11 +109,11 @@ def _refits(
     block, weights, seconds, steps = CachedBlock(DenseBlock(A[:, :size])), np.zeros(size), [], 0
     regularizer = Regularizer(Nonnegative(L1()), "penalized", 1.0)
     whole = Problem.build(block, y, Squared(), regularizer, fit_intercept=True)
-    target = 1e-6 * whole.objective(weights, np.zeros(y.size))
+    target = 1e-6 * objective_at(whole, weights, np.zeros(y.size))
     weights = master.solve(whole, weights, 0.0, target).weights
     for m in range(size + growth, A.shape[1] + 1, growth):
         block = block.append(DenseBlock(A[:, m - growth : m]))
-        problem = whole.restricted_to(block, np.arange(m))
+        problem = restrict(whole, block, np.arange(m))
         began = time.perf_counter()
         refit = master.solve(problem, np.append(weights, np.zeros(growth)), 0.0, target)
         seconds.append(time.perf_counter() - began)

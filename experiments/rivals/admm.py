@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from atomlearn.core.interfaces import Array, WarmStart
-from atomlearn.core.problem.objective import Pricing
-from atomlearn.core.problem.problem import Problem
+from atomlearn.core.problem.problem import Problem, optimal_intercept
+from atomlearn.core.problem.proof import Pricing, prove
 from atomlearn.core.solvers.solver import Solver, State
 from atomlearn.papers.fista import NamedProx, dense_start, proximal_of
 from experiments.rivals.ridge import RidgeSystem
@@ -85,7 +85,7 @@ class ADMM(Solver):
         """Gather the Gram matrix, certify the warm start."""
         proximal_of(problem, "ADMM", self.prox, 0.0)
         weights, linear, intercept = dense_start(problem, warm)
-        price = problem.price(None, weights, linear + intercept)
+        price = prove(problem, None, weights, linear + intercept)
         ridge = RidgeSystem.of(problem, price.prediction, intercept)
         rho = self.rho if self.rho is not None else ridge.mean_eigenvalue(problem)
         # At the solution rho u = -(gradient of the smooth part): a good first multiplier.
@@ -104,8 +104,8 @@ class ADMM(Solver):
             u = u + relaxed - v
         design = problem.design
         linear = design.predict(v)
-        intercept = problem.optimal_intercept(linear, ridge.intercept)
-        price = problem.price(None, v, linear + intercept)
+        intercept = optimal_intercept(problem, linear, ridge.intercept)
+        price = prove(problem, None, v, linear + intercept)
         following = self._state(price, intercept, ridge, u, rho)
         following.iteration = state.iteration + 1
         following.rho_changes = state.rho_changes

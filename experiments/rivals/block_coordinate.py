@@ -12,7 +12,8 @@ import numpy as np
 
 from atomlearn.core.interfaces import Array, Block, Columns, Scores, WarmStart
 from atomlearn.core.interfaces.scores import ArrayScores
-from atomlearn.core.problem.problem import Problem
+from atomlearn.core.problem.problem import Problem, negative_gradient, optimal_intercept, restrict
+from atomlearn.core.problem.proof import prove, prove_from
 from atomlearn.core.solvers.solver import Solver, State
 from experiments.rivals.group_step import Spectrum, exact_step, majorized_step
 
@@ -114,7 +115,7 @@ class BlockCoordinateDescent(Solver):
         for group in groups:
             group.weights = dense[group.columns]
         linear = _linear(problem, groups)
-        intercept = problem.optimal_intercept(linear, intercept)
+        intercept = optimal_intercept(problem, linear, intercept)
         return self._price(problem, partition, groups, linear, intercept, None)
 
     def step(self, problem: Problem, state: GroupState) -> GroupState:
@@ -149,7 +150,7 @@ class BlockCoordinateDescent(Solver):
     ) -> tuple[Array, float]:
         """Visit every group once: O(n_samples s) each; b follows at once."""
         for group in groups:
-            v = problem.negative_gradient(linear + intercept)
+            v = negative_gradient(problem, linear + intercept)
             pull = group.block.transpose_dot(v) - problem.tau * group.weights
             if self._is_exact(group.columns.size):
                 q = pull + group.spectrum.apply(group.weights)
@@ -161,7 +162,7 @@ class BlockCoordinateDescent(Solver):
             if change.any():
                 group.weights = weights
                 linear = linear + group.block.dot(change)
-                intercept = problem.optimal_intercept(linear, intercept)
+                intercept = optimal_intercept(problem, linear, intercept)
         return linear, intercept
 
     def _is_exact(self, size: int) -> bool:
@@ -198,10 +199,10 @@ class BlockCoordinateDescent(Solver):
         before: GroupState | None,
     ) -> GroupState:
         """One pass over the data: the groups that want in, the certificate of this very point."""
-        intercept = problem.optimal_intercept(linear, intercept)
+        intercept = optimal_intercept(problem, linear, intercept)
         prediction = linear + intercept
         columns, weights = _joined(groups)
-        price = problem.price(columns, weights, prediction)
+        price = prove(problem, columns, weights, prediction)
         certificate = price.certificate
         active = np.array([group.number for group in groups], dtype=np.int64)
         state = GroupState(
@@ -294,8 +295,8 @@ def _active_gap(
 ) -> float:
     """Return the certified gap of the problem over the active groups: no pass over the data."""
     columns, weights = _joined(groups)
-    restricted = problem.restricted_to(problem.design, columns)
-    prediction = linear + problem.optimal_intercept(linear, intercept)
-    v = problem.negative_gradient(prediction)
+    restricted = restrict(problem, problem.design, columns)
+    prediction = linear + optimal_intercept(problem, linear, intercept)
+    v = negative_gradient(problem, prediction)
     scores = ArrayScores(np.concatenate([group.block.transpose_dot(v) for group in groups]))
-    return restricted.priced(None, weights, prediction, v, scores).certificate.gap
+    return prove_from(restricted, None, weights, prediction, v, scores).certificate.gap

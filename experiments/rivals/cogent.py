@@ -14,7 +14,7 @@ import numpy as np
 from atomlearn.core.interfaces import Array, WarmStart
 from atomlearn.core.masters.master import Master, Refit
 from atomlearn.core.masters.sequential_qp import SequentialQP
-from atomlearn.core.problem.problem import Problem
+from atomlearn.core.problem.problem import Problem, negative_gradient, objective_at
 from atomlearn.core.solvers.atom_generation import (
     RayState,
     following,
@@ -137,13 +137,13 @@ class CoGEnT(Solver):
 def ray_objective(problem: Problem, atoms: AtomSet, fit: Refit) -> float:
     """Return F at w = U c with sum c for the gauge."""
     weights, prediction = atoms.combine(fit.weights), fit.prediction
-    return problem.objective(weights, prediction, float(fit.weights.sum()))
+    return objective_at(problem, weights, prediction, float(fit.weights.sum()))
 
 
 def removal_costs(problem: Problem, atoms: AtomSet, fit: Refit) -> Array:
     """Return, for each atom, the change of F when it is dropped, by the quadratic model at w."""
     prediction = fit.prediction
-    v = problem.negative_gradient(prediction)
+    v = negative_gradient(problem, prediction)
     curvature = problem.loss.curvature(problem.y, prediction, problem.weight)
     slopes = -atoms.images.transpose_dot(v)
     bends = atoms.images.squared_norms(curvature)

@@ -18,7 +18,7 @@ from atomlearn.core.interfaces import Array, Norm
 from atomlearn.core.masters.master import Master, Refit, block_of, certified
 from atomlearn.core.norms.combine import Nonnegative, Scaled
 from atomlearn.core.norms.groups import l1_weights
-from atomlearn.core.problem.problem import Problem
+from atomlearn.core.problem.problem import Problem, objective_at, optimal_intercept, shrink_inside
 from atomlearn.losses import Logistic, Squared, SquaredHinge
 
 #: What is tried until the gap is reached. An accuracy, in units of the relative gap wanted (small
@@ -95,8 +95,10 @@ class InteriorPoint(Master):
 def _scale(problem: Problem, intercept: float) -> float:
     """Return F at zero weights, what gaps are compared with."""
     linear = np.zeros(problem.y.size)
-    value = problem.objective(
-        np.zeros(problem.design.shape[1]), linear + problem.optimal_intercept(linear, intercept)
+    value = objective_at(
+        problem,
+        np.zeros(problem.design.shape[1]),
+        linear + optimal_intercept(problem, linear, intercept),
     )
     return max(value, np.finfo(np.float64).tiny)
 
@@ -307,4 +309,4 @@ def _inside(problem: Problem, weights: Array) -> Array:
     """Return the weights without the rounding that leaves the domain of R."""
     if not np.isfinite(problem.regularizer.norm.value(weights)):
         weights = np.maximum(weights, 0.0)
-    return problem.inside(None, weights)
+    return shrink_inside(problem, None, weights)

@@ -16,7 +16,7 @@ from scipy.linalg import lu_factor, lu_solve
 
 from atomlearn.core.interfaces import Array, Block, Design
 from atomlearn.core.interfaces.forwarding import Forwarding
-from atomlearn.core.problem.problem import Problem
+from atomlearn.core.problem.problem import Problem, loss_gradient, optimal_intercept
 from atomlearn.designs import Tasks
 
 #: Bound on Newton steps, and on halvings of one.
@@ -80,7 +80,7 @@ class RidgeSystem(ABC):
         """Gather the Gram matrix of the smaller side."""
         design = problem.design
         n_samples, n_features = design.shape
-        theta = problem.loss_gradient(prediction)
+        theta = loss_gradient(problem, prediction)
         smaller = min(n_samples, n_features)
         tasks = _tasks(design)
         if tasks is not None and TaskSpace.serves(problem):
@@ -144,7 +144,7 @@ class NewtonSystem(RidgeSystem):
                 matrix = self._matrix(problem, curvature, c)
                 lu = lu_factor(matrix, overwrite_a=True, check_finite=False)
                 self.factor = Factor(lu, curvature, c)
-            derivative = problem.loss_gradient(z)
+            derivative = loss_gradient(problem, z)
             move, slope, size = self._move(problem, offset, point, derivative, self.factor)
             first = max(first, size)
             if size <= accuracy * first:
@@ -180,7 +180,7 @@ class SampleSpace(NewtonSystem):
         w0 = (rho / c) * center
         offset = problem.design.predict(w0)
         image = self.outer @ self.theta / c
-        b = problem.optimal_intercept(offset - image, self.intercept)
+        b = optimal_intercept(problem, offset - image, self.intercept)
         point = RidgePoint(self.theta, image, b)
         point = self._newton(problem, offset, point, c, accuracy)
         self.theta, self.intercept = point.unknown, point.intercept
@@ -271,10 +271,10 @@ class CoordinateSpace(NewtonSystem):
         w0 = (rho / c) * center
         w = w0 - self.block.transpose_dot(self.theta) / c
         linear = self.block.dot(w)
-        b = problem.optimal_intercept(linear, self.intercept)
+        b = optimal_intercept(problem, linear, self.intercept)
         point = self._newton(problem, w0, RidgePoint(w, linear, b), c, accuracy)
         z = self._predict(w0, point)
-        self.theta = problem.loss_gradient(z)
+        self.theta = loss_gradient(problem, z)
         self.intercept = point.intercept
         return point.unknown
 

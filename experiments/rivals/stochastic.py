@@ -9,6 +9,7 @@ import numpy as np
 
 from atomlearn.core.interfaces import Array, WarmStart
 from atomlearn.core.problem.problem import Problem
+from atomlearn.core.problem.proof import prove
 from atomlearn.core.solvers.solver import Solver, State
 from atomlearn.papers.fista import proximal_of
 
@@ -57,7 +58,7 @@ class Epochs(Solver):
             weights=zeros,
             intercept=0.0,
             prediction=np.zeros(n_samples),
-            certificate=problem.price(None, zeros, np.zeros(n_samples)).certificate,
+            certificate=prove(problem, None, zeros, np.zeros(n_samples)).certificate,
             rows=rows,
             dual=np.zeros(n_samples),
             pulled=zeros.copy(),
@@ -72,7 +73,7 @@ class Epochs(Solver):
             following.seen += 1
             following.weights = self._sample(problem, following, int(sample))
         following.prediction = state.rows @ following.weights
-        price = problem.price(None, following.weights, following.prediction)
+        price = prove(problem, None, following.weights, following.prediction)
         following.certificate = price.certificate
         following.iteration += 1
         return following

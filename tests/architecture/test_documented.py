@@ -46,7 +46,7 @@ RECEIVED = {
     "core.data.lifted": "made by a problem whose norm lifts",
     "core.interfaces.scores": "what designs answer with",
     "core.paths.cross_validation": "what cross_validate returns",
-    "core.problem.objective": "what Problem.price returns, and the part of a Problem that does",
+    "core.problem.proof": "what prove returns",
     "maps.additive.AdditiveMap": "the map of an Additive",
     "maps.anova.AnovaMap": "the map of an Anova",
     "maps.feature_map.MappedDesign": "a base class; FeatureMap has the Example",

@@ -75,9 +75,9 @@ def test_the_core_alone_knows_every_name() -> None:
         "from atomlearn.core.solve import solve\n"
         "X = np.eye(4)\n"
         "Y = np.arange(8.0).reshape(4, 2)\n"
-        "print(solve(X, Y, norm='rows', level=1.0).status.is_converged)\n"
+        "print(solve(X, Y, norm='rows', alpha=0.1, fit_intercept=False).status.is_converged)\n"
         "try:\n"
-        "    solve(X, Y[:, 0], norm='trees', level=1.0)\n"
+        "    solve(X, Y[:, 0], norm='trees', alpha=0.1)\n"
         "except ValueError as error:\n"
         "    print(error)\n"
     )

@@ -15,6 +15,7 @@ from tests.oracles.sums import solve_sum
 
 mp = pytest.importorskip("mpmath")
 pytest.importorskip("cvxpy")
+from atomlearn.core.problem.proof import prove  # noqa: E402
 from benchmarks.certificate.bounded import NAMES, draw_bounded  # noqa: E402
 from benchmarks.certificate.campaign import judge  # noqa: E402
 from benchmarks.certificate.drawn import Task  # noqa: E402
@@ -108,7 +109,7 @@ def test_a_polar_that_makes_the_gap_negative_is_refused_by_name():
     task = Problem.build(designs.as_design(X), y, losses.Squared(), penalty)
     w = solve_sum(X, y, level=1.0, form="squared").coef
     with pytest.raises(ValueError, match=r"SmallPolar\(\) proves nothing.*below zero"):
-        task.price(None, w, X @ w)
+        prove(task, None, w, X @ w)
 
 
 def test_the_rounding_of_coxs_likelihood_belongs_to_the_gap():
@@ -123,7 +124,7 @@ def test_the_rounding_of_coxs_likelihood_belongs_to_the_gap():
         z = X[:, 0] * steep
         penalty = Regularizer(norms.L1(), "penalized", 1e-300)
         task = Problem.build(designs.as_design(X), y, loss, penalty)
-        proved = task.price(np.arange(1), np.array([steep]), z).certificate
+        proved = prove(task, np.arange(1), np.array([steep]), z).certificate
         with mp.workdps(60):
             hazard = [mp.exp(mp.mpf(float(one))) for one in z]
             true = sum(mp.log(mp.fsum(hazard[i:])) - mp.mpf(float(z[i])) for i in range(n))

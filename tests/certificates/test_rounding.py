@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from atomlearn import designs, losses, norms
+from atomlearn import designs, losses, norms, solve
 from atomlearn.core import DenseDesign, Problem, Regularizer
 from atomlearn.core.solvers.stopping import Seconds
 from atomlearn.result import Status
@@ -26,6 +26,7 @@ from typing import Any
 from exact import objective, optimum
 
 from atomlearn.core import EPS, ArrayScores, Certificate, Lengths
+from atomlearn.core.problem.proof import curved, polar_of_errors, rounding_bound
 from atomlearn.core.problem.rounding import Measured
 from atomlearn.core.solvers.column_generation import centered_columns
 
@@ -172,9 +173,14 @@ def test_a_loss_beyond_float64_is_refused(loss: str, form: str) -> None:
     rng = np.random.default_rng(0)
     X, y = rng.standard_normal((20, 5)), np.sign(rng.standard_normal(20))
     weight = np.full(20, 1e308)
-    amount = {"radius": 1.0} if form == "constrained" else {"level": 1.0}
+    penalty = Regularizer(norms.L1(), form, 1.0)
     with pytest.raises(ValueError, match="too large for float64"):
-        solve_sum(X, y, loss=loss, norm="l1", form=form, sample_weight=weight, **amount)
+        Problem.build(designs.as_design(X), y, losses.as_loss(loss), penalty, sample_weight=weight)
+    # The mean loss has weights that add up to 1, whatever their unit.
+    amount = {"radius": 1.0} if form == "constrained" else {"alpha": 0.05}
+    weighted = solve(X, y, loss=loss, form=form, sample_weight=weight, **amount)
+    plain = solve(X, y, loss=loss, form=form, **amount)
+    assert weighted.objective == pytest.approx(plain.objective, rel=2e-6)
 
 
 @pytest.mark.parametrize("loss", ["squared", "logistic", "poisson"])
@@ -207,7 +213,7 @@ def test_what_predictions_are_off_by_counts_with_slope_and_curvature():
     none = Lengths(np.ones(4), np.zeros(4), np.zeros(4))
     weights, dual = np.array([1e3, -1e3, 1e3, -1e3]), np.full(4, 5.0)
     at = Certificate(10.0, 1.0, 1.0), weights, prediction, dual, columns
-    more = task.lost(*at, lengths) - task.lost(*at, none)
+    more = rounding_bound(task, *at, lengths) - rounding_bound(task, *at, none)
     off = EPS * (4.0 + math.sqrt(4.0)) * 4e9
     assert_allclose(more, 10.0 * off + 0.5 * off * off, rtol=1e-6)
 
@@ -215,9 +221,9 @@ def test_what_predictions_are_off_by_counts_with_slope_and_curvature():
 def test_the_curvature_of_losses_without_a_bound_counts_where_it_is_known():
     task = problem_of(losses.Poisson(), np.array([1.0, 2.0, 0.0]))
     prediction = np.array([0.0, 1.0, 2.0])
-    assert_allclose(task.curved(3e-6, prediction), math.exp(2.0) * 3e-6)
-    assert task.curved(3e-6) == 0.0
-    assert task.curved(0.0, prediction) == 0.0
+    assert_allclose(curved(task, 3e-6, prediction), math.exp(2.0) * 3e-6)
+    assert curved(task, 3e-6) == 0.0
+    assert curved(task, 0.0, prediction) == 0.0
 
 
 def test_errors_of_scores_reach_as_far_as_the_largest_where_no_norm_tells():
@@ -226,14 +232,15 @@ def test_errors_of_scores_reach_as_far_as_the_largest_where_no_norm_tells():
         regularizer=SimpleNamespace(norm=whole), design=SimpleNamespace(shape=(3, 9))
     )
     scores = ArrayScores(np.array([1.0, 4.0, 2.0]))
-    assert Problem._reach(task, np.arange(3), scores) == (4.0, None)
+    assert polar_of_errors(task, np.arange(3), scores) == (4.0, None)
 
 
 def test_what_an_offset_is_off_by_counts_by_the_curvature():
     task = problem_of(losses.Squared(), np.arange(1.0, 5.0))
     at = Certificate(10.0, 1.0, 1.0), np.ones(2), np.zeros(4), np.zeros(4), np.arange(2)
     offsets = [
-        task.lost(*at, Lengths(np.ones(2), np.ones(2), np.full(2, far))) for far in (0.0, 1e9)
+        rounding_bound(task, *at, Lengths(np.ones(2), np.ones(2), np.full(2, far)))
+        for far in (0.0, 1e9)
     ]
     shift = EPS * (4.0 + math.sqrt(2.0)) * 2e9
     assert_allclose(offsets[1] - offsets[0], 0.5 * 4.0 * shift * shift, rtol=1e-6)

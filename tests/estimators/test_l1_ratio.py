@@ -22,6 +22,7 @@ from atomlearn import (
     AtomicSurvivalCV,
     norms,
 )
+from atomlearn.core.problem.problem import loss_value
 from atomlearn.losses import survival_target
 from atomlearn.problem import Problem
 
@@ -96,8 +97,8 @@ def test_the_objective_of_every_norm_holds_both_terms(norm: Any, loss: str) -> N
     assert isinstance(plain, Problem)
     gauge = plain.regularizer.norm.value(model.coef_)
     squares = 0.5 * float(model.coef_ @ model.coef_)
-    loss_value = plain.loss_value(X @ model.coef_ + model.intercept_)
-    objective = loss_value + ALPHA * (0.3 * gauge + 0.7 * squares)
+    smooth = loss_value(plain, X @ model.coef_ + model.intercept_)
+    objective = smooth + ALPHA * (0.3 * gauge + 0.7 * squares)
     np.testing.assert_allclose(model.objective_, objective, rtol=1e-3)
     assert model.gap_ <= 1e-4 * model.objective_
 

@@ -8,7 +8,8 @@ from numpy.testing import assert_allclose
 
 from atomlearn import AtomicClassifier, AtomicRegressor, AtomicRegressorCV
 from atomlearn.norms import UserNorm
-from tests.core.paths.test_user_norm_fits import drawn, largest, signs
+from tests.core.norms.test_user_norm import largest, signs
+from tests.core.paths.test_user_norm_fits import drawn
 
 
 def test_estimators() -> None:

@@ -13,6 +13,8 @@ from atomlearn import designs, losses, norms, problem
 from atomlearn._kernels import KeptHessian, newton_qp
 from atomlearn.core import CachedBlock, DenseBlock, choose_master, l1_weights
 from atomlearn.core.masters.sequential_qp import model_terms
+from atomlearn.core.problem.problem import objective_at, optimal_intercept
+from atomlearn.core.problem.proof import prove
 
 POSITIVE = ["gamma", "negative_binomial", "poisson", "tweedie"]
 LOSSES = [*POSITIVE, "huber", "logistic", "squared", "squared_hinge"]
@@ -53,8 +55,8 @@ def by_kernel(task, weights=None, shift=0.0, **options):
 def priced(task, weights, shift):
     """Return the certificate at the best intercept of these weights."""
     linear = np.asarray(task.design.array) @ weights
-    shift = task.optimal_intercept(linear, shift)
-    return task.price(None, weights, linear + shift).certificate
+    shift = optimal_intercept(task, linear, shift)
+    return prove(task, None, weights, linear + shift).certificate
 
 
 @pytest.mark.parametrize("form", ["penalized", "squared", "constrained"])
@@ -94,10 +96,10 @@ def test_a_start_is_never_left_for_a_worse_point():
     rng = np.random.default_rng(6)
     given = task(rng, "logistic", "penalized", n=30)
     start = rng.normal(size=12)
-    before = given.objective(start, np.asarray(given.design.array) @ start + 0.3)
+    before = objective_at(given, start, np.asarray(given.design.array) @ start + 0.3)
     for most in (1, 2, 3):
         weights, shift, steps = by_kernel(given, start, 0.3, most=most)
-        after = given.objective(weights, np.asarray(given.design.array) @ weights + shift)
+        after = objective_at(given, weights, np.asarray(given.design.array) @ weights + shift)
         assert steps <= most
         assert after < before
 

@@ -16,8 +16,9 @@ from sklearn.preprocessing import SplineTransformer
 
 from atomlearn import norms
 from atomlearn.core import LIMITS
-from atomlearn.designs import Additive, CodedBlock
+from atomlearn.designs import Additive
 from atomlearn.maps.levels import nearest
+from atomlearn.maps.terms import CodedBlock
 from atomlearn.testing.designs import DesignChecks
 from tests.oracles.covering import in_turn
 from tests.oracles.sums import solve_sum

@@ -12,6 +12,7 @@ from scipy.optimize import minimize
 from atomlearn import designs, norms
 from atomlearn.core import DenseBlock, FreeColumns, hessian
 from atomlearn.core.masters.model_newton import is_coupled, levelled
+from atomlearn.core.problem.problem import objective_at, shrink_inside
 from atomlearn.interfaces import Block, Loss, Norm
 from atomlearn.losses import Logistic, Multinomial
 from atomlearn.masters import AcceleratedGradient, ModelNewton, SemismoothNewton
@@ -68,7 +69,7 @@ def test_same_solution_as_first_order_steps(
     assert abs(refit.objective - slow.objective) <= slow.gap + refit.gap
     linear = problem.design.dot(refit.weights)
     assert_allclose(refit.prediction, linear, atol=1e-12)
-    assert_allclose(problem.objective(refit.weights, linear), refit.objective, rtol=1e-12)
+    assert_allclose(objective_at(problem, refit.weights, linear), refit.objective, rtol=1e-12)
 
 
 def test_against_brute_force_over_weights_and_intercepts() -> None:
@@ -123,7 +124,7 @@ def test_rows_of_classes_are_solved_where_they_sum_to_zero(free: bool, form: str
     inside = levelled(structured)
     assert inside is not None
     assert inside[0].design.shape == (N * Q, P * (Q - 1))
-    start = structured.inside(None, np.random.default_rng(1).normal(size=SIZE))
+    start = shrink_inside(structured, None, np.random.default_rng(1).normal(size=SIZE))
     refit = ModelNewton().solve(structured, start, 0.0, 1e-9)
     slow = AcceleratedGradient().solve(problem, np.zeros(SIZE), 0.0, 1e-9)
     assert refit.gap <= 1e-9

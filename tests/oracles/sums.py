@@ -7,10 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from atomlearn import solve, solve_subset
-from atomlearn.designs import Sites, as_design
+from atomlearn import solve
+from atomlearn.designs import as_design
 from atomlearn.result import Result
-from atomlearn.subsets import SubsetResult
 
 
 def weight_sum(X: object, sample_weight: Any = None) -> float:
@@ -18,7 +17,7 @@ def weight_sum(X: object, sample_weight: Any = None) -> float:
     if sample_weight is not None:
         return float(np.sum(sample_weight))
     design = as_design(X)
-    return design.weight if isinstance(design, Sites) else float(design.shape[0])
+    return float(getattr(design, "weight", design.shape[0]))
 
 
 def solve_sum(
@@ -50,39 +49,5 @@ def solve_sum(
     result.history = [
         replace(record, objective=total * record.objective, gap=total * record.gap)
         for record in result.history
-    ]
-    return result
-
-
-def subset_sum(
-    X: object,
-    y: object,
-    *,
-    ridge: float | None = None,
-    price: float | None = None,
-    fit_intercept: bool = False,
-    sample_weight: Any = None,
-    **settings: Any,
-) -> SubsetResult:
-    """Minimize  sum_i s_i loss_i + (ridge/2) ||w||^2 + price * (number of columns)."""
-    total = weight_sum(X, sample_weight)
-    result = solve_subset(
-        X,
-        y,
-        l2=None if ridge is None else ridge / total,
-        alpha=None if price is None else price / total,
-        fit_intercept=fit_intercept,
-        sample_weight=sample_weight,
-        **settings,
-    )
-    result.fitted.objective *= total
-    result.fitted.gap *= total
-    result.lower_bound *= total
-    result.l2 *= total
-    if result.near is not None:
-        result.near = [replace(each, objective=total * each.objective) for each in result.near]
-    result.history = [
-        replace(r, objective=total * r.objective, lower_bound=total * r.lower_bound)
-        for r in result.history
     ]
     return result

@@ -13,6 +13,7 @@ from scipy.optimize import minimize_scalar
 
 from atomlearn import designs, losses, norms
 from atomlearn.core import Counted, Iterations, RelativeGap, WarmStart, truncation
+from atomlearn.core.problem.problem import objective_at, optimal_intercept
 from atomlearn.designs import as_design
 from atomlearn.interfaces import Norm, Solver
 from atomlearn.norms import L1, L2, Groups, KSupport, Nonnegative, UserNorm
@@ -174,7 +175,7 @@ def test_atoms_of_weight_zero_leave_and_the_state_is_consistent() -> None:
         assert (state.shares > 0).all()
         assert_allclose(
             state.certificate.objective,
-            problem.objective(state.weights, state.prediction, float(state.shares.sum())),
+            objective_at(problem, state.weights, state.prediction, float(state.shares.sum())),
         )
         most = max(most, state.shares.size)
     assert state.master_steps > 0
@@ -233,7 +234,7 @@ def test_a_warm_start_is_one_atom(form: str) -> None:
         z[state.columns] = state.weights
         assert_allclose(z, w, atol=1e-15)
         assert_allclose(
-            state.certificate.objective, problem.objective(w, case.data()[0] @ w), rtol=1e-12
+            state.certificate.objective, objective_at(problem, w, case.data()[0] @ w), rtol=1e-12
         )
 
 
@@ -346,7 +347,7 @@ def test_exact_line_search(loss: str, form: str, tau: float) -> None:
 
             def value(s: float, d: Array = d) -> float:
                 linear, gauge = X @ (w + s * d), t + s * t_change
-                b = problem.optimal_intercept(linear)
+                b = optimal_intercept(problem, linear)
                 amount, form = problem.regularizer.amount, problem.regularizer.form
                 penalty = {"penalized": amount * gauge, "squared": amount * gauge**2 / 2}
                 smooth = problem.loss.value(problem.y, linear + b, problem.weight)

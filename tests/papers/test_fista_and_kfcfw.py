@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from atomlearn import norms
 from atomlearn.core import Block, Columns, Design, Iterations, RelativeGap, Scores
+from atomlearn.core.problem.problem import negative_gradient
 from atomlearn.designs import as_design
 from atomlearn.interfaces import Norm
 from atomlearn.norms import L1, L2, ElasticNetNorm, Groups, KSupport
@@ -158,7 +159,7 @@ def test_constrained_atom_of_kfcfw() -> None:
     state = KFCFW().start(problem)
     assert state.atom is not None
     columns, values, cost = state.atom
-    z = case.data()[0].T @ problem.negative_gradient(np.zeros(24))
+    z = case.data()[0].T @ negative_gradient(problem, np.zeros(24))
     top = np.argsort(-np.abs(z))[:3]
     expected = problem.regularizer.amount * z[top] / np.linalg.norm(z[top])
     assert_array_equal(columns, top)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from dataclasses import replace
 from typing import Any
 
 import mpmath
@@ -11,13 +12,12 @@ import numpy as np
 import pytest
 
 from atomlearn.core import ArrayScores
-from atomlearn.subsets import BranchNorm
 from atomlearn.subsets import search as search_module
-from atomlearn.subsets.norm import IN, OUT
+from atomlearn.subsets.norm import IN, OUT, BranchNorm
 from atomlearn.subsets.relaxation import Point, Relaxation
 from atomlearn.subsets.search import Search
 from atomlearn.subsets.solve import subset_problem
-from tests.oracles.sums import subset_sum
+from tests.oracles.subset_sums import subset_sum
 
 NO_COLUMNS = np.zeros(0, dtype=np.int64)
 
@@ -25,7 +25,7 @@ NO_COLUMNS = np.zeros(0, dtype=np.int64)
 def relaxed(X: Any, y: Any, k: int, ridge: float, price: float = 0.0) -> Relaxation:
     """Return the relaxation of a problem with the sum of squares, without an intercept."""
     problem = subset_problem(X, y, k, ridge, "squared", None, False, None, None, None)
-    return Relaxation(problem.changed(weight=np.ones(len(y))), price)
+    return Relaxation(replace(problem, weight=np.ones(len(y))), price)
 
 
 def ridge_value(X: Any, y: Any, columns: Any, ridge: float) -> float:

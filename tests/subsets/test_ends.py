@@ -13,10 +13,10 @@ import pytest
 
 from atomlearn import SubsetRegressor, losses
 from atomlearn.core import Deadline, Status, Work
-from atomlearn.subsets import SubsetResult, SubsetStatus
 from atomlearn.subsets.fit import ridge_fit
+from atomlearn.subsets.result import SubsetResult, SubsetStatus
 from benchmarks.subsets.brute_force import fault_of_status, faults
-from tests.oracles.sums import subset_sum
+from tests.oracles.subset_sums import subset_sum
 
 
 def stopping_after(steps: int, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from atomlearn.core import Deadline, Work
 from atomlearn.subsets.result import SubsetStatus
-from tests.oracles.sums import subset_sum
+from tests.oracles.subset_sums import subset_sum
 
 
 def correlated(seed: int, n: int = 60, p: int = 200) -> tuple[Any, Any]:

@@ -11,7 +11,7 @@ import pytest
 from atomlearn import losses
 from atomlearn.subsets.result import SubsetStatus
 from benchmarks.subsets.brute_force import Drawn, fitted
-from tests.oracles.sums import subset_sum
+from tests.oracles.subset_sums import subset_sum
 
 
 def exact_ridge(X: Any, y: Any, ridge: float) -> mpmath.mpf:

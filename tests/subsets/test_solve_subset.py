@@ -15,13 +15,14 @@ from scipy import sparse
 from atomlearn import datasets, designs, losses
 from atomlearn.core import ArrayScores
 from atomlearn.designs import Dask
-from atomlearn.subsets import SubsetStatus, subset_path
+from atomlearn.subsets import subset_path
 from atomlearn.subsets.norm import BranchNorm
 from atomlearn.subsets.relaxation import Relaxation
+from atomlearn.subsets.result import SubsetStatus
 from atomlearn.subsets.search import Search
 from benchmarks.subsets.brute_force import faults
 from tests.oracles.genotypes import filled, genotypes, naive_write_plink
-from tests.oracles.sums import subset_sum
+from tests.oracles.subset_sums import subset_sum
 
 #: Two of the first fifty take as long as all others together.
 SEEDS = [seed for seed in range(5000, 5050) if seed not in (5023, 5038)]

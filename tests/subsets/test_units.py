@@ -10,7 +10,7 @@ import pytest
 from atomlearn import SubsetRegressor, losses
 from atomlearn.subsets.result import SubsetResult
 from atomlearn.subsets.solve import subset_problem, usual_ridge
-from tests.oracles.sums import subset_sum
+from tests.oracles.subset_sums import subset_sum
 
 
 def table(seed: int = 0) -> tuple[Any, Any]:

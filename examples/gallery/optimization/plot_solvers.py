@@ -23,7 +23,7 @@ rivals = {
 }
 fig, ax = plt.subplots(figsize=(7, 4), layout="constrained")
 for name, solver in rivals.items():
-    limits = {"gap": 1e-6, "max_iter": 300, "time_limit": 4.0}
+    limits = {"tol": 1e-6, "max_iter": 300, "time_limit": 4.0}
     result = solve(data.X, data.y, solver=solver, **ball, **limits)
     gaps = [max(record.gap / record.objective, 1e-9) for record in result.history]
     ax.loglog([record.passes for record in result.history], gaps, label=name)

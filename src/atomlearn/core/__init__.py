@@ -9,7 +9,7 @@ from atomlearn._lazy import lazy
 __getattr__ = lazy(
     __name__,
     {
-        "catalogue": "LOSSES loaded",
+        "catalogue": "loaded",
         "data.blocks": "DenseBlock SparseBlock check_same_rows",
         "data.cached_block": "CachedBlock without",
         "data.coefficients": (
@@ -39,12 +39,12 @@ __getattr__ = lazy(
         "interfaces.arrays": "Array Columns EPS Mask Rows TINY power_of_two ranges",
         "interfaces.certificate": "Certificate Status",
         "interfaces.deadline": "Deadline TimeIsUp Work",
-        "interfaces.design": "Block Design",
+        "interfaces.design": "Block Design RowAccess",
         "interfaces.factored": "Factored MatrixPart",
         "interfaces.forwarding": "Forwarding unwrapped",
         "interfaces.libraries": "is_anndata is_dask is_table library_of",
         "interfaces.lift": "Expansion Nested Part",
-        "interfaces.loss": "Loss Task has_link mean_loss",
+        "interfaces.loss": "Loss Task has_link known_offset mean_loss",
         "interfaces.norm": "Form GroupWeights Lift Norm Term",
         "interfaces.numbers": (
             "all_text check_offset check_share check_weight is_number is_whole normalized positive "
@@ -88,13 +88,19 @@ __getattr__ = lazy(
         "paths.ends": "End NoImprovement NumberOfFeatures Reached",
         "paths.folds": "Fold Score decisions_at held_out_loss training_part",
         "paths.lattice": "search_lattice",
-        "paths.levels": "check_levels largest_useful_alpha alpha_grid level_grids",
+        "paths.levels": "alpha_grid check_levels largest_useful_alpha level_grids",
         "paths.path": "PathResult path path_of",
         "paths.pool": "Pool",
         "paths.relax": "checked_shares relaxed",
         "paths.settings": "Settings",
         "problem.checks": "check_free",
-        "problem.problem": "Problem over_sums sent_by",
+        "problem.problem": (
+            "Problem center_targets enter free_part gauge_of is_perfect loss_at_zero "
+            "loss_gradient loss_value negative_gradient negligible_objective objective_at "
+            "of_checked_data optimal_intercept restrict shrink_inside task_intercepts "
+            "with_amount with_deadline with_free with_norm with_offset"
+        ),
+        "problem.proof": "certify dual_part prove prove_from with_rounding",
         "problem.regularizer": "Regularizer",
         "problem.result": "Record Result together",
         "problem.rounding": "Lengths counted growth",

@@ -1,6 +1,5 @@
 """The names that ``__init__.py`` imports on first use."""
 
-from atomlearn.core.catalogue import LOSSES as LOSSES
 from atomlearn.core.catalogue import loaded as loaded
 from atomlearn.core.data.blocks import DenseBlock as DenseBlock
 from atomlearn.core.data.blocks import SparseBlock as SparseBlock
@@ -74,6 +73,7 @@ from atomlearn.core.interfaces.deadline import TimeIsUp as TimeIsUp
 from atomlearn.core.interfaces.deadline import Work as Work
 from atomlearn.core.interfaces.design import Block as Block
 from atomlearn.core.interfaces.design import Design as Design
+from atomlearn.core.interfaces.design import RowAccess as RowAccess
 from atomlearn.core.interfaces.factored import Factored as Factored
 from atomlearn.core.interfaces.factored import MatrixPart as MatrixPart
 from atomlearn.core.interfaces.forwarding import Forwarding as Forwarding
@@ -88,6 +88,7 @@ from atomlearn.core.interfaces.lift import Part as Part
 from atomlearn.core.interfaces.loss import Loss as Loss
 from atomlearn.core.interfaces.loss import Task as Task
 from atomlearn.core.interfaces.loss import has_link as has_link
+from atomlearn.core.interfaces.loss import known_offset as known_offset
 from atomlearn.core.interfaces.loss import mean_loss as mean_loss
 from atomlearn.core.interfaces.norm import Form as Form
 from atomlearn.core.interfaces.norm import GroupWeights as GroupWeights
@@ -197,8 +198,32 @@ from atomlearn.core.paths.relax import relaxed as relaxed
 from atomlearn.core.paths.settings import Settings as Settings
 from atomlearn.core.problem.checks import check_free as check_free
 from atomlearn.core.problem.problem import Problem as Problem
-from atomlearn.core.problem.problem import over_sums as over_sums
-from atomlearn.core.problem.problem import sent_by as sent_by
+from atomlearn.core.problem.problem import center_targets as center_targets
+from atomlearn.core.problem.problem import enter as enter
+from atomlearn.core.problem.problem import free_part as free_part
+from atomlearn.core.problem.problem import gauge_of as gauge_of
+from atomlearn.core.problem.problem import is_perfect as is_perfect
+from atomlearn.core.problem.problem import loss_at_zero as loss_at_zero
+from atomlearn.core.problem.problem import loss_gradient as loss_gradient
+from atomlearn.core.problem.problem import loss_value as loss_value
+from atomlearn.core.problem.problem import negative_gradient as negative_gradient
+from atomlearn.core.problem.problem import negligible_objective as negligible_objective
+from atomlearn.core.problem.problem import objective_at as objective_at
+from atomlearn.core.problem.problem import of_checked_data as of_checked_data
+from atomlearn.core.problem.problem import optimal_intercept as optimal_intercept
+from atomlearn.core.problem.problem import restrict as restrict
+from atomlearn.core.problem.problem import shrink_inside as shrink_inside
+from atomlearn.core.problem.problem import task_intercepts as task_intercepts
+from atomlearn.core.problem.problem import with_amount as with_amount
+from atomlearn.core.problem.problem import with_deadline as with_deadline
+from atomlearn.core.problem.problem import with_free as with_free
+from atomlearn.core.problem.problem import with_norm as with_norm
+from atomlearn.core.problem.problem import with_offset as with_offset
+from atomlearn.core.problem.proof import certify as certify
+from atomlearn.core.problem.proof import dual_part as dual_part
+from atomlearn.core.problem.proof import prove as prove
+from atomlearn.core.problem.proof import prove_from as prove_from
+from atomlearn.core.problem.proof import with_rounding as with_rounding
 from atomlearn.core.problem.regularizer import Regularizer as Regularizer
 from atomlearn.core.problem.result import Record as Record
 from atomlearn.core.problem.result import Result as Result

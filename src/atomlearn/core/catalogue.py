@@ -7,7 +7,7 @@ used. So the answer to a name does not depend on the modules that happen to be i
 
 from __future__ import annotations
 
-import importlib
+import pkgutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -19,11 +19,8 @@ Place = str
 
 
 def loaded(part: Any) -> Any:
-    """Return the part; if it is a place, import the module and return the attribute."""
-    if not isinstance(part, str):
-        return part
-    module, _, attribute = part.partition(":")
-    return getattr(importlib.import_module(module), attribute)
+    """Return the part, imported if it is still the place "module:attribute"."""
+    return pkgutil.resolve_name(part) if isinstance(part, str) else part
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, ClassVar, NoReturn, Self
 
 import numpy as np
@@ -28,8 +29,11 @@ from atomlearn.core import (
     log_probabilities,
     nonzero_coefficients,
     normalized,
+    of_checked_data,
     relaxed,
     single_row,
+    with_free,
+    with_offset,
 )
 from atomlearn.estimators import matrices
 from atomlearn.estimators.checks import (
@@ -174,15 +178,15 @@ class AtomicModel(FitParameters):
         design = data.design
         the_norm = norm_on(norm_for(self, norm, design), design)
         penalty, tau = penalty_of(the_norm, self._form_of(the_norm), amount, l1_ratio)
-        first = Problem.of_checked(
+        first = of_checked_data(
             data.fitted_design, data.targets[0], data.weight, data.loss, penalty, self.fit_intercept
         )
         free = unpenalized_columns(self, design)
         problems = []
         for output, y in enumerate(data.targets):
             offset = None if data.offset is None else data.offset[:, output]
-            problem = first.changed(y=y, tau=tau)
-            problems.append(problem.with_offset(offset).freed(free))
+            problem = replace(first, y=y, tau=tau)
+            problems.append(with_free(with_offset(problem, offset), free))
         return problems
 
     def _form_of(self, norm: Norm) -> Form:

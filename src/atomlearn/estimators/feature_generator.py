@@ -26,6 +26,7 @@ from atomlearn.core import (
     as_loss,
     check_weight,
     coefficient_rows,
+    enter,
     positive,
     single_row,
 )
@@ -341,7 +342,7 @@ class FeatureGenerator(ScaledModel):
                 UserWarning,
                 stacklevel=4,
             )
-        lifted, lift = problem.entered(lifts=True)
+        lifted, lift = enter(problem, lifts=True)
         own, C, found = self._generated(lifted, rising, wanted, n_units, settings)
         self.selected_at_ = C
         state = found.state

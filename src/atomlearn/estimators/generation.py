@@ -26,11 +26,13 @@ from atomlearn.core import (
     check_free,
     coefficient_rows,
     for_classes,
+    free_part,
     membership_of,
     named,
     named_columns,
     run,
     single_row,
+    task_intercepts,
 )
 from atomlearn.estimators.base import AtomicModel
 from atomlearn.estimators.checks import input_names
@@ -213,7 +215,7 @@ class ScaledModel(SelectsColumns, AtomicModel):
         intercepts = np.full(count, float(result.intercept))
         if count > 1 and problem.loss.free is not None:
             linear = problem.design.gather(result.columns).dot(result.weights)
-            own = problem.task_intercepts(linear)
+            own = task_intercepts(problem, linear)
             intercepts = own if own.size else intercepts
         self.moments_ = (columns, *units.of(columns))
         self.scaled_by_ = units.words
@@ -247,7 +249,7 @@ def debiased(problem: Problem, result: Result, factor: float, gap: float) -> Res
     found = run(restricted, ColumnGeneration(tol=gap), RelativeGap(gap) | Iterations(50))
     linear = block.gather(found.columns).dot(found.weights)
     found = replace(found, columns=columns[found.columns], n_features=problem.design.shape[1])
-    own = problem.free_part(linear)
+    own = free_part(problem, linear)
     return found if free is None or own is None else found.with_free(free, own[0], 0.0)
 
 

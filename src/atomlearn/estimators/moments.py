@@ -18,6 +18,7 @@ from atomlearn.core import (
     as_loss,
     from_moments,
     growth,
+    of_checked_data,
     part_of,
 )
 
@@ -93,7 +94,7 @@ class Moments:
             sums = sums + self.weight * np.outer(self.means, self.means)
         design, target = from_moments(sums[:-1, :-1], sums[:-1, -1])
         weight = np.full(target.size, 1.0 / (target.size * self.weight))
-        problem = Problem.of_checked(design, target, weight, as_loss("squared"), penalty, False)
+        problem = of_checked_data(design, target, weight, as_loss("squared"), penalty, False)
         rest = 0.5 * max(float(sums[-1, -1] - np.mean(target**2)), 0.0) / self.weight
         return problem, rest, growth(target.size) * float(sums[-1, -1]) / self.weight
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 from sklearn.base import RegressorMixin
@@ -208,7 +208,7 @@ class AtomicRegressor(OneLevel, LinearRegressor):
         norm = norm_on(norm_for(self, norm, design), design)
         penalty, tau = penalty_of(norm, self._form_of(norm), amount, l1_ratio)
         problem, rest, lost = moments.problem(penalty, intercept)
-        problem = problem.changed(tau=tau)
+        problem = replace(problem, tau=tau)
         start = None if known is None else self.results_[0].warm_start()
         [result] = self._solve([problem], [start], settings)
         result = moments.completed(result, rest, lost, intercept)

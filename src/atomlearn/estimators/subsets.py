@@ -22,6 +22,7 @@ from atomlearn.core import (
     Settings,
     Solver,
     StoppingRule,
+    with_amount,
 )
 from atomlearn.estimators.base import AtomicModel
 from atomlearn.estimators.checks import checked_design, input_names, whole
@@ -108,7 +109,7 @@ class SubsetModel(ScaledModel):
             self.cv_scores_ = self._scored(choices, design, rows, wanted.deadline)
             means = {choice: np.mean(scores) for choice, scores in self.cv_scores_.items()}
             k, l2 = max(means, key=means.__getitem__, default=(k, ridges[len(ridges) // 2]))
-        problem = problem.at(l2)
+        problem = with_amount(problem, l2)
         watch: tuple[Any, ...] = tuple(self.observers or ())
         if self.verbose:
             watch = (*watch, lambda record: print(f"{record.seconds:8.1f} s  {line_of(record)}"))

@@ -30,7 +30,9 @@ from atomlearn.core import (
     as_design,
     dense_part,
     feature_names,
+    loss_gradient,
     whole_number,
+    with_norm,
 )
 from atomlearn.estimators.dependent_rows import held_out
 from atomlearn.estimators.targets import class_codes, targets_of_rows
@@ -253,7 +255,7 @@ def _residuals(X: Array, y: Any, loss: Loss, level: float) -> Callable[[Columns]
 
     def left(problem: Problem, start: WarmStart | None = None) -> tuple[Array, WarmStart]:
         result = Settings(tol=GAP).run(problem, start)
-        return -problem.loss_gradient(result.predict(problem.design)), result.warm_start()
+        return -loss_gradient(problem, result.predict(problem.design)), result.warm_start()
 
     whole, start = left(problem)
 
@@ -264,7 +266,7 @@ def _residuals(X: Array, y: Any, loss: Loss, level: float) -> Callable[[Columns]
         prices = np.ones(X.shape[1])
         prices[unit] = BARRED
         near = replace(start, columns=start.columns[kept], weights=start.weights[kept])
-        return left(problem.with_norm(L1(weights=prices)), near)[0]
+        return left(with_norm(problem, L1(weights=prices)), near)[0]
 
     return without
 

@@ -25,6 +25,7 @@ from atomlearn.core import (
     Rows,
     Settings,
     drive,
+    known_offset,
     l1_weights,
     largest_useful_alpha,
     training_part,
@@ -112,7 +113,8 @@ def _is_lasso(problem: Problem) -> bool:
     plain = weights is not None and bool((weights == 1.0).all())
     equal = np.ptp(problem.weight) == 0 and problem.loss.name == "squared"
     unscaled = problem.regularizer.form == "penalized" and not problem.tau
-    return plain and equal and unscaled and problem.free is None and problem.offset is None
+    whole = problem.free is None and known_offset(problem.loss) is None
+    return plain and equal and unscaled and whole
 
 
 def _together(

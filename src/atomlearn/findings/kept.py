@@ -34,7 +34,13 @@ from atomlearn.core import (
     WarmStart,
     as_design,
     dense_part,
+    gauge_of,
+    loss_value,
+    negative_gradient,
+    of_checked_data,
+    optimal_intercept,
     pieces,
+    prove,
 )
 from atomlearn.findings.nodewise import GAP
 
@@ -73,9 +79,9 @@ def linear_at(design: Design, point: Point) -> Array:
 def rows_that_stand(problem: Problem, point: Point) -> tuple[Array, float, float]:
     """Return the kept part of X, f*(-v), and the bound on the rounding in them."""
     linear = linear_at(problem.design, point)
-    certificate = problem.price(point[0], point[1], linear).certificate
+    certificate = prove(problem, point[0], point[1], linear).certificate
     lost = certificate.rounding / max(certificate.objective, TINY)
-    v = problem.negative_gradient(linear)
+    v = negative_gradient(problem, linear)
     if problem.loss.is_quadratic:
         rows = _projected(problem, point[0], v)
         return rows, 0.0, lost * (1 + np.sqrt(len(rows)))  # a sum over all rows for each of them
@@ -107,10 +113,10 @@ def gap_of(problem: Problem, kept: Kept) -> float:
     penalty = problem.regularizer
     new = n_new / (kept.n_rows + n_new)
     linear = linear_at(problem.design, kept.point)
-    value = (1 - new) * kept.loss + new * problem.loss_value(linear)
-    value += penalty.value(problem.gauge(columns, weights))
+    value = (1 - new) * kept.loss + new * loss_value(problem, linear)
+    value += penalty.value(gauge_of(problem, columns, weights))
     bound = _bound_by_rows if problem.loss.is_quadratic else _bound_by_dual
-    lost = problem.price(columns, weights, linear).certificate.rounding / max(value, 1e-300)
+    lost = prove(problem, columns, weights, linear).certificate.rounding / max(value, 1e-300)
     least = (value - bound(problem, kept, linear, new)) / max(value, TINY)
     return float(np.clip(least, 0.0, 1.0) + 2 * (kept.rounding + lost))
 
@@ -129,7 +135,7 @@ def _bound_by_rows(problem: Problem, kept: Kept, linear: Array, new: float) -> f
         target = target - constant * float(share @ target)
     weight = np.full(target.size, new / n_new)
     design = as_design(np.asfortranarray(table))
-    part = Problem.of_checked(design, target, weight, problem.loss, problem.regularizer, False)
+    part = of_checked_data(design, target, weight, problem.loss, problem.regularizer, False)
     start = WarmStart(kept.point[0], kept.point[1], 0.0)
     result = Settings(tol=GAP).run(part, start)
     return result.objective - result.gap
@@ -141,8 +147,8 @@ def _bound_by_dual(problem: Problem, kept: Kept, linear: Array, new: float) -> f
     old = 1 - new
     best = 0.0
     # Minus the slopes sum to 0 at the intercept that is best for these rows.
-    shift = problem.optimal_intercept(linear) if problem.fit_intercept else 0.0
-    v = problem.negative_gradient(linear + shift)
+    shift = optimal_intercept(problem, linear) if problem.fit_intercept else 0.0
+    v = negative_gradient(problem, linear + shift)
     scores = problem.design.scores(v).full()
     for share in np.linspace(0.0, 1.0, 21).tolist():
         z = ArrayScores(old * kept.rows[0] + new * share * scores)

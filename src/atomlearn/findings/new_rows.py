@@ -16,6 +16,7 @@ from atomlearn.core import (
     Rows,
     as_compressed,
     as_design,
+    loss_value,
     part_of,
     readable,
 )
@@ -95,7 +96,7 @@ def keep(estimator: Any, X: Any, y: ArrayLike, *, rng: int = 0) -> Kept:
         told[test] = _told(problem, fits[-1], test)
         fold[test] = number
     some = np.random.default_rng([rng, 1]).permutation(n_rows)[:MOST_ROWS]
-    value = problem.loss_value(linear_at(problem.design, point))
+    value = loss_value(problem, linear_at(problem.design, point))
     return Kept(n_rows, point, value, lost, table, conjugate, told[some], fold[some], fits)
 
 

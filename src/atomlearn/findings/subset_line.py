@@ -16,7 +16,7 @@ import numpy as np
 import scipy.linalg as la
 from sklearn.base import clone
 
-from atomlearn.core import Array, Columns, Problem, dense_part
+from atomlearn.core import Array, Columns, Problem, dense_part, with_amount
 from atomlearn.estimators.subsets import SubsetRegressor
 from atomlearn.findings.given import Given
 from atomlearn.subsets.solve import best_subset, wanted_of
@@ -151,6 +151,6 @@ def subset_line(
     if chosen or estimator.groups is not None or not estimator.fit_intercept:
         return None
     model = clone(estimator)
-    problem = model._problem(model._checked(X, y, data.weight))[0].at(estimator.l2_)
+    problem = with_amount(model._problem(model._checked(X, y, data.weight))[0], estimator.l2_)
     subset = np.setdiff1d(estimator.selected_, data.free)
     return SubsetLine(data, problem, np.union1d(subset, data.free), subset, spread)

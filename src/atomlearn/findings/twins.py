@@ -18,6 +18,7 @@ from atomlearn.core import (
     column_moments,
     moments_of,
     part_of,
+    restrict,
     together,
 )
 from atomlearn.estimators.checks import input_names
@@ -161,7 +162,7 @@ def _without(
         keep = result.columns != column
         columns = result.columns[keep]
         start = WarmStart(columns - (columns > column), result.weights[keep], result.intercept)
-        part = problem.restricted_to(part_of(problem.design, columns=others), others)
+        part = restrict(problem, part_of(problem.design, columns=others), others)
         found = settings.run(part, start)
         before = before + result.objective
         after = after + found.objective

@@ -8,7 +8,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.core import Array, Design, FreeColumns, Loss, Problem, Regularizer, centered
+from atomlearn.core import (
+    Array,
+    Design,
+    FreeColumns,
+    Loss,
+    Problem,
+    Regularizer,
+    centered,
+    task_intercepts,
+    with_free,
+)
 from atomlearn.matrices.designs.tasks import Tasks
 
 
@@ -34,13 +44,13 @@ class TaskProblem:
         """Return the problem in which these columns of X have no penalty, for all tasks."""
         n_tasks = self.offsets.size
         entries = columns[:, None] * n_tasks + np.arange(n_tasks)
-        return replace(self, problem=self.problem.freed(entries.reshape(-1)))
+        return replace(self, problem=with_free(self.problem, entries.reshape(-1)))
 
     def intercepts(self, W: Array) -> Array:
         """Return the optimal intercepts at W for the given columns, in one pass."""
         b = self.offsets - self.means @ W
         if self.problem.loss.free is not None:
-            own = self.problem.task_intercepts(self.problem.design.predict(W.reshape(-1)))
+            own = task_intercepts(self.problem, self.problem.design.predict(W.reshape(-1)))
             b = b + own if own.size else b
         return np.asarray(b)
 

@@ -37,6 +37,12 @@ from atomlearn.core import (
     Status,
     WarmStart,
     choose_master,
+    loss_gradient,
+    loss_value,
+    negligible_objective,
+    objective_at,
+    optimal_intercept,
+    prove,
     scaling_vector,
 )
 
@@ -200,8 +206,8 @@ class FeatureGeneration(Solver):
         """Return the state of these blocks, with their optimal intercept, not priced yet."""
         block = _gathered(problem, members)
         linear = block.dot(omega)
-        intercept = problem.optimal_intercept(linear, intercept)
-        origin = problem.optimal_intercept(np.zeros_like(problem.weight), intercept)
+        intercept = optimal_intercept(problem, linear, intercept)
+        origin = optimal_intercept(problem, np.zeros_like(problem.weight), intercept)
         state = GenerationState(
             columns=members,
             weights=omega,
@@ -213,10 +219,10 @@ class FeatureGeneration(Solver):
             labels=labels,
             omega=omega,
             found=dict.fromkeys(members.tolist(), 0),
-            first_objective=problem.loss_value(np.full(problem.y.shape[0], origin)),
+            first_objective=loss_value(problem, np.full(problem.y.shape[0], origin)),
         )
         restricted = self._subproblem(problem, state)
-        state.restricted_objective = restricted.objective(omega, state.prediction)
+        state.restricted_objective = objective_at(restricted, omega, state.prediction)
         return state
 
     def saved(self, state: GenerationState) -> Arrays:
@@ -244,7 +250,7 @@ class FeatureGeneration(Solver):
         shifted = problem.fit_intercept and problem.loss.task == "classification"
         if self.from_zero and shifted and not state.members.size:
             # alpha = C 1 is the slope at predictions of zero, not at the best intercept.
-            scores = problem.design.scores(-problem.loss_gradient(np.zeros_like(problem.y)))
+            scores = problem.design.scores(-loss_gradient(problem, np.zeros_like(problem.y)))
             state = replace(state, candidate=self._candidate(problem, state, scores))
         following = self._with_block(problem, state)
         self._refit(problem, following, self.inner_tolerance)
@@ -266,10 +272,10 @@ class FeatureGeneration(Solver):
         if problem.loss.free is not None and problem.loss.free.separable:
             master = ModelNewton(master)
         # Next to a covariate that is the target, the remainder is rounding.
-        target = max(self._gap_target(following, accuracy), restricted.negligible)
+        target = max(self._gap_target(following, accuracy), negligible_objective(restricted))
         refit = master.solve(restricted, following.omega, following.intercept, target)
         # May be far below the last one, of the target.
-        lower = max(accuracy * abs(refit.objective), restricted.negligible)
+        lower = max(accuracy * abs(refit.objective), negligible_objective(restricted))
         if lower < refit.gap <= target:
             refit = master.solve(restricted, refit.weights, refit.intercept, lower)
         following.omega = refit.weights
@@ -329,7 +335,7 @@ class FeatureGeneration(Solver):
         weights = np.bincount(position, state.omega, minlength=state.columns.size)
         # Without any column bincount counts, and returns integers.
         state.weights = weights.astype(np.float64)
-        price = problem.price(state.columns, state.weights, state.prediction)
+        price = prove(problem, state.columns, state.weights, state.prediction)
         state.certificate = price.certificate
         state.units = _count(problem, state)
         state.candidate = self._candidate(problem, state, price.scores)

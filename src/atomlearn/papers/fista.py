@@ -22,7 +22,10 @@ from atomlearn.core import (
     Solver,
     State,
     WarmStart,
+    optimal_intercept,
     pattern_of,
+    prove,
+    shrink_inside,
 )
 
 #: (v, step) -> argmin_x 1/2 ||x - v||^2 + step * (tau/2 ||x||^2 + R(x))
@@ -82,7 +85,7 @@ class FISTA(Solver):
         """Certify the warm start: one pass, and one more if it is not zero."""
         proximal_of(problem, "FISTA", self.prox, problem.tau)
         weights, linear, intercept = dense_start(problem, warm)
-        price = problem.price(None, weights, prediction := linear + intercept)
+        price = prove(problem, None, weights, prediction := linear + intercept)
         scores = price.scores.full() + problem.tau * weights
         iterate = Iterate.at(problem, weights, linear, intercept, scores)
         return FISTAState(
@@ -103,7 +106,7 @@ class FISTA(Solver):
         for _ in range(self.iterations):
             at = acceleration.iterate(problem, proximal, at)
         prediction = at.linear + at.intercept
-        certificate = problem.price(None, at.weights, prediction).certificate
+        certificate = prove(problem, None, at.weights, prediction).certificate
         still = np.array_equal(at.weights, state.weights)
         return FISTAState(
             columns=state.columns,
@@ -125,10 +128,10 @@ def dense_start(problem: Problem, warm: WarmStart | None) -> tuple[Array, Array,
     linear = np.zeros(n_samples)
     intercept = 0.0
     if warm is not None:
-        weights[warm.columns] = problem.inside(warm.columns, warm.weights)
+        weights[warm.columns] = shrink_inside(problem, warm.columns, warm.weights)
         linear = design.predict(weights) if warm.columns.size else linear
         intercept = warm.intercept
-    return weights, linear, problem.optimal_intercept(linear, intercept)
+    return weights, linear, optimal_intercept(problem, linear, intercept)
 
 
 def proximal_of(problem: Problem, owner: str, name: NamedProx | None, tau: float) -> Proximal:

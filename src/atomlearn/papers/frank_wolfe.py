@@ -26,8 +26,13 @@ from atomlearn.core import (
     State,
     Status,
     WarmStart,
+    certify,
+    negative_gradient,
+    optimal_intercept,
+    prove,
     truncation,
     warm_atoms,
+    with_rounding,
 )
 from atomlearn.matrices.solver.factored_atoms import FactoredAtoms, factored_atoms, warm_factors
 from atomlearn.papers.hull import Hull, Move, slope_of_gauge
@@ -170,7 +175,7 @@ class FrankWolfe(Solver):
         if self.direction == "toward" and isinstance(atoms, AtomSet):
             atoms, shares = atoms.merged(shares)
         linear = atoms.images.dot(shares)
-        intercept = problem.optimal_intercept(linear, hull.intercept)
+        intercept = optimal_intercept(problem, linear, hull.intercept)
         return FrankWolfeState(
             columns=atoms.columns,
             weights=atoms.combine(shares),
@@ -229,7 +234,8 @@ class FrankWolfe(Solver):
         """Certify the point; return the best atom, None for an empty one, <a, z> and <w, z>."""
         if state.factors is not None:
             return self._best_factors(problem, state, state.factors, before)
-        price = problem.price(
+        price = prove(
+            problem,
             state.columns,
             state.weights,
             state.prediction,
@@ -250,17 +256,17 @@ class FrankWolfe(Solver):
         before: FrankWolfeState | None,
     ) -> tuple[Any, float, float]:
         """The same for a matrix by its factors, as closely as the gap before asks for."""
-        v = problem.negative_gradient(state.prediction)
+        v = negative_gradient(problem, state.prediction)
         scores = problem.design.scores(v)
         accuracy = 0.02 if before is None else 0.02 * before.certificate.relative_gap
         accuracy = min(max(accuracy, 0.05 * self.tol), 1e-2)
         at = (state.weights, state.prediction, v, float(state.shares.sum()))
         atom, reached, bounds = atoms.best(scores, accuracy, thorough=False)
-        state.certificate = problem.rounded(problem.certificate(*at, bounds), *at[:3])
+        state.certificate = with_rounding(problem, certify(problem, *at, bounds), *at[:3])
         if state.certificate.leaves_open(self.tol):
             # Nothing better is found: now the bound from above is worth more work.
             atom, reached, bounds = atoms.best(scores, 0.05 * self.tol, thorough=True)
-            state.certificate = problem.rounded(problem.certificate(*at, bounds), *at[:3])
+            state.certificate = with_rounding(problem, certify(problem, *at, bounds), *at[:3])
         return atom, reached, float(v @ state.prediction)
 
     def _judge(self, state: FrankWolfeState, before: FrankWolfeState) -> None:

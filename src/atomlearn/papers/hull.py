@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from atomlearn.core import EPS, Array, AtomSet, Problem
+from atomlearn.core import EPS, Array, AtomSet, Problem, negative_gradient, optimal_intercept
 from atomlearn.matrices.solver.factored_atoms import FactoredAtoms
 from atomlearn.papers.line_search import Way, best_step
 
@@ -68,8 +68,8 @@ class Hull:
         O(n_samples t) from the images: no pass over the data.
         """
         z = self.atoms.images.dot(self.shares)
-        self.intercept = problem.optimal_intercept(z, self.intercept)
-        v = problem.negative_gradient(z + self.intercept)
+        self.intercept = optimal_intercept(problem, z, self.intercept)
+        v = negative_gradient(problem, z + self.intercept)
         slopes = self.atoms.images.transpose_dot(v)
         if problem.tau:
             slopes -= problem.tau * self.atoms.products(self.atoms.combine(self.shares))

@@ -23,6 +23,10 @@ from atomlearn.core import (
     Solver,
     State,
     WarmStart,
+    loss_value,
+    negative_gradient,
+    optimal_intercept,
+    prove,
     warm_atoms,
 )
 from atomlearn.papers.line_search import Way, best_step
@@ -67,7 +71,7 @@ class SimplexModel:
         """
         for _ in range(TUNING.inner_steps):
             linear = self.atoms.images.dot(alpha[1:])
-            intercept = self.problem.optimal_intercept(linear, intercept)
+            intercept = optimal_intercept(self.problem, linear, intercept)
             gradient = self._gradient(alpha, linear + intercept)
             if float(alpha @ (gradient - gradient.min())) <= gap_target:
                 break
@@ -93,7 +97,7 @@ class SimplexModel:
 
     def _gradient(self, alpha: Array, prediction: Array) -> Array:
         gradient = self.costs.copy()
-        dual = self.problem.negative_gradient(prediction)
+        dual = negative_gradient(self.problem, prediction)
         gradient[1:] -= self.atoms.images.transpose_dot(dual)
         if self.atoms.gram is not None:
             gradient[1:] += self.problem.tau * (self.atoms.gram @ alpha[1:])
@@ -193,9 +197,9 @@ class KFCFW(Solver):
         atoms = model.atoms
         weights = atoms.combine(alpha[1:])
         linear = atoms.images.dot(alpha[1:])
-        intercept = problem.optimal_intercept(linear, intercept)
+        intercept = optimal_intercept(problem, linear, intercept)
         prediction = linear + intercept
-        price = problem.price(atoms.columns, weights, prediction)
+        price = prove(problem, atoms.columns, weights, prediction)
         state = AtomState(
             columns=atoms.columns,
             weights=weights,
@@ -207,7 +211,7 @@ class KFCFW(Solver):
             costs=model.costs,
             atom=_new_atom(problem, price.scores),
         )
-        smooth = problem.loss_value(prediction)
+        smooth = loss_value(problem, prediction)
         smooth += 0.5 * problem.tau * float(weights @ weights)
         state.model_objective = smooth + float(model.costs @ alpha)
         if before is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from atomlearn.core import TUNING, Array, Problem
+from atomlearn.core import TUNING, Array, Problem, loss_gradient, optimal_intercept
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,9 +52,9 @@ def best_step(problem: Problem, way: Way, longest: float, intercept: float) -> f
 def _slope(problem: Problem, way: Way, step: float, intercept: float) -> tuple[float, float, float]:
     """Return the first and second derivative at ``step``, and the optimal intercept there."""
     linear = way.linear + step * way.change
-    intercept = problem.optimal_intercept(linear, intercept)
+    intercept = optimal_intercept(problem, linear, intercept)
     z = linear + intercept
-    slope = way.slope + step * way.bend + float(problem.loss_gradient(z) @ way.change)
+    slope = way.slope + step * way.bend + float(loss_gradient(problem, z) @ way.change)
     curvature = problem.loss.curvature(problem.y, z, problem.weight)
     bend = float(curvature @ way.change**2)
     total = float(curvature.sum())

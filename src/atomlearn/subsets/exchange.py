@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from atomlearn.core import Array, Columns
+from atomlearn.core import Array, Columns, negative_gradient
 from atomlearn.subsets.quadratic import Products, QuadraticModel
 from atomlearn.subsets.relaxation import Point, Relaxation
 
@@ -162,6 +162,6 @@ class Exchange:
             products = Products(r, curvature)
             if r.quadratic:
                 self._products = products
-        dual = problem.negative_gradient(prediction)
+        dual = negative_gradient(problem, prediction)
         scores = problem.design.scores(dual).full()
         return QuadraticModel(products, point, scores, r.level), dual

@@ -7,7 +7,20 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from atomlearn.core import EPS, Array, Block, Certificate, Problem, block_of, hessian, without
+from atomlearn.core import (
+    EPS,
+    Array,
+    Block,
+    Certificate,
+    Problem,
+    block_of,
+    hessian,
+    is_perfect,
+    objective_at,
+    optimal_intercept,
+    prove,
+    without,
+)
 
 #: Number of steps of one fit, and of halvings of one step: an exponential may overflow.
 STEPS = 200
@@ -58,7 +71,7 @@ def ridge_fit(
     bounded = gram is None and math.isfinite(problem.loss.smoothness)
     damping = _first_damping(problem, at.prediction) if bounded else 0.0
     for _ in range(STEPS):
-        if at.certificate.gap <= accuracy * at.objective or problem.is_perfect(at.certificate):
+        if at.certificate.gap <= accuracy * at.objective or is_perfect(problem, at.certificate):
             break
         if problem.deadline.use_step():
             break
@@ -79,9 +92,9 @@ def ridge_fit(
 
 def _certified(problem: Problem, weights: Array, intercept: float) -> FittedPoint:
     linear = block_of(problem).dot(weights)
-    intercept = problem.optimal_intercept(linear, intercept)
+    intercept = optimal_intercept(problem, linear, intercept)
     prediction = linear + intercept
-    price = problem.price(None, weights, prediction)
+    price = prove(problem, None, weights, prediction)
     slope = price.scores.full() - problem.regularizer.amount * weights
     return FittedPoint(weights, intercept, prediction, slope, price.certificate)
 
@@ -99,8 +112,8 @@ def _along(problem: Problem, at: FittedPoint, step: Array) -> tuple[FittedPoint 
     for _ in range(HALVINGS):
         weights = at.weights + length * step
         linear = block_of(problem).dot(weights)
-        b = problem.optimal_intercept(linear, at.intercept)
-        reached = problem.objective(weights, linear + b)
+        b = optimal_intercept(problem, linear, at.intercept)
+        reached = objective_at(problem, weights, linear + b)
         if reached <= at.objective - 1e-4 * length * promised:
             return _certified(problem, weights, b), length
         length *= 0.5 if math.isfinite(reached) else 1e-3

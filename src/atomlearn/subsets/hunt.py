@@ -24,6 +24,13 @@ from atomlearn.core import (
     Settings,
     Status,
     Work,
+    center_targets,
+    free_part,
+    negative_gradient,
+    optimal_intercept,
+    restrict,
+    with_deadline,
+    with_norm,
 )
 from atomlearn.subsets.exchange import Subset
 from atomlearn.subsets.norm import IN, OUT, BranchNorm, Choices
@@ -82,8 +89,8 @@ class Hunt:
     def __init__(self, problem: Problem, wanted: Wanted, price: float = 0.0) -> None:
         self.began = time.monotonic()
         self.counted = Counted.of(problem.design)
-        problem = replace(problem, design=self.counted).until(wanted.deadline)
-        self.problem = problem.centered()
+        problem = with_deadline(replace(problem, design=self.counted), wanted.deadline)
+        self.problem = center_targets(problem)
         self.wanted = wanted
         self.level = problem.regularizer.amount
         self.price = price
@@ -104,7 +111,7 @@ class Hunt:
         problem = self.problem
         gap = GAP
         if self._goes_on:
-            given = given.with_norm(self.units.norm.replaced(k=1))
+            given = with_norm(given, self.units.norm.replaced(k=1))
             gap = LOOSE_GAP
         deadline = self._half.sooner(Deadline(work=Work(ROOT_WORK)))
         # With a weak ridge most columns may be in use, and all of these are copied.
@@ -122,10 +129,10 @@ class Hunt:
         linear = np.zeros(problem.y.size)
         for part in LIMITS.pieces(columns.size, linear.size):
             linear += problem.design.gather(columns[part]).dot(weights[part])
-        intercept = problem.optimal_intercept(linear, state.intercept)
+        intercept = optimal_intercept(problem, linear, state.intercept)
         prediction = linear + intercept
         self.root = Point(columns, weights, intercept)
-        dual = problem.negative_gradient(prediction)
+        dual = negative_gradient(problem, prediction)
         self._rate(self.units.norm.ratings(problem.design.scores(dual)))
         near = np.union1d(columns, self.units.columns(self._first))
         self.off = rounded_scores(dual, longest(problem, self.units, near))
@@ -148,7 +155,7 @@ class Hunt:
 
     def _go_on(self, cutoff: float) -> None:
         """Solve the relaxation with the price over all columns, until the bound suffices."""
-        relaxation = self._relaxation(self.problem.until(self._half))
+        relaxation = self._relaxation(with_deadline(self.problem, self._half))
         fixed = np.zeros(self.units.count, dtype=np.int8)
         if self.problem.free is not None:
             fixed[self.units.of(self.problem.free)] = OUT
@@ -183,7 +190,7 @@ class Hunt:
             return Part(
                 self._relaxation(self.problem), np.arange(self.n_features), everything, units
             )
-        problem = self.problem.restricted_to(self.counted.gather(columns), columns)
+        problem = restrict(self.problem, self.counted.gather(columns), columns)
         return Part(self._relaxation(problem), columns, units, units)
 
     def _relaxation(self, problem: Problem) -> Relaxation:
@@ -381,7 +388,7 @@ class Hunt:
             search_gap=None,
             history=[],
         )
-        free = problem.free_part(part.relaxation.prediction(point))
+        free = free_part(problem, part.relaxation.prediction(point))
         return fitted if free is None else fitted.with_free(problem.free, *free)
 
 

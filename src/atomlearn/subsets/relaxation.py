@@ -24,7 +24,15 @@ from atomlearn.core import (
     Work,
     choose_master,
     counted,
+    dual_part,
+    gauge_of,
     growth,
+    is_perfect,
+    loss_at_zero,
+    negative_gradient,
+    objective_at,
+    optimal_intercept,
+    with_deadline,
 )
 from atomlearn.subsets.fit import ridge_fit
 from atomlearn.subsets.norm import IN, OUT, BranchNorm, Choices
@@ -115,13 +123,13 @@ class Relaxation:
         self._forget()
         self._longest = longest(problem, self.units)
         zero = np.zeros(problem.y.size)
-        zero = zero + problem.optimal_intercept(zero)
-        self._slope = problem.negative_gradient(zero)
+        zero = zero + optimal_intercept(problem, zero)
+        self._slope = negative_gradient(problem, zero)
         #: Curvature of f without columns, from which H is computed.
         self._curvature = problem.weight
         #: An objective that is 0 up to rounding where f fades out, as an exponential does.
         fades = not math.isfinite(plain.smoothness)
-        self._fades = 1e-3 * EPS * problem.loss_at_zero() if fades else 0.0
+        self._fades = 1e-3 * EPS * loss_at_zero(problem) if fades else 0.0
         #: Whether steps by H are made: f is quadratic, or bends as much elsewhere, or less.
         self._modelling = self.units.partition is None and math.isfinite(plain.smoothness)
         if not self.quadratic:
@@ -158,7 +166,7 @@ class Relaxation:
         objective = found.objective + self.price * units.size
         lower = max(objective - found.certificate.gap, self.price * units.size)
         perfect = objective <= self._fades or (
-            objective == found.objective and self.problem.is_perfect(found.certificate)
+            objective == found.objective and is_perfect(self.problem, found.certificate)
         )
         return Point(columns, found.weights, found.intercept), objective, lower, perfect
 
@@ -166,7 +174,7 @@ class Relaxation:
         """Return the predictions X w + b of a point, (n_samples,)."""
         places = self._gathered(point.columns)
         linear = self._block.inner.gather(places).dot(point.weights)
-        return linear + self.problem.optimal_intercept(linear, point.intercept)
+        return linear + optimal_intercept(self.problem, linear, point.intercept)
 
     def norm(self, k: int, fixed: NDArray[np.int8]) -> BranchNorm:
         """Return the norm of the relaxed problem of a branch."""
@@ -230,12 +238,12 @@ class Relaxation:
         best = None
         cutoff -= paid
         for _ in range(ROUNDS):
-            target = 1e-6 * abs(cutoff) if math.isfinite(cutoff) else 1e-6 * problem.loss_at_zero()
+            target = 1e-6 * abs(cutoff) if math.isfinite(cutoff) else 1e-6 * loss_at_zero(problem)
             refit = self._toward(norm, columns, weights, intercept, target)
             weights, intercept, prediction = refit
             used = np.flatnonzero(weights)
             point = Point(columns[used], weights[used], intercept)
-            dual = problem.negative_gradient(prediction)
+            dual = negative_gradient(problem, prediction)
             squares = norm.squares((yield dual))
             sizes = self.sizes(point)
             bar = (self.level * norm.bar(sizes)) ** 2
@@ -244,8 +252,8 @@ class Relaxation:
             if best is None or lower > best.dual:
                 near = self.units.columns(np.flatnonzero((squares >= NEAR * bar) | (sizes > 0.0)))
                 best = Bound(max(lower, 0.0), lower, point, squares, off, near)
-            gauge = problem.gauge(point.columns, point.weights)
-            objective = problem.objective(point.weights, prediction, gauge)
+            gauge = gauge_of(problem, point.columns, point.weights)
+            objective = objective_at(problem, point.weights, prediction, gauge)
             enough = 1e-6 * abs(objective)
             if math.isfinite(cutoff):
                 enough = max(enough, 0.05 * (cutoff - best.lower))
@@ -286,14 +294,14 @@ class Relaxation:
         if not self.quadratic or self.units.partition is not None:
             places = self._gathered(columns)
             restricted = self._of(inner, CachedBlock(self._block.inner.gather(places)))
-            restricted = restricted.until(Deadline(work=Work(WORK)))
+            restricted = with_deadline(restricted, Deadline(work=Work(WORK)))
             refit = choose_master(restricted).solve(restricted, weights, intercept, target)
             return refit.weights, refit.intercept, refit.prediction
         H, pull, places = self._model(columns)
         weights = self._modelled(inner, H, pull, places, weights)
         used = np.flatnonzero(weights)
         linear = self._block.inner.gather(places[used]).dot(weights[used])
-        intercept = problem.optimal_intercept(linear, intercept)
+        intercept = optimal_intercept(problem, linear, intercept)
         return weights, intercept, linear + intercept
 
     def _modelled(
@@ -334,17 +342,17 @@ class Relaxation:
         inner = norm.restrict(columns, self.units.count)
         problem = self._of(inner, block)
         linear = block.dot(weights)
-        intercept = problem.optimal_intercept(linear, intercept)
-        value = began = problem.objective(weights, linear + intercept)
+        intercept = optimal_intercept(problem, linear, intercept)
+        value = began = objective_at(problem, weights, linear + intercept)
         for _ in range(WORKING):
-            slope = block.transpose_dot(problem.negative_gradient(linear + intercept))
+            slope = block.transpose_dot(negative_gradient(problem, linear + intercept))
             move = self._modelled(inner, H, slope + H @ weights, here, weights) - weights
             ahead = block.dot(move)
             before = value
             for length in 0.5 ** np.arange(HALVINGS):
                 there = linear + length * ahead
-                b = problem.optimal_intercept(there, intercept)
-                trial = problem.objective(weights + length * move, there + b)
+                b = optimal_intercept(problem, there, intercept)
+                trial = objective_at(problem, weights + length * move, there + b)
                 if trial < value:
                     weights = weights + length * move
                     linear = there
@@ -418,7 +426,7 @@ def dual_value(
 
     The result is -inf if a step overflowed.
     """
-    conjugate, lost = problem.dual_part(prediction, dual)
+    conjugate, lost = dual_part(problem, prediction, dual)
     most = norm.counted((np.sqrt(squares) + off) ** 2)
     value = (
         -conjugate - lost - most * (1.0 + growth(squares.size)) / (2.0 * problem.regularizer.amount)

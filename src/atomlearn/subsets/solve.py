@@ -21,9 +21,14 @@ from atomlearn.core import (
     as_design,
     growth,
     is_number,
+    loss_value,
+    negative_gradient,
+    optimal_intercept,
     own_parameters,
     positive,
     whole_number,
+    with_amount,
+    with_norm,
 )
 from atomlearn.core.solve import checked_problem
 from atomlearn.subsets.hunt import GAP, Hunt, Wanted
@@ -177,10 +182,10 @@ def best_subset(
     if price:
         zero = np.zeros(problem.y.size)
         # More of them cost more than is looked for, which is within reach of what none costs.
-        none = problem.loss_value(zero + problem.optimal_intercept(zero))
+        none = loss_value(problem, zero + optimal_intercept(problem, zero))
         worth = (1.0 + (wanted.within or 0.0)) * none / price * (1.0 + 1e-9)
         most = max(1, int(min(k, units.count - units.n_free, worth)))
-    problem = problem.with_norm(units.norm.replaced(k=most))
+    problem = with_norm(problem, units.norm.replaced(k=most))
     return replace(Hunt(problem, wanted, price).run(starts), n_features=k)
 
 
@@ -211,7 +216,7 @@ def subset_problem(
             f"the loss {problem.loss.name!r} has kinks: best subsets need a smooth loss, such as "
             "losses.Huber(), 'logistic' or 'squared_hinge'"
         )
-    return problem if l2 is not None else problem.at(usual_ridge(problem))
+    return problem if l2 is not None else with_amount(problem, usual_ridge(problem))
 
 
 def wanted_of(
@@ -276,7 +281,7 @@ def usual_ridge(problem: Problem) -> float:
     listed, those of the largest scores are taken for all.
     """
     zero = np.zeros(problem.y.size)
-    linear = zero + problem.optimal_intercept(zero)
+    linear = zero + optimal_intercept(problem, zero)
     curvature = problem.loss.curvature(problem.y, linear, problem.weight)
     at_zero = problem.loss.curvature(problem.y, zero, problem.weight)
     if curvature.sum() <= EPS * at_zero.sum():
@@ -286,7 +291,7 @@ def usual_ridge(problem: Problem) -> float:
         )
     design = problem.design
     if not design.listable:
-        best = design.scores(problem.negative_gradient(linear)).top(1000)[0]
+        best = design.scores(negative_gradient(problem, linear)).top(1000)[0]
         design = design.gather(best)
     squares = plain = design.squared_norms(curvature)
     if problem.fit_intercept:

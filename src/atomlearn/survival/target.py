@@ -18,8 +18,8 @@ _STRATUM = ("stratum", "strata")
 _EVENT = ("event", "status", "cens", "died")
 _EXPECTED = (
     "a structured array with a boolean field (whether the event was observed) and a field of "
-    "times, as in scikit-survival, and perhaps fields 'entry' and 'stratum', or a table of such columns; "
-    "use losses.survival_target(event, time)"
+    "times, as in scikit-survival, and perhaps fields 'entry' and 'stratum', or a table of such "
+    "columns; use losses.survival_target(event, time)"
 )
 
 

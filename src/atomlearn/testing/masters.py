@@ -13,7 +13,23 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from atomlearn.core import L1, L2, Array, Groups, KSupport, Master, Norm, Problem, Refit, as_design
+from atomlearn.core import (
+    L1,
+    L2,
+    Array,
+    Groups,
+    KSupport,
+    Master,
+    Norm,
+    Problem,
+    Refit,
+    as_design,
+    negative_gradient,
+    objective_at,
+    optimal_intercept,
+    prove_from,
+    restrict,
+)
 from atomlearn.testing import tolerances
 from atomlearn.testing.cases import each
 from atomlearn.testing.problems import FORMS, LOSSES, Case, all_cases, as_block, optimum, problem_on
@@ -61,7 +77,7 @@ class MasterChecks:
         """
         if weights is None:
             weights = np.zeros(problem.design.shape[1])
-        origin = problem.objective(np.zeros_like(weights), np.zeros(problem.y.size))
+        origin = objective_at(problem, np.zeros_like(weights), np.zeros(problem.y.size))
         target = (gap or self.gap) * origin
         given = weights.copy()
         refit = self.master.solve(problem, weights, 0.0, target)
@@ -76,12 +92,12 @@ class MasterChecks:
         prediction = block.dot(refit.weights) + refit.intercept
         scale = 1.0 + float(np.abs(prediction).max(initial=0.0))
         assert_allclose(refit.prediction, prediction, rtol=0, atol=1e-10 * scale)
-        objective = problem.objective(refit.weights, prediction)
+        objective = objective_at(problem, refit.weights, prediction)
         assert_allclose(refit.objective, objective, rtol=1e-10, atol=1e-300)
-        v = problem.negative_gradient(prediction)
+        v = negative_gradient(problem, prediction)
         scores = problem.design.scores(v)
         # Inside a solve rounding is not yet part of a gap: the outer certificate adds it.
-        certificate = problem.priced(None, refit.weights, prediction, v, scores).certificate
+        certificate = prove_from(problem, None, refit.weights, prediction, v, scores).certificate
         slack = 1e-9 * (1e-300 + objective)
         assert_allclose(refit.gap, certificate.gap, rtol=1e-3, atol=slack)
 
@@ -140,7 +156,7 @@ class MasterChecks:
                 if not np.isfinite(problem.regularizer.norm.value(weights)):
                     weights = np.abs(weights)
                 linear = as_block(problem).dot(weights)
-                start = problem.objective(weights, linear + problem.optimal_intercept(linear))
+                start = objective_at(problem, weights, linear + optimal_intercept(problem, linear))
                 for gap in (10.0, 1e-1, 1e-4):
                     refit = self.solve(problem, weights, gap)
                     assert refit.objective <= start * (1 + 1e-12), (loss, form, gap)
@@ -169,12 +185,12 @@ class MasterChecks:
         """An empty block: only the intercept."""
         case = Case(self.loss, "squared", True, seed=2)
         problem = case.problem(self.awkward)
-        empty = problem.restricted_to(
-            problem.design.gather(np.zeros(0, dtype=np.int64)), np.zeros(0, dtype=np.int64)
+        empty = restrict(
+            problem, problem.design.gather(np.zeros(0, dtype=np.int64)), np.zeros(0, dtype=np.int64)
         )
         refit = self.master.solve(empty, np.zeros(0), 0.0, 1e-8)
         linear = np.zeros(problem.y.size)
-        assert_allclose(refit.intercept, problem.optimal_intercept(linear), atol=1e-8)
+        assert_allclose(refit.intercept, optimal_intercept(problem, linear), atol=1e-8)
         assert refit.gap <= 1e-8
 
     def test_refuses_what_it_cannot_work_on(self) -> None:

@@ -9,7 +9,18 @@ from typing import Any
 
 import numpy as np
 
-from atomlearn.core import Array, Block, Form, Norm, Problem, Regularizer, as_design, as_loss
+from atomlearn.core import (
+    Array,
+    Block,
+    Form,
+    Norm,
+    Problem,
+    Regularizer,
+    as_design,
+    as_loss,
+    negative_gradient,
+    optimal_intercept,
+)
 from atomlearn.testing.gauges import gauge_model
 from atomlearn.testing.loss_oracles import oracle_of, targets_of
 
@@ -64,8 +75,8 @@ def problem_on(X: Any, y: Array, norm: Norm, case: Case, weight: Array | None = 
         fit_intercept=case.intercept,
         sample_weight=weight,
     )
-    start = np.full(y.size, unit.optimal_intercept(np.zeros(y.size)))
-    polar = norm.polar(design.scores(unit.negative_gradient(start)))
+    start = np.full(y.size, optimal_intercept(unit, np.zeros(y.size)))
+    polar = norm.polar(design.scores(negative_gradient(unit, start)))
     amount = case.strength * (polar or 1.0)
     if case.form == "squared":
         # In the units of a level: twice the scale of X is four times the level.

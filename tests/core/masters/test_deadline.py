@@ -13,6 +13,7 @@ import pytest
 from atomlearn import norms
 from atomlearn.core import CachedBlock, DenseBlock, Iterations, TimeIsUp
 from atomlearn.core.masters.newton_system import _of_samples
+from atomlearn.core.problem.problem import objective_at
 from atomlearn.interfaces import Block, Deadline, Master, Norm, Solver, State
 from atomlearn.losses import Multinomial, as_loss
 from atomlearn.masters import (
@@ -79,7 +80,7 @@ def test_after_the_deadline_the_start_comes_back_with_its_gap(
     refit = master.solve(late, start, 0.0, 1e-12)
     assert refit.steps <= 1
     assert 0.0 <= refit.gap < np.inf
-    assert refit.objective <= problem.objective(start, np.zeros(problem.y.size)) * (1 + 1e-12)
+    assert refit.objective <= objective_at(problem, start, np.zeros(problem.y.size)) * (1 + 1e-12)
     # No point is below the bound that the gap proves.
     lower = refit.objective - refit.gap
     other = master.solve(problem, start, 0.0, 1e-3 * refit.objective)
@@ -109,7 +110,10 @@ def test_a_deadline_far_away_changes_nothing(master: Master, norm: Norm, loss: s
     """Kernels that are called piece by piece then find the same point."""
     small = pairs(60) if isinstance(norm, norms.Groups) else norm
     problem = hard(small, loss, rows=30, size=60)
-    start, target = np.zeros(60), 1e-9 * problem.objective(np.zeros(60), np.zeros(problem.y.size))
+    start, target = (
+        np.zeros(60),
+        1e-9 * objective_at(problem, np.zeros(60), np.zeros(problem.y.size)),
+    )
     free = master.solve(problem, start, 0.0, target)
     timed = master.solve(replace(problem, deadline=Deadline.after(1e4)), start, 0.0, target)
     assert timed.gap <= max(target, 1.1 * free.gap)

@@ -11,6 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from numpy.typing import NDArray
 
 from atomlearn.core import CachedBlock, DenseBlock
+from atomlearn.core.problem.problem import restrict
 from atomlearn.designs import as_design
 from atomlearn.interfaces import Block, Norm, Refit
 from atomlearn.losses import Squared, as_loss
@@ -51,10 +52,10 @@ class RaysChecks(MasterChecks):
                 columns, weights = np.arange(6), np.zeros(6)
                 block = CachedBlock(as_block(whole).gather(columns))
                 for turn, new in enumerate(np.split(np.arange(6, 36), [1, 2, 3, 6, 9, 10, 20])):
-                    problem = whole.restricted_to(block, columns)
+                    problem = restrict(whole, block, columns)
                     refit = self.solve(problem, weights)
                     fresh = as_block(whole).gather(columns)
-                    again = self.solve(whole.restricted_to(fresh, columns))
+                    again = self.solve(restrict(whole, fresh, columns))
                     slack = 2 * max(refit.gap, again.gap) + 1e-12 * refit.objective
                     assert abs(refit.objective - again.objective) <= slack
                     weights = refit.weights

@@ -12,6 +12,7 @@ from atomlearn import norms
 from atomlearn.core import TUNING, CachedBlock, DenseBlock, RepeatedBlock, SparseBlock
 from atomlearn.core.masters import scaling_newton
 from atomlearn.core.masters.choose import candidates_for_free
+from atomlearn.core.problem.problem import negative_gradient, objective_at, optimal_intercept
 from atomlearn.interfaces import Deadline, Master, Refit
 from atomlearn.losses import Huber, as_loss
 from atomlearn.masters import ScalingNewton, SemismoothNewton
@@ -48,7 +49,7 @@ def group_problem(loss, n, groups, size, level, intercept, seed, sparse=False):
         fit_intercept=intercept,
         sample_weight=weight,
     )
-    v = problem.negative_gradient(np.full(n, problem.optimal_intercept(np.zeros(n))))
+    v = negative_gradient(problem, np.full(n, optimal_intercept(problem, np.zeros(n))))
     polar = norm.polar(block.scores(v))
     return replace(problem, regularizer=Regularizer(norm, "penalized", level * polar))
 
@@ -61,7 +62,7 @@ def test_agrees_with_the_semismooth_master(loss, intercept, sparse):
         for level in (0.5, 0.05, 0.005):
             problem = group_problem(loss, n, groups, size, level, intercept, seed, sparse)
             start = np.zeros(groups * size)
-            target = 1e-9 * problem.objective(start, np.zeros(n))
+            target = 1e-9 * objective_at(problem, start, np.zeros(n))
             refit = ScalingNewton(_Forbidden()).solve(problem, start, 0.0, target)
             other = SemismoothNewton().solve(problem, start, 0.0, target)
             assert refit.gap <= target
@@ -103,7 +104,7 @@ def test_other_forms_have_the_solution_of_the_penalized_one(form, loss):
     for seed, intercept in enumerate([False, True]):
         penalized = group_problem(loss, 60, 12, 4, 0.2, intercept, seed)
         norm, zero = penalized.regularizer.norm, np.zeros(48)
-        target = 1e-9 * penalized.objective(zero, np.zeros(60))
+        target = 1e-9 * objective_at(penalized, zero, np.zeros(60))
         known = ScalingNewton(_Forbidden()).solve(penalized, zero, 0.0, target)
         gauge = norm.value(known.weights)
         own = gauge if form == "constrained" else penalized.regularizer.amount / gauge
@@ -129,7 +130,7 @@ def test_losses_that_are_straight_somewhere_go_to_the_fallback():
     for delta, straight in ((1e3, False), (0.1, True)):
         task = replace(problem, loss=Huber(delta))
         zero = np.zeros(48)
-        target = 1e-7 * task.objective(zero, np.zeros(60))
+        target = 1e-7 * objective_at(task, zero, np.zeros(60))
         refit = ScalingNewton(_Noted()).solve(task, zero, 0.0, target)
         assert refit.gap <= target
         assert bool(asked) == straight
@@ -172,7 +173,7 @@ def repeated_problem(loss, seed, intercept, level):
         fit_intercept=intercept,
         sample_weight=weight,
     )
-    v = problem.negative_gradient(np.full(40, problem.optimal_intercept(np.zeros(40))))
+    v = negative_gradient(problem, np.full(40, optimal_intercept(problem, np.zeros(40))))
     polar = norm.polar(block.scores(v))
     return replace(problem, regularizer=Regularizer(norm, "penalized", level * polar))
 
@@ -185,7 +186,7 @@ def test_columns_and_gram_matrices_lead_to_the_same_point(loss, intercept, monke
         for level in (0.3, 0.01):
             problem = repeated_problem(loss, seed, intercept, level)
             start = np.zeros(48)
-            target = 1e-9 * problem.objective(start, np.zeros(40))
+            target = 1e-9 * objective_at(problem, start, np.zeros(40))
             reference = SemismoothNewton().solve(problem, start, 0.0, target)
             for entries in (TUNING.column_entries, 0):
                 with monkeypatch.context() as patch:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from atomlearn import losses, norms
 from atomlearn.core import CachedBlock, DenseBlock, ModelNewton, SemismoothNewton
+from atomlearn.core.problem.problem import loss_at_zero, with_free
 from atomlearn.interfaces import Master, Norm
 from atomlearn.masters import (
     AcceleratedGradient,
@@ -87,8 +88,8 @@ def taken(kind: int, heavier: float, longer: float) -> list[tuple[int, Array, fl
         if case.loss == "multinomial":
             problem = of_classes(problem)
         elif isinstance(master, ModelNewton):
-            problem = problem.freed([1])
-        enough = 1e-7 * problem.loss_at_zero()
+            problem = with_free(problem, [1])
+        enough = 1e-7 * loss_at_zero(problem)
         refit = master.solve(problem, np.zeros(16), 0.0, enough)
         assert refit.gap <= enough
         found.append((refit.steps, refit.weights * longer, refit.gap / enough))

@@ -10,6 +10,7 @@ from sklearn.model_selection import KFold
 
 from atomlearn import norms, paths, solvers
 from atomlearn.core import Counted, Settings, held_out_loss
+from atomlearn.core.problem.problem import with_norm
 from atomlearn.designs import as_design
 from atomlearn.losses import as_loss
 from atomlearn.problem import Problem, Regularizer
@@ -34,7 +35,7 @@ def search(
     candidates = [norms.L1(), norms.KSupport(3)]
     levels = np.array(
         [
-            paths.alpha_grid(paths.largest_useful_alpha(problems[0].with_norm(norm)), 25, 0.02)
+            paths.alpha_grid(paths.largest_useful_alpha(with_norm(problems[0], norm)), 25, 0.02)
             for norm in candidates
         ]
     )

@@ -21,6 +21,7 @@ from atomlearn.core import (
     held_out_loss,
     path_of,
 )
+from atomlearn.core.problem.problem import objective_at, optimal_intercept
 from atomlearn.designs import as_design
 from atomlearn.losses import as_loss
 from atomlearn.problem import Problem, Regularizer
@@ -122,7 +123,7 @@ def test_other_levels_start_where_the_fit_gains_one_percent_at_most(loss: str, f
     task = problem(loss, form, fit_intercept=True)
     largest = paths.largest_useful_alpha(task)
     zero = np.zeros(task.design.shape[0])
-    at_zero = task.objective(np.zeros(0), zero + task.optimal_intercept(zero), gauge=0.0)
+    at_zero = objective_at(task, np.zeros(0), zero + optimal_intercept(task, zero), gauge=0.0)
     [result] = path_of(task, np.array([largest]), Settings(1e-8)).results
     gain = (at_zero - result.objective) / at_zero
     # The bound is never broken, and it is not idle either.

@@ -11,6 +11,7 @@ import pytest
 from atomlearn import losses, norms, paths
 from atomlearn.core import Deadline, Pool, Problem, Regularizer, Settings, path_of
 from atomlearn.core.paths.sweep import Sweep, can_sweep
+from atomlearn.core.problem.proof import given_back, prove
 from atomlearn.designs import as_design
 from atomlearn.solvers import ColumnGeneration
 from atomlearn.testing.cases import each
@@ -65,9 +66,9 @@ def test_certificates_are_those_of_each_point_by_itself(seed: int) -> None:
     ):
         columns, lengths = sweep.pool.columns[point.positions], sweep.pool.lengths
         lengths = lengths.take(point.positions)
-        slow = problem.price(columns, point.weights, point.prediction, lengths=lengths).certificate
+        slow = prove(problem, columns, point.weights, point.prediction, lengths=lengths).certificate
         intercept = point.shift - float(lengths.offsets @ point.weights)
-        slow = problem.given_back(slow, intercept, point.prediction)
+        slow = given_back(problem, slow, intercept, point.prediction)
         scale = slow.objective
         assert ours.objective == pytest.approx(slow.objective, rel=1e-12)
         assert ours.gap == pytest.approx(slow.gap, rel=0.05, abs=1e-11 * scale)  # rounding

@@ -12,18 +12,10 @@ from atomlearn.core import default_solver
 from atomlearn.norms import L1, ElasticNetNorm, Groups, KSupport, UserNorm
 from atomlearn.paths import path
 from atomlearn.solvers import AtomGeneration, ColumnGeneration
+from tests.core.norms.test_user_norm import largest, signs
 from tests.oracles.sums import solve_sum
 
 Array = NDArray[np.float64]
-
-
-def signs(z: Array) -> Array:
-    return np.where(z >= 0, 1.0, -1.0)
-
-
-def largest(z: Array) -> tuple[Array, Array]:
-    j = int(np.abs(z).argmax())
-    return np.array([j]), np.array([np.sign(z[j])])
 
 
 def drawn() -> tuple[Array, Array]:

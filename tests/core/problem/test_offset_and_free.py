@@ -19,6 +19,7 @@ from atomlearn import (
     solvers,
 )
 from atomlearn.core import FreeColumns, Problem, Regularizer
+from atomlearn.core.problem.problem import loss_value, with_free
 from atomlearn.core.solvers.stopping import Passes
 from atomlearn.designs import as_design
 from atomlearn.losses import Huber, as_loss
@@ -310,8 +311,8 @@ def test_samples_without_weight_have_no_say_in_the_scale_of_free_columns() -> No
         )
         for size in (0.1, 0.5, 1.0):
             w = size * rng.normal(size=12)
-            value = plain.loss_value(X @ w)
-            assert_allclose(beside.loss_value(np.r_[X, far] @ w), value, rtol=1e-9)
+            value = loss_value(plain, X @ w)
+            assert_allclose(loss_value(beside, np.r_[X, far] @ w), value, rtol=1e-9)
 
 
 def test_free_columns_forget_where_they_were_when_predictions_jump() -> None:
@@ -373,8 +374,8 @@ def problem_of(X, y, norm=None, loss=None, **more) -> Problem:
 
 def test_an_intercept_stays_where_further_columns_are_freed():
     X, y = np.random.default_rng(1).normal(size=(12, 3)), np.arange(12.0)
-    task = problem_of(X, y, fit_intercept=True, unpenalized=[0]).freed([1])
-    none = problem_of(X, y, unpenalized=[0]).freed([1])
+    task = with_free(problem_of(X, y, fit_intercept=True, unpenalized=[0]), [1])
+    none = with_free(problem_of(X, y, unpenalized=[0]), [1])
     assert task.loss.free_part(y, np.zeros(12), np.ones(12))[1] > 1.0
     assert none.loss.free_part(y, np.zeros(12), np.ones(12))[1] == 0.0
 

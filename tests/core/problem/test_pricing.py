@@ -10,6 +10,8 @@ from numpy.testing import assert_allclose
 
 from atomlearn import losses, norms
 from atomlearn.core import AcceleratedGradient, ArrayScores, AtomSet
+from atomlearn.core.problem.problem import optimal_intercept
+from atomlearn.core.problem.proof import polar_of_errors, prove
 from atomlearn.core.solvers.atoms import refit_on_rays
 from atomlearn.designs import as_design
 from atomlearn.interfaces import Atom, Norm
@@ -33,7 +35,7 @@ def problem_of(norm: Norm, form: Any, amount: float, **more: Any) -> Problem:
 def priced(task: Problem, columns: np.ndarray, weights: np.ndarray) -> Pricing:
     X, _ = data()
     linear = X[:, columns] @ weights
-    return task.price(columns, weights, linear + task.optimal_intercept(linear))
+    return prove(task, columns, weights, linear + optimal_intercept(task, linear))
 
 
 @pytest.mark.parametrize(
@@ -95,9 +97,12 @@ def test_errors_of_scores_count_on_both_sides_of_bounded_coefficients() -> None:
     norm = norms.L1(lower=[-3.0, -0.5, -1, -1], upper=[np.inf, 2.0, 1, 1])
     X, y = data(p=4)
     task = Problem.build(as_design(X), y, losses.Squared(), Regularizer(norm, "penalized", 1.0))
-    reach, ranges = task._reach(np.arange(2), ArrayScores(np.array([0.25, 7.0])))
+    reach, ranges = polar_of_errors(task, np.arange(2), ArrayScores(np.array([0.25, 7.0])))
     assert reach == 0.25
     assert ranges == 2.0 * 7.0 + 3.0 * 0.25 + 0.5 * 7.0
     other = norms.L1(lower=[-np.inf, -0.5, -1, -1], upper=[3.0, 2.0, 1, 1])
     task = Problem.build(as_design(X), y, losses.Squared(), Regularizer(other, "penalized", 1.0))
-    assert task._reach(np.arange(2), ArrayScores(np.array([0.25, 7.0]))) == (reach, ranges)
+    assert polar_of_errors(task, np.arange(2), ArrayScores(np.array([0.25, 7.0]))) == (
+        reach,
+        ranges,
+    )

@@ -27,6 +27,8 @@ from atomlearn.core import (
     positive,
 )
 from atomlearn.core.problem.checks import check_loss, check_tau
+from atomlearn.core.problem.problem import restrict
+from atomlearn.core.problem.proof import prove
 from atomlearn.core.solvers.solver import checked_warm_start
 from atomlearn.designs import as_design
 from atomlearn.interfaces import WarmStart
@@ -67,7 +69,7 @@ REFUSED: list[tuple[Any, type[Exception], str]] = [
     (lambda: Problem.build(as_design(X), np.ones(3), losses.Squared(),
                            Regularizer(norms.L1(), "penalized", 1.0)),
      ValueError, "4 rows and y has 3 targets"),
-    (lambda: problem_of(norms.UserNorm(lambda z: None)).restricted_to(as_design(X), np.arange(2)),
+    (lambda: restrict(problem_of(norms.UserNorm(lambda z: None)), as_design(X), np.arange(2)),
      TypeError, "UserNorm cannot be restricted"),
     (lambda: checked_warm_start(7, problem_of()), TypeError, "got int"),
     (lambda: checked_warm_start(WarmStart(np.array([0.5]), np.ones(1)), problem_of()),
@@ -204,7 +206,7 @@ def test_errors_of_scores_count_by_the_gauge_where_the_loss_is_most_of_the_objec
     task = Problem.build(as_design(A), y, losses.Squared(), level)
     w = np.linalg.lstsq(A, y, rcond=None)[0]
     w -= np.linalg.solve(A.T @ A, np.sign(w))
-    certificate = task.price(None, w, A @ w).certificate
+    certificate = prove(task, None, w, A @ w).certificate
     reach = 2.0 * growth(200) * np.linalg.norm(y - A @ w) * np.linalg.norm(A, axis=0).max()
     assert certificate.gap < 1e-6 * certificate.objective
     far = reach * certificate.objective

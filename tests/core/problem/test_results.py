@@ -11,6 +11,8 @@ from numpy.testing import assert_allclose
 
 from atomlearn import losses, norms
 from atomlearn.core import Factored, MatrixPart
+from atomlearn.core.problem.problem import loss_value
+from atomlearn.core.problem.proof import raised_by_floats
 from atomlearn.designs import as_design
 from atomlearn.problem import Problem, Regularizer
 from atomlearn.result import Result, Status
@@ -110,12 +112,12 @@ def test_free_coefficients_that_floats_cannot_hold_raise_the_objective() -> None
         as_design(X), y, losses.Squared(), level, fit_intercept=True, unpenalized=[0]
     )
     prediction = X[:, 1] * 0.1
-    assert 0.0 < task._raised_by_floats(prediction) < 1e-12
+    assert 0.0 < raised_by_floats(task, prediction) < 1e-12
     task = replace(task, origin=2.0**60)
     _, b = task.loss.free_part(y, prediction, task.weight)
     assert 1.0 < abs(b) < 128.0
     cost = 0.5 * 9 * b**2
-    assert_allclose(task._raised_by_floats(prediction), cost, rtol=1e-9)
+    assert_allclose(raised_by_floats(task, prediction), cost, rtol=1e-9)
 
 
 def test_samples_without_weight_are_zero_in_the_free_columns() -> None:
@@ -164,7 +166,7 @@ def test_what_floats_of_free_columns_lose_raises_the_objective():
         prediction = np.zeros(30)
         g, b = problem.loss.free.free_part(y, prediction, problem.weight)
         found = losses.Squared().value(y, prediction + (X[:, :2] @ g + b), problem.weight)
-        lost[seed] = found - problem.loss_value(prediction)
-        raised[seed] = problem._raised_by_floats(prediction)
+        lost[seed] = found - loss_value(problem, prediction)
+        raised[seed] = raised_by_floats(problem, prediction)
     assert (lost > 0.0).any()
     assert (raised >= lost).all()

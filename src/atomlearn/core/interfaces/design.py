@@ -13,6 +13,46 @@ from atomlearn.core.interfaces.arrays import Array, Columns, Rows
 from atomlearn.core.interfaces.scores import ArrayScores, Scores, affine_scores
 
 
+class RowAccess:
+    """How the rows of a design are reached: by default they are in this process.
+
+    A design whose rows are on other machines overrides ``sent`` and ``summed``. The problem that
+    ``summed`` returns has coefficients as predictions; its design overrides the rest, which asks
+    the rows for what a proof needs.
+
+    Attributes
+    ----------
+    sent : (int, int)
+        Number of requests to other machines so far, and bytes of requests and answers.
+    """
+
+    sent: tuple[int, int] = (0, 0)
+
+    def summed(self, problem: Any) -> Any:
+        """Return the problem over sums of rows, or the problem itself if sums do not suffice."""
+        return problem
+
+    def foresee(self, predictions: Sequence[Array]) -> None:
+        """Ask the rows about several points in one request."""
+
+    def restrict(self, problem: Any, block: Any) -> Any:
+        """Return a problem that was restricted to the columns of ``block``, over the same rows."""
+        return problem
+
+    def intercept(self, prediction: Array) -> float | None:
+        """Return the intercept that the loss has minimized over; None if it has none."""
+        return None
+
+    def over_rows(
+        self, design: Any, columns: Columns, prediction: Array
+    ) -> tuple[Array, float, int] | None:
+        """Return lengths of columns and of the slopes of the loss over the rows, and their number.
+
+        None if the rows are those of ``design``.
+        """
+        return None
+
+
 class Design(ABC):
     """X with ``n_samples`` rows and ``n_features`` columns, wherever it lives.
 
@@ -80,6 +120,8 @@ class Design(ABC):
     is_sparse: bool = False
     #: (p, q) where the columns are the entries of a matrix W, row after row.
     matrix_shape: tuple[int, int] | None = None
+    #: How the rows are reached; rows on other machines form sums, and only these travel.
+    row_access: RowAccess = RowAccess()
 
     def scores_many(self, V: Array) -> Sequence[Scores]:
         """Return the scores of each column of ``V`` (n_samples, m), as ``scores`` would."""

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from abc import update_abstractmethods
+from collections.abc import Iterator
 from functools import wraps
 from operator import attrgetter
 from typing import Any
 
 from atomlearn.core.interfaces.arrays import Array, Columns
-from atomlearn.core.interfaces.design import Block, Design
+from atomlearn.core.interfaces.design import Block, Design, RowAccess
 from atomlearn.core.interfaces.scores import Scores
 
 
@@ -65,14 +66,25 @@ class Forwarding(Design):
     def gather(self, columns: Columns) -> Block:
         return self.inner.gather(columns)
 
+    def around(self, design: Design) -> Design:
+        """Return another design in this wrapper, if the wrapper should follow it."""
+        return design
+
 
 forward(Forwarding, "inner", Design, "shape")
 
 
-def unwrapped(design: Any) -> Any:
-    """Return the design that answers, without those around it that only forward."""
+def wrappers(design: Any) -> Iterator[Forwarding]:
+    """Yield the wrappers of a design that only forward, the outermost first."""
     while isinstance(design, Forwarding):
+        yield design
         design = design.inner
+
+
+def unwrapped(design: Any) -> Any:
+    """Return the design itself, without its wrappers."""
+    for wrapper in wrappers(design):
+        design = wrapper.inner
     return design
 
 
@@ -87,6 +99,10 @@ class Derived(Design):
     @property
     def listable(self) -> bool:
         return self.design.listable
+
+    @property
+    def row_access(self) -> RowAccess:  # type: ignore[override]
+        return self.design.row_access
 
     @property
     def searched(self) -> tuple[float, float]:

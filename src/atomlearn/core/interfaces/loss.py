@@ -164,6 +164,17 @@ def has_link(loss: Loss) -> bool:
     return type(loss).mean is not Loss.mean
 
 
+def plain_loss(loss: Loss) -> Loss:
+    """Return the loss without free columns: that at given coefficients of them."""
+    return loss if loss.free is None else loss.free.inner
+
+
+def known_offset(loss: Loss) -> Array | None:
+    """Return the numbers that a loss adds to predictions; None if it adds none."""
+    plain: Any = plain_loss(loss)
+    return None if plain.bare is plain else plain.offset
+
+
 def mean_loss(loss: Loss, y: Array, prediction: Array, weight: Array) -> float:
     """Return the mean loss at held-out predictions, by which cross-validation chooses."""
     # The weight of a row of coupled predictions stands there once for each of them.

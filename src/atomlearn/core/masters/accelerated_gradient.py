@@ -16,7 +16,7 @@ import numpy as np
 from atomlearn.core.interfaces import Array
 from atomlearn.core.losses import pieces
 from atomlearn.core.masters.tuning import TUNING
-from atomlearn.core.problem.problem import Problem
+from atomlearn.core.problem.problem import Problem, loss_gradient, loss_value, optimal_intercept
 
 #: (v, step) -> argmin_x 1/2 ||x - v||^2 + step * (tau/2 ||x||^2 + R(x))
 Proximal = Callable[[Array, float], Array]
@@ -57,8 +57,8 @@ class Iterate:
         y = problem.y
         s = problem.weight
         mass = float(s.sum())
-        value = problem.loss_value(linear, intercept)
-        square = pieces.squares(problem.loss_gradient(linear, intercept), s)
+        value = loss_value(problem, linear, intercept)
+        square = pieces.squares(loss_gradient(problem, linear, intercept), s)
         least = mass * square / (2.0 * value) if value > 0.0 else mass
         total = pieces.curvature(loss, y, linear, s, intercept) or least or mass
         guess = total / mass * float(scores @ scores) / square if square > 0 else 0.0
@@ -97,7 +97,7 @@ class Linearization:
 
         t = linear + shift; along : <f'(z), t - z>, which the gradient and the slope tell.
         """
-        reached = problem.loss_value(linear, shift)
+        reached = loss_value(problem, linear, shift)
         direct = reached - self.value - along
         if abs(direct) > TUNING.rounding_share * max(self.value, abs(along)):
             return direct, reached
@@ -134,7 +134,7 @@ class Acceleration:
         """Return the next iterate: a product with X', one with X a trial."""
         b = at.ahead_intercept
         if self.refit_intercept:
-            b = problem.optimal_intercept(at.ahead_linear, b)
+            b = optimal_intercept(problem, at.ahead_linear, b)
         model = _linearize(problem, at.ahead_linear, b, at.gradient)
         if not math.isfinite(model.value) and at.ahead_weights is not at.weights:
             # The momentum led to where a steep loss overflows: forget it.
@@ -159,7 +159,7 @@ class Acceleration:
             movement = weights - at.ahead_weights
             square = float(movement @ movement)
             if self.refit_intercept:
-                b = problem.optimal_intercept(linear, b)
+                b = optimal_intercept(problem, linear, b)
             along = float(model.gradient @ movement) + model.slope * (b - model.shift)
             distance, reached = model.distance(problem, linear, b, along)
             local = 2.0 * distance / square if square > 0.0 else 0.0
@@ -212,13 +212,13 @@ def _linearize(
     problem: Problem, linear: Array, shift: float, gradient: Array | None
 ) -> Linearization:
     """Return the model at linear + shift."""
-    dual = problem.loss_gradient(linear, shift)
+    dual = loss_gradient(problem, linear, shift)
     slope = float(dual.sum())
     if gradient is None:
         gradient = problem.design.scores(dual).full()
         if np.may_share_memory(gradient, dual):
             gradient = gradient.copy()
-    value = problem.loss_value(linear, shift)
+    value = loss_value(problem, linear, shift)
     return Linearization(linear, shift, value, gradient, slope)
 
 

@@ -10,7 +10,8 @@ import numpy as np
 
 from atomlearn.core.interfaces import Array, Block
 from atomlearn.core.masters.tuning import TUNING
-from atomlearn.core.problem.problem import Problem
+from atomlearn.core.problem.problem import Problem, negative_gradient, optimal_intercept
+from atomlearn.core.problem.proof import prove_from
 from atomlearn.core.problem.rounding import growth
 
 
@@ -126,14 +127,14 @@ def certified(
     block = block_of(problem)
     if linear is None:
         linear = block.dot(weights)
-    intercept = problem.optimal_intercept(linear, intercept)
+    intercept = optimal_intercept(problem, linear, intercept)
     prediction = linear + intercept
-    v = problem.negative_gradient(prediction)
+    v = negative_gradient(problem, prediction)
     scores = block.scores(v)
     if not np.isfinite(scores.full()).all():
         # Where slopes are near the largest float, sums over them are none: nothing is proved.
         nothing = Refit(weights, intercept, prediction, math.inf, math.inf)
         return Candidate(nothing, np.zeros(weights.size))
-    certificate = problem.priced(None, weights, prediction, v, scores).certificate
+    certificate = prove_from(problem, None, weights, prediction, v, scores).certificate
     refit = Refit(weights, intercept, prediction, certificate.gap, certificate.objective)
     return Candidate(refit, scores.full())

@@ -31,6 +31,7 @@ from atomlearn._kernels import active_set_qp
 from atomlearn.core.data.blocks import DenseBlock
 from atomlearn.core.data.cached_block import CachedBlock
 from atomlearn.core.interfaces import Array, Block, Columns
+from atomlearn.core.interfaces.loss import plain_loss
 from atomlearn.core.losses.squared import Squared
 from atomlearn.core.masters.master import (
     Candidate,
@@ -47,7 +48,7 @@ from atomlearn.core.masters.sign_pivoting import l1_quadratic
 from atomlearn.core.masters.tuning import TUNING
 from atomlearn.core.norms.groups import Groups
 from atomlearn.core.norms.partition import Partition
-from atomlearn.core.problem.problem import Problem
+from atomlearn.core.problem.problem import Problem, negative_gradient, ridge_slope, shrink_inside
 
 #: Columns that may enter a quadratic program at once: one by one, re-fits take a tenth longer.
 BATCH = 10
@@ -108,7 +109,7 @@ class ModelNewton(Master):
         steps = 0
         if prices is not None:
             weights = prices.feasible(problem, weights)
-        best = certified(problem, problem.inside(None, weights))
+        best = certified(problem, shrink_inside(problem, None, weights))
         while best.refit.gap > gap_target and steps < TUNING.inner_steps:
             if problem.deadline.use_step():
                 break
@@ -143,7 +144,7 @@ class ModelNewton(Master):
             return None
         # The gap of the model may be a small part of the problem's, as next to the largest level.
         part = min(certified(model, at.refit.weights).refit.gap / at.refit.gap, 1.0)
-        share = 0.0 if problem.plain_loss.is_quadratic else TUNING.model_share
+        share = 0.0 if plain_loss(problem.loss).is_quadratic else TUNING.model_share
         target = part * max(share * at.refit.gap, 0.3 * gap_target)
         return self.master.solve(model, at.refit.weights, 0.0, target).weights
 
@@ -153,7 +154,7 @@ def _of_program(problem: Problem, block: Block, at: Candidate, prices: Prices) -
     found = np.array(at.refit.weights)
     slope = -at.scores
     if problem.tau:
-        slope += problem.ridge_slope(found)
+        slope += ridge_slope(problem, found)
     level, coupling, radius = model_terms(problem.regularizer)
     chosen = _chosen(problem, prices, found, -slope)
     factor = None
@@ -262,7 +263,7 @@ def _of_samples(problem: Problem, block: Block, at: Candidate) -> Problem | None
     c, K = loss.coupling(problem.y, prediction, problem.weight)
     H = -(K @ (K.T @ np.eye(c.size)))
     H[np.diag_indices(c.size)] += c
-    found = _factor(H, problem.negative_gradient(prediction), at.refit.objective)
+    found = _factor(H, negative_gradient(problem, prediction), at.refit.objective)
     if found is None:
         return None
     lower, moved = found

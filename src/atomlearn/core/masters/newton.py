@@ -24,6 +24,7 @@ import numpy as np
 from scipy.linalg import LinAlgError
 
 from atomlearn.core.interfaces import EPS, Array, ProxPoint, TimeIsUp
+from atomlearn.core.interfaces.loss import plain_loss
 from atomlearn.core.losses import pieces
 from atomlearn.core.losses.around import Offset
 from atomlearn.core.masters.accelerated_gradient import Acceleration, Iterate
@@ -323,7 +324,7 @@ def _searched(
     Free columns move along, by the quadratic model: it has no slope at the start only.
     """
     block = block_of(problem)
-    loss = problem.plain_loss
+    loss = plain_loss(problem.loss)
     y = problem.y
     s = problem.weight
     start = at.refit.prediction

@@ -18,7 +18,7 @@ from atomlearn.core.masters.newton import SemismoothNewton
 from atomlearn.core.masters.tuning import TUNING
 from atomlearn.core.norms.elastic_net import ElasticNetNorm
 from atomlearn.core.norms.ksupport import KSupport, given
-from atomlearn.core.problem.problem import Problem
+from atomlearn.core.problem.problem import Problem, loss_gradient, objective_at, optimal_intercept
 
 
 def pattern_of(problem: Problem) -> tuple[float, bool] | None:
@@ -83,7 +83,7 @@ class PatternNewton(Master):
             return None
         z = block.dot(weights) + intercept
         steps = 0
-        value = problem.objective(weights, z)
+        value = objective_at(problem, weights, z)
         for _ in range(TUNING.inner_steps):
             late = problem.deadline.use_step()
             model = None if late else _minimum(problem, block, weights, z, gram)
@@ -98,14 +98,14 @@ class PatternNewton(Master):
             for halving in range(TUNING.halvings):
                 there = weights + 0.5**halving * way
                 reached = z + 0.5**halving * turned
-                value = problem.objective(there, reached)
+                value = objective_at(problem, there, reached)
                 if value < before:
                     weights = there
                     z = reached
                     break
             if not value < (1.0 - TUNING.rounding_share) * before:
                 break
-        return weights, problem.optimal_intercept(block.dot(weights), intercept), steps
+        return weights, optimal_intercept(problem, block.dot(weights), intercept), steps
 
 
 def _minimum(
@@ -115,7 +115,7 @@ def _minimum(
 
     With how predictions change up to there, and the steps of the kernel; None if f is straight.
     """
-    slope = problem.loss_gradient(z)
+    slope = loss_gradient(problem, z)
     pattern = pattern_of(problem)
     form = problem.regularizer.form
     curvature = problem.loss.curvature(problem.y, z, problem.weight)

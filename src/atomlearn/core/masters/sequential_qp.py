@@ -29,7 +29,7 @@ from atomlearn.core.masters.master import Candidate, Master, Refit, block_of, ce
 from atomlearn.core.masters.newton import SemismoothNewton
 from atomlearn.core.masters.tuning import TUNING
 from atomlearn.core.norms.groups import l1_weights
-from atomlearn.core.problem.problem import Problem
+from atomlearn.core.problem.problem import Problem, shrink_inside
 from atomlearn.core.problem.regularizer import Regularizer
 
 
@@ -45,7 +45,7 @@ class Prices:
 
     def feasible(self, problem: Problem, weights: Array) -> Array:
         """Return the weights, shrunk into the domain of R if they are outside."""
-        return problem.inside(None, weights if self.signed else np.maximum(weights, 0.0))
+        return shrink_inside(problem, None, weights if self.signed else np.maximum(weights, 0.0))
 
 
 def prices_of(problem: Problem) -> Prices | None:

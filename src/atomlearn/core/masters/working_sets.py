@@ -25,7 +25,7 @@ from atomlearn.core.masters.master import (
 )
 from atomlearn.core.masters.newton import SemismoothNewton
 from atomlearn.core.masters.tuning import TUNING
-from atomlearn.core.problem.problem import Problem
+from atomlearn.core.problem.problem import Problem, restrict, with_ridge
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ class WorkingSets(Master):
             chosen = self._chosen(problem, best)
             if 4 * chosen.size >= 3 * size:
                 break
-            part = problem.restricted_to(block_of(problem).gather(chosen), chosen)
+            part = restrict(problem, block_of(problem).gather(chosen), chosen)
             start = best.refit.weights[chosen]
             target = max(0.1 * gap, 0.7 * gap_target)
             found = self.master.guess(part, start, best.refit.intercept)
@@ -103,6 +103,6 @@ class WorkingSets(Master):
         """Return the positions of the columns in use and of the best others, in order."""
         used = np.flatnonzero(best.refit.weights)
         count = used.size + max(self.least, used.size // 4)
-        scores = problem.shifted(ArrayScores(best.scores), None, best.refit.weights)
+        scores = with_ridge(problem, ArrayScores(best.scores), None, best.refit.weights)
         better = problem.regularizer.norm.best_columns(scores, count)
         return np.union1d(used, better)

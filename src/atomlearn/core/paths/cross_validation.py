@@ -28,7 +28,7 @@ from atomlearn.core.paths.pool import Pool
 from atomlearn.core.paths.relax import relaxed_predictions
 from atomlearn.core.paths.search_ends import SearchEnd, ended_by, known_folds, padded_levels, solved
 from atomlearn.core.paths.settings import Settings
-from atomlearn.core.problem.problem import Problem
+from atomlearn.core.problem.problem import Problem, with_norm
 from atomlearn.core.problem.result import together
 from atomlearn.core.solvers.schedule import drive
 
@@ -256,7 +256,7 @@ def cross_validate(
 
 def _candidate(problem: Problem, norm: Norm, l1_ratio: float) -> Problem:
     """Return the problem with this norm, which has this share of the penalty."""
-    return with_l1_ratio(problem.with_norm(norm), l1_ratio)
+    return with_l1_ratio(with_norm(problem, norm), l1_ratio)
 
 
 def _smoothed(mean: Array) -> Array:

@@ -12,7 +12,7 @@ import numpy as np
 from atomlearn.core.data.convert import as_design
 from atomlearn.core.interfaces import whole_number
 from atomlearn.core.interfaces.loss import mean_loss
-from atomlearn.core.problem.problem import Problem
+from atomlearn.core.problem.problem import Problem, gauge_of, loss_value, optimal_intercept
 from atomlearn.core.problem.result import Result
 
 #: Called with the problem of each level and its solution, in order; True ends the path there.
@@ -110,9 +110,9 @@ class ExplainedDeviance(End):
 
         def reached(problem: Problem, result: Result) -> bool:
             linear = np.zeros(problem.y.size)
-            nothing = problem.loss_value(linear, problem.optimal_intercept(linear))
+            nothing = loss_value(problem, linear, optimal_intercept(problem, linear))
             w = result.weights
-            penalty = problem.regularizer.value(problem.gauge(result.columns, w))
+            penalty = problem.regularizer.value(gauge_of(problem, result.columns, w))
             left = result.objective - penalty - 0.5 * problem.tau * float(w @ w)
             return left <= (1.0 - self.share) * nothing
 

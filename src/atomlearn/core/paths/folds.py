@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from atomlearn.core.interfaces import Array, Design, Rows
-from atomlearn.core.interfaces.loss import mean_loss
+from atomlearn.core.interfaces.loss import known_offset, mean_loss
 from atomlearn.core.problem.problem import Problem, over_sums
 from atomlearn.core.problem.result import Result
 from atomlearn.core.problem.rounding import Measured
@@ -31,7 +31,8 @@ def training_part(problem: Problem, train: Rows) -> Problem:
 
 def decisions_at(problem: Problem, predicted: Array, test: Rows) -> Array:
     """Return predictions at these rows with their offsets."""
-    return predicted if problem.offset is None else predicted + problem.offset[test]
+    offset = known_offset(problem.loss)
+    return predicted if offset is None else predicted + offset[test]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +69,7 @@ class HeldOutLoss:
                 "weight": p.weight[test],
             }
             parts.append(replace(p, design=testing, fit_intercept=False, **of_rows))
-        summed: list[Any] = [over_sums(testing, part) for part in parts]
+        summed: list[Any] = [over_sums(part) for part in parts]
         if any(there is here for there, here in zip(summed, parts, strict=True)):
             return None
 
@@ -80,7 +81,7 @@ class HeldOutLoss:
                 for row, result in zip(W, results, strict=True):
                     row[np.searchsorted(columns, result.columns)] = result.weights
                 shifts = np.array([result.intercept for result in results])
-                total -= there.values_at(columns, W, shifts) / part.weight.sum()
+                total -= there.loss.values_at(columns, W, shifts) / part.weight.sum()
             return total
 
         return score

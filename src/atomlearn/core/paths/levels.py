@@ -4,12 +4,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import get_args
 
 import numpy as np
 
 from atomlearn.core.interfaces import Array, Form, Norm, Scores, is_number, whole_number
-from atomlearn.core.problem.problem import Problem, over_sums
+from atomlearn.core.problem.problem import (
+    Problem,
+    center_targets,
+    loss_value,
+    negative_gradient,
+    negligible_objective,
+    optimal_intercept,
+    over_sums,
+    with_norm,
+)
 from atomlearn.core.problem.regularizer import ridge_per_level
 
 #: Last level over first one (first over last for radii), for about the same range of fits.
@@ -18,18 +28,18 @@ RATIOS: dict[str, float] = {"penalized": 1e-2, "squared": 1e-4, "constrained": 1
 
 def scores_at_zero(problem: Problem) -> Scores:
     """Return z at w = 0 with the optimal intercept: one pass over the data."""
-    problem = over_sums(problem.design, problem.centered())
+    problem = over_sums(center_targets(problem))
     return problem.design.scores(dual_at_zero(problem))
 
 
 def dual_at_zero(problem: Problem) -> Array:
     """Return v = -f' at w = 0 with the optimal intercept."""
-    return problem.negative_gradient(_prediction_at_zero(problem))
+    return negative_gradient(problem, _prediction_at_zero(problem))
 
 
 def _prediction_at_zero(problem: Problem) -> Array:
     linear = np.zeros(problem.design.shape[0])
-    return linear + problem.optimal_intercept(linear)
+    return linear + optimal_intercept(problem, linear)
 
 
 def largest_useful_alpha(problem: Problem, zero: Scores | None = None) -> float:
@@ -49,12 +59,12 @@ def largest_useful_alpha(problem: Problem, zero: Scores | None = None) -> float:
     If zero is optimal at every level (no scores, or the intercept fits the targets), the level is
     1.0: any level gives the same solution.
     """
-    rounding = problem.negligible
-    problem = problem.centered()
+    rounding = negligible_objective(problem)
+    problem = center_targets(problem)
     prediction = _prediction_at_zero(problem)
     scores = scores_at_zero(problem) if zero is None else zero
     polar = problem.regularizer.norm.polar(scores)
-    at_zero = problem.loss_value(prediction)
+    at_zero = loss_value(problem, prediction)
     negligible = 0.01
     # If the intercept fits the targets to rounding, scores are only rounding.
     if polar <= 0.0 or at_zero <= rounding:
@@ -102,7 +112,7 @@ def level_grids(
     grids = []
     for norm in norms:
         largest = [
-            largest_useful_alpha(problem.with_norm(norm), zero)
+            largest_useful_alpha(with_norm(problem, norm), zero)
             for problem, zero in zip(problems, zeros, strict=True)
         ]
         grids.append(alpha_grid(farthest(largest), n_levels, ratio, form))
@@ -116,7 +126,7 @@ def with_l1_ratio(problem: Problem, l1_ratio: float) -> Problem:
     """
     penalty = problem.regularizer
     tau = penalty.amount * ridge_per_level(l1_ratio, penalty.form)
-    return problem.changed(tau=tau) if penalty.form != "constrained" else problem
+    return replace(problem, tau=tau) if penalty.form != "constrained" else problem
 
 
 def l1_ratio_of(problem: Problem) -> float:

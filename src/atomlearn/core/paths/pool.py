@@ -9,7 +9,7 @@ import numpy as np
 
 from atomlearn.core.data.limits import LIMITS
 from atomlearn.core.interfaces import TINY, Array, Block, Columns
-from atomlearn.core.problem.problem import Problem, over_sums
+from atomlearn.core.problem.problem import Problem, enter, over_sums
 from atomlearn.core.problem.rounding import Lengths
 from atomlearn.core.solvers.column_generation import centered_columns
 
@@ -69,7 +69,7 @@ class Pool:
     MOST_ENTRIES = 2**28
 
     def __init__(self, problem: Problem, source: Pool | None = None) -> None:
-        problem = over_sums(problem.design, problem).entered(lifts=True)[0]
+        problem = enter(over_sums(problem), lifts=True)[0]
         self._problem = problem
         self._source = source
         self._settling = threading.Lock()

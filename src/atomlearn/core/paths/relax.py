@@ -8,9 +8,10 @@ from dataclasses import replace
 import numpy as np
 
 from atomlearn.core.interfaces import Array, Design
+from atomlearn.core.interfaces.loss import plain_loss
 from atomlearn.core.losses.free_columns import FreeColumns
 from atomlearn.core.paths.path import PathResult
-from atomlearn.core.problem.problem import Problem
+from atomlearn.core.problem.problem import Problem, center_targets
 from atomlearn.core.problem.result import Result
 
 
@@ -30,8 +31,8 @@ def refitted(problem: Problem, result: Result) -> Result:
         raise TypeError(
             "a refit needs selected columns, and a matrix norm gives a sum of factors; use relax=0"
         )
-    whole = problem.centered()
-    loss = whole.plain_loss
+    whole = center_targets(problem)
+    loss = plain_loss(whole.loss)
     free = whole.loss.free
     intercept = whole.fit_intercept or (free is not None and free.intercept)
     Z = np.asarray(problem.design.gather(result.columns).dense(), dtype=np.float64)

@@ -11,7 +11,7 @@ from atomlearn.core.interfaces import Array, Deadline, Scores, WarmStart, is_who
 from atomlearn.core.paths.ends import Reached
 from atomlearn.core.paths.pool import Pool
 from atomlearn.core.paths.shared_levels import SharedLevels
-from atomlearn.core.problem.problem import Problem, over_sums
+from atomlearn.core.problem.problem import Problem, over_sums, with_deadline
 from atomlearn.core.problem.result import Result
 from atomlearn.core.solvers.column_generation import ColumnGeneration
 from atomlearn.core.solvers.progress import Observer
@@ -32,7 +32,7 @@ class Settings:
     max_iter : int
         Most steps of each run.
     solver : Solver, optional
-        Default: that of the norm, see ``solvers.default_solver``.
+        Default: that of the norm, see ``default_solver``.
     stop : StoppingRule, optional
         A further rule for each run.
     observers : tuple of callables
@@ -86,7 +86,7 @@ class Settings:
     def run(self, problem: Problem, warm: WarmStart | None = None) -> Result:
         """Return the solution of ``problem`` with the solver's state, from the warm start."""
         solver, rules, observers, _ = self.how(problem)
-        return run(problem.until(self.deadline), solver, rules, observers, warm)
+        return run(with_deadline(problem, self.deadline), solver, rules, observers, warm)
 
     def task(
         self,
@@ -104,7 +104,7 @@ class Settings:
         Several levels share readings if the problem allows it.
         ``pool``, ``zero``, ``reached``, ``last`` : see ``SharedLevels``.
         """
-        problem, how = problem.until(self.deadline), self.how(problem)
+        problem, how = with_deadline(problem, self.deadline), self.how(problem)
         if warm is None and len(levels) > 1 and self.shares_levels(problem):
             pool = pool or Pool(problem)
             return SharedLevels(problem, levels, how, self.tol, pool, zero, reached, last)
@@ -123,7 +123,7 @@ class Settings:
             and loss.bare.coupled <= 1
             and loss.smoothed(1.0) is None  # a loss with kinks takes a series of smooth problems
             and problem.metric is None
-            and over_sums(problem.design, problem).design.reads_at_once
+            and over_sums(problem).design.reads_at_once
             and norm.solver(self.tol) is None
         ):
             return False

@@ -21,7 +21,22 @@ from atomlearn.core.paths.ends import Reached
 from atomlearn.core.paths.levels import dual_at_zero
 from atomlearn.core.paths.pool import JOINING, WHOLE, Point, Pool
 from atomlearn.core.paths.sweep import Sweep, can_sweep
-from atomlearn.core.problem.problem import Problem, over_sums
+from atomlearn.core.problem.problem import (
+    Problem,
+    center_targets,
+    enter,
+    negative_gradient,
+    negligible_objective,
+    objective_at,
+    optimal_intercept,
+    over_sums,
+    restrict,
+    shrink_inside,
+    with_amount,
+    with_deadline,
+    with_ridge,
+)
+from atomlearn.core.problem.proof import prove
 from atomlearn.core.problem.result import Result
 from atomlearn.core.problem.rounding import Lengths
 from atomlearn.core.solvers.progress import Resumed
@@ -105,18 +120,18 @@ class SharedLevels(Task):
         self.gap = gap
         self.reached = reached
         self.last = last
-        inner = over_sums(problem.design, problem.centered())
+        inner = over_sums(center_targets(problem))
         #: The design of rows that are elsewhere, which this task reads itself; else None.
         self.elsewhere: Design | None = None
         if inner.design is not problem.design:
             self.elsewhere = inner.design
-        self.inner, self.lift = inner.entered(settings.solver.lifts)
+        self.inner, self.lift = enter(inner, settings.solver.lifts)
         n_samples, n_features = self.inner.design.shape
         fits = n_samples * n_features <= WHOLE and n_features <= JOINING
         #: Whether the pool holds all columns; else the scores at zero fill it.
         self.whole = fits and self.inner.design.listable and self.elsewhere is None
         self.levels = [
-            Level(problem.at(level), self.inner.at(level), self.lift, settings)
+            Level(with_amount(problem, level), with_amount(self.inner, level), self.lift, settings)
             for level in levels.tolist()
         ]
         #: The columns of the pool with what their masters keep.
@@ -267,7 +282,7 @@ class SharedLevels(Task):
 
     def _refitted(self, level: Level, start: Point | None) -> Point:
         """Return the solution of a level over the pool, from its own point or that of another."""
-        problem = level.inner.until(level.deadline)
+        problem = with_deadline(level.inner, level.deadline)
         columns = self.pool.columns
         if self.block.shape[1] < columns.size:
             self.block = self.block.grown(self.pool.block)
@@ -276,23 +291,23 @@ class SharedLevels(Task):
         if start is not None:
             weights[start.positions] = start.weights
             shift = start.shift
-        weights = problem.inside(columns, weights)
-        whole = problem.restricted_to(self.block, columns)
+        weights = shrink_inside(problem, columns, weights)
+        whole = restrict(problem, self.block, columns)
         guess = None
         if level.point is None and not problem.deadline.passed:
             guess = choose_master(whole).guess(whole, weights, shift)
         if guess is not None:
             weights, shift, _ = guess
         prediction = block_of(whole).dot(weights)
-        shift = problem.optimal_intercept(prediction, shift)
+        shift = optimal_intercept(problem, prediction, shift)
         prediction = prediction + shift
         if guess is None:
             # Half of the gap is left to the columns that are not in the pool.
             weights, shift, prediction = minimized(
                 whole, weights, shift, prediction, 0.5 * self.gap
             )
-        dual = whole.negative_gradient(prediction)
-        scores = whole.shifted(whole.design.scores(dual), None, weights)
+        dual = negative_gradient(whole, prediction)
+        scores = with_ridge(whole, whole.design.scores(dual), None, weights)
         reference = whole.regularizer.norm.reference(scores)
         used = np.flatnonzero(weights)
         point = Point(used, weights[used], shift, prediction, dual, reference)
@@ -310,9 +325,10 @@ class SharedLevels(Task):
             # A bound of 0 would ask for every column.
             references = np.array([point.reference for point in points])
             bounds = np.maximum(SHARE * references, TINY)
-        self.inner.foresee([point.prediction for point in points if point.dual is None])
+        unknown = [point.prediction for point in points if point.dual is None]
+        self.inner.design.row_access.foresee(unknown)
         duals = [
-            self.inner.negative_gradient(point.prediction) if point.dual is None else point.dual
+            negative_gradient(self.inner, point.prediction) if point.dual is None else point.dual
             for point in points
         ]
         return Question(duals, bounds)
@@ -332,7 +348,7 @@ class SharedLevels(Task):
             with level.clocked():
                 try:
                     if certificate is None:
-                        price = level.inner.price(*at, lengths=lengths, scores=z)
+                        price = prove(level.inner, *at, lengths=lengths, scores=z)
                         certificate = price.certificate
                 except LookupError:  # there is no large score at all
                     self._make_steps(level)
@@ -372,7 +388,7 @@ class SharedLevels(Task):
             if point is None or point.reference <= 0 or level.status is Status.PERFECT_FIT:
                 continue
             columns = self.pool.columns[point.positions]
-            shifted = level.inner.shifted(scores, columns, point.weights)
+            shifted = with_ridge(level.inner, scores, columns, point.weights)
             found.append(norm.rated(shifted, SHARE * point.reference))
         columns = np.concatenate(found)
         ranks = np.concatenate([np.arange(rated.size) for rated in found])
@@ -413,10 +429,10 @@ def minimized(
     problem: Problem, weights: Array, shift: float, prediction: Array, tolerance: float
 ) -> tuple[Array, float, Array]:
     """Return weights, shift and prediction of a point with this relative gap, from another one."""
-    objective = problem.objective(weights, prediction)
+    objective = objective_at(problem, weights, prediction)
     before = math.inf
     while not problem.deadline.passed:
-        enough = max(tolerance * objective, problem.negligible)
+        enough = max(tolerance * objective, negligible_objective(problem))
         refit = choose_master(problem).solve(problem, weights, shift, enough)
         weights = refit.weights
         shift = refit.intercept

@@ -17,7 +17,7 @@ from atomlearn.core.masters.pattern_newton import pattern_of
 from atomlearn.core.masters.sign_pivoting import l1_quadratic
 from atomlearn.core.norms.groups import l1_weights
 from atomlearn.core.paths.pool import Point, Pool
-from atomlearn.core.problem.problem import Problem
+from atomlearn.core.problem.problem import Problem, with_amount
 from atomlearn.core.problem.rounding import growth
 
 #: Columns beyond which a Gram matrix of all of them costs more than it saves.
@@ -85,7 +85,7 @@ class Sweep:
         self.pool = pool
         price = _price_of(problem)
         self.price = None if price is None else price[pool.columns]
-        taus = np.array([problem.at(level).tau for level in levels.tolist()])
+        taus = np.array([with_amount(problem, level).tau for level in levels.tolist()])
         self.weights = self._solutions(H, c, levels, taus)
         n_solved = len(self.weights)
         self.levels = levels[:n_solved]

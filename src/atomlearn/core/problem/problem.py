@@ -1,42 +1,70 @@
-"""Problem: loss + design + norm + form, and how one problem is made of another."""
+"""Problem: loss, design, norm and form of a minimization; problems made of it; its values."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import singledispatch
-from typing import Any, Self
 
 import numpy as np
 
 from atomlearn.core.data.lifted import Lifted
-from atomlearn.core.data.wrappers import Counted
-from atomlearn.core.interfaces import Array, Columns, Deadline, Design, Lift, Loss, Norm
+from atomlearn.core.data.scores import ShiftedScores
+from atomlearn.core.interfaces import (
+    EPS,
+    Array,
+    Columns,
+    Deadline,
+    Design,
+    Lift,
+    Loss,
+    Norm,
+    Scores,
+)
 from atomlearn.core.interfaces.certificate import Certificate
-from atomlearn.core.interfaces.forwarding import Derived, Forwarding, unwrapped
+from atomlearn.core.interfaces.forwarding import wrappers
+from atomlearn.core.interfaces.loss import known_offset, plain_loss
 from atomlearn.core.interfaces.numbers import check_offset, check_weight
+from atomlearn.core.losses import pieces
 from atomlearn.core.losses.around import Offset
 from atomlearn.core.losses.free_columns import FreeColumns
-from atomlearn.core.losses.shift import optimal_shift
+from atomlearn.core.losses.shift import optimal_shift, without_surplus
 from atomlearn.core.problem.checks import check_free, check_loss, check_tau
-from atomlearn.core.problem.objective import Objective
 from atomlearn.core.problem.regularizer import Regularizer
-from atomlearn.core.problem.rounding import growth, less
+from atomlearn.core.problem.rounding import Measured, less
 
 
 @dataclass(frozen=True)
-class Problem(Objective):
+class Problem:
     """min over w, b of  f(X w + b) + (tau/2) ||w||^2 + R(w),  f(z) = sum_i s_i loss(y_i, z_i).
 
-    y, weight : (n_samples,) float64, checked; ``fit_intercept`` adds the unpenalized b;
-    ``offset`` (n_samples,) is added to all predictions, and ``free`` are columns that nothing
-    penalizes: both are parts of ``loss`` (``Offset``, ``FreeColumns``, which has the
-    intercept too), so that f is minimized over them at every X w, and solvers need not know.
-    ``deadline``, set by ``run``, is when masters and long steps should return what they have;
-    ``metric`` M makes the ridge term (tau/2) w'Mw: U'U, where w are weights of atoms U.
-    ``origin`` was taken off the targets, and is added to the intercept that is given back.
-    ``measured`` are the lengths of columns, which bounds on rounding take.
-    Built by ``Problem.build`` (checks everything) and ``restricted_to`` (checks nothing).
+    ``Problem.build`` checks all parts; the constructor and ``dataclasses.replace`` check nothing.
+    Values, slopes and problems made of a problem are functions in this module; proofs are in
+    ``proof``.
+
+    Parameters
+    ----------
+    loss : Loss
+        It includes an offset and free columns (``Offset``, ``FreeColumns``), so that
+        f is minimized over the free coefficients at every X w, and solvers need not know.
+    design : Design
+        X.
+    y, weight : array (n_samples,)
+        Targets and sample weights, float64, checked.
+    regularizer : Regularizer
+        R: norm, form and amount.
+    tau : float, default=0.0
+        Weight of the ridge term.
+    fit_intercept : bool, default=False
+        Whether b is fitted, without a penalty.
+    metric : array, optional
+        M of a ridge term (tau/2) w'Mw: U'U if w are the weights of atoms U.
+    measured : Measured
+        Lengths of columns, which bounds on rounding need; measured once.
+    deadline : Deadline
+        When masters and long steps return their best point; set by ``run``.
+    origin : float, default=0.0
+        Number that was subtracted from the targets; the intercept of a result includes it.
+    free : array of int, optional
+        Columns of X without a penalty; their coefficients belong to the loss.
 
     References
     ----------
@@ -49,14 +77,23 @@ class Problem(Objective):
     >>> X, y = designs.as_design(np.eye(2)), np.array([3.0, 1.0])
     >>> penalty = problem.Regularizer(norms.L1(), "penalized", 1.0)
     >>> task = problem.Problem.build(X, y, losses.as_loss("squared"), penalty)
-    >>> gap = task.price(None, np.array([2.0, 0.0]), np.array([2.0, 0.0])).certificate.gap
+    >>> w = np.array([2.0, 0.0])
+    >>> gap = problem.prove(task, None, w, prediction=w).certificate.gap
     >>> 0.0 < gap < 1e-13  # the optimum, up to rounding
     True
     """
 
+    loss: Loss
+    design: Design
+    y: Array
+    weight: Array
+    regularizer: Regularizer
+    tau: float = 0.0
+    fit_intercept: bool = False
+    metric: Array | None = None
+    measured: Measured = field(default_factory=Measured, compare=False, repr=False)
     deadline: Deadline = field(default_factory=Deadline)
     origin: float = 0.0
-    offset: Array | None = None
     free: Columns | None = None
 
     @classmethod
@@ -75,7 +112,7 @@ class Problem(Objective):
     ) -> Problem:
         """Check every part, and that the parts fit together, before any arithmetic."""
         n_samples = design.shape[0]
-        # Where targets lie with the rows, none are given.
+        # Targets that are stored with the rows are not given here.
         target = np.ones(n_samples) if y is None else loss.check_target(y)
         if target.shape[0] != n_samples:
             raise ValueError(
@@ -84,242 +121,292 @@ class Problem(Objective):
             )
         check_tau(tau)
         weight = check_weight(sample_weight, n_samples)
-        problem = cls.of_checked(design, target, weight, loss, regularizer, fit_intercept)
-        if tau:
-            problem = problem.changed(tau=float(tau))
-        problem = problem.with_offset(offset).freed(unpenalized)
+        problem = of_checked_data(design, target, weight, loss, regularizer, fit_intercept)
+        problem = replace(problem, tau=float(tau))
+        problem = with_free(with_offset(problem, offset), unpenalized)
         if y is not None:
             return problem
-        summed = over_sums(design, problem.changed(y=np.zeros(0)))
+        summed = over_sums(replace(problem, y=np.zeros(0)))
         if not summed.y.size:
-            loss.check_target(y)  # which tells what targets it takes
+            loss.check_target(y)  # which raises, and names the targets that it takes
         return summed
 
-    @classmethod
-    def of_checked(
-        cls, design: Design, y: Array, s: Array, loss: Loss, penalty: Regularizer, intercept: bool
-    ) -> Problem:
-        """Return the problem of targets and weights that were checked by themselves."""
-        norm = penalty.norm.on(design.shape[1], design.matrix_shape)
-        check_loss(loss, y, s, intercept)
-        return cls(loss, design, y, s, penalty.of(norm), fit_intercept=bool(intercept))
 
-    def changed(self, **parts: Any) -> Self:
-        """Return the same with other parts; ``replace`` takes as long as a small product."""
-        made = object.__new__(type(self))
-        vars(made).update(vars(self), **parts)
-        return made
-
-    def with_offset(self, offset: object) -> Problem:
-        """Return the problem with numbers added to all predictions; itself where None."""
-        if offset is None:
-            return self
-        numbers = check_offset(offset, self.y.size)
-        free = self.loss.free
-        if self.plain_loss.translates:
-            check_loss(self.plain_loss, self.y - numbers, self.weight, self.fit_intercept)
-        loss = Offset(self.plain_loss, numbers)
-        return self.changed(loss=loss if free is None else free.around(loss), offset=numbers)
-
-    def freed(self, unpenalized: object) -> Problem:
-        """Return the problem with these columns free of any penalty, gathered once.
-
-        Those that it has free already stay so, and those join them that the norm leaves free. As
-        columns of X they stay where they are: what they explain has no scores left, so that a norm
-        that does not grow where an entry is set to 0 leaves them at 0.
-        """
-        n_features = self.design.shape[1]
-        norm = self.regularizer.norm
-        free = np.zeros(0, dtype=np.int64) if self.free is None else self.free
-        if unpenalized is not None:
-            free = np.union1d(free, check_free(unpenalized, n_features))
-        free, norm = norm.without(free, n_features)
-        if not free.size:
-            return self
-        regularizer = replace(self.regularizer, norm=norm)
-        if self.free is not None and np.array_equal(free, self.free):
-            return self.changed(regularizer=regularizer)
-        Z = np.asarray(self.design.gather(free).dense(), dtype=np.float64)
-        # Samples without weight have no say, and would have one in the scale of the basis.
-        Z = np.where((self.weight > 0.0)[:, None], Z, 0.0)
-        intercept = self.fit_intercept
-        before = self.loss.free
-        if before is not None:
-            # Intercepts of tasks are free columns among others: steps are of all together.
-            intercept = before.intercept
-            own = before.columns
-            own = own.toarray() if before.is_sparse else own[:, self.n_free :]
-            Z = np.hstack([Z, own])
-        loss = FreeColumns(self.plain_loss, Z, intercept)
-        return self.changed(loss=loss, fit_intercept=False, free=free, regularizer=regularizer)
-
-    def with_norm(self, norm: Norm) -> Problem:
-        """Return the problem with another norm, and the columns free that it leaves free."""
-        norm = norm.on(self.design.shape[1], self.design.matrix_shape)
-        return self.changed(regularizer=replace(self.regularizer, norm=norm)).freed(None)
-
-    def at(self, amount: float) -> Problem:
-        """Return the problem at a level, or of a radius; itself if that is its own.
-
-        The ridge term keeps its share of the penalty: ``tau`` scales with the level. A radius
-        leaves it as it is.
-        """
-        penalty = self.regularizer
-        if amount == penalty.amount:
-            return self
-        tau = self.tau
-        if penalty.form != "constrained":
-            tau *= amount / penalty.amount
-        regularizer = Regularizer(penalty.norm, penalty.form, amount)
-        return self.changed(regularizer=regularizer, tau=tau)
-
-    def until(self, deadline: Deadline) -> Problem:
-        """Return the problem with this deadline, unless its own is sooner."""
-        sooner = self.deadline.sooner(deadline)
-        return self if sooner is self.deadline else self.changed(deadline=sooner)
-
-    def restricted_to(self, block: Design, columns: Columns) -> Problem:
-        """Return the same problem over the given columns, whose data is ``block``."""
-        norm = self.regularizer.norm
-        restricted = norm.restrict(columns, self.design.shape[1])
-        if restricted is None:
-            raise TypeError(
-                f"{type(norm).__name__} cannot be restricted to a few columns; "
-                "use a solver over its atoms, or FISTA over all columns"
-            )
-        return self.changed(design=block, regularizer=self.regularizer.of(restricted))
-
-    def entered(self, lifts: bool) -> tuple[Problem, Lift | None]:
-        """Return the problem that a solver is given: over lifted coordinates, where there are any.
-
-        min over w of f(X w) + R(inf { inner(u) : L u = w }) is min over u of f(X L u) +
-        R(inner(u)): a point and a certificate of the second are a point, a bound on its objective
-        and the same certificate of the first. ``lifts`` : whether the solver works there.
-        """
-        norm = self.regularizer.norm
-        lift = norm.lift(self.design.shape[1]) if lifts else None
-        if lift is None:
-            return self, None
-        if self.tau:
-            raise ValueError(
-                f"a ridge term mixes the overlapping parts of {type(norm).__name__}, which are "
-                "solved for apart; use l1_ratio=1, or a solver over atoms such as "
-                "solvers.AtomGeneration()"
-            )
-        design = Lifted(self.design, lift.expansion)
-        return self.changed(design=design, regularizer=self.regularizer.of(lift.norm)), lift
-
-    def centered(self) -> Problem:
-        """Return the problem over y - c, c in the middle of y, where the intercept takes c up.
-
-        The same problem, as long as ``origin`` is added to the intercept; but residuals of targets
-        such as 1e6 + noise lose no digits.
-        """
-        if not self.loss.translates:
-            return self
-        loss = self.loss
-        free = self.loss.free
-        s = self.weight
-        c = 0.0
-        offset: Array | float = 0.0 if self.offset is None else self.offset
-        if self.offset is not None:
-            loss = loss.bare if free is None else free.around(loss.bare)
-        if self.fit_intercept or (free is not None and free.intercept):
-            y = self.y - offset
-            c = optimal_shift(loss.bare, y, s, np.zeros(y.size))
-        y = less(self.y, offset, c)
-        return self.changed(loss=loss, y=y, origin=self.origin + c, offset=None)
-
-    def given_back(
-        self, certificate: Certificate, intercept: float, prediction: Array
-    ) -> Certificate:
-        """Return the certificate of the point as it is given back, all of it as floats."""
-        if self.loss.free is not None:
-            return certificate.widened(0.0, self._raised_by_floats(prediction))
-        if not self.origin:
-            return certificate
-        # The slope of f is zero at the optimal intercept, so only the curvature counts.
-        shift = ((intercept + self.origin) - self.origin) - intercept
-        if self.loss.smoothed(1.0) is not None:
-            return certificate.widened(0.0, abs(shift) * float(self.weight.sum()))
-        return certificate.widened(0.0, self.curved(shift * shift * self.y.size))
-
-    def _raised_by_floats(self, prediction: Array) -> float:
-        """Return by how much f can be larger at the free coefficients as they are given back.
-
-        What the sum Z g + b of floats is off by counts as well, or a fit that is perfect in floats
-        would be said to be one.
-        """
-        free = self.loss.free
-        y = self.y
-        s = self.weight
-        g, b = free.free_part(y, prediction, s)
-        b = (b + self.origin) - self.origin
-        value = free.inner.value(y, prediction + (free.columns @ g + b), s)
-        off = growth(g.size + 1) * (abs(free.columns) @ np.abs(g) + abs(b))
-        # Errors of independent roundings: with its slopes, they add up as their squares do.
-        lost = float(np.linalg.norm(self.loss_gradient(prediction) * off))
-        lost += self.curved(float(off @ off), prediction)
-        return float(max(value - self.loss_value(prediction), 0.0)) + lost
-
-    def free_part(self, prediction: Array) -> tuple[Array, float] | None:
-        """Return coefficients and intercept that the loss itself has; None where it has none."""
-        free = self.loss.free
-        return None if free is None else free.free_part(self.y, prediction, self.weight)
-
-    def foresee(self, predictions: Sequence[Array]) -> None:
-        """Take note of the points that come next, so that rows elsewhere are asked only once."""
-
-    @property
-    def sent(self) -> tuple[int, int]:
-        """Questions to rows that are elsewhere so far, and the bytes of them and of answers."""
-        return sent_by(unwrapped(self.design))
-
-    @property
-    def plain_loss(self) -> Loss:
-        """The loss without free columns: that at given coefficients of them."""
-        return self.loss if self.loss.free is None else self.loss.free.inner
-
-    @property
-    def n_free(self) -> int:
-        """How many of the free columns are columns of X; others are intercepts of tasks."""
-        return 0 if self.free is None else self.free.size
-
-    def task_intercepts(self, prediction: Array) -> Array:
-        """Return the intercepts of tasks that have one each, (n_tasks,); of other problems none."""
-        g, _ = self.free_part(prediction) or (np.zeros(0), 0.0)
-        return np.asarray(g[self.n_free :])
+def of_checked_data(
+    design: Design, y: Array, s: Array, loss: Loss, penalty: Regularizer, intercept: bool
+) -> Problem:
+    """Return the problem of targets and weights that were checked before."""
+    norm = penalty.norm.on(design.shape[1], design.matrix_shape)
+    check_loss(loss, y, s, intercept)
+    return Problem(loss, design, y, s, penalty.of(norm), fit_intercept=bool(intercept))
 
 
-@singledispatch
-def sent_by(design: Design) -> tuple[int, int]:
-    """Return how often data that is elsewhere was asked so far, and the bytes that travelled."""
-    return 0, 0
-
-
-@sent_by.register
-def _by_derived(design: Derived) -> tuple[int, int]:
-    return sent_by(unwrapped(design.design))
-
-
-@singledispatch
-def over_sums(design: Design, problem: Problem) -> Problem:
+def over_sums(problem: Problem) -> Problem:
     """Return the same problem over sums that are formed where the rows are.
 
-    Itself where X has no rows elsewhere, or the problem needs more of them than sums. Designs whose
-    rows are elsewhere register what they do.
+    The problem itself if its rows are in this process, or if sums over rows do not suffice.
     """
-    return problem
+    summed: Problem = problem.design.row_access.summed(problem)
+    if summed is problem:
+        return problem
+    design = summed.design
+    for wrapper in wrappers(problem.design):
+        design = wrapper.around(design)
+    return replace(summed, design=design)
 
 
-@over_sums.register
-def _of_wrapped(design: Forwarding, problem: Problem) -> Problem:
-    """Return the problem over sums of what is wrapped."""
-    return over_sums(design.inner, problem)
+def with_offset(problem: Problem, offset: object) -> Problem:
+    """Return the problem with numbers added to all predictions; itself if they are None."""
+    if offset is None:
+        return problem
+    numbers = check_offset(offset, problem.y.size)
+    free = problem.loss.free
+    plain = plain_loss(problem.loss)
+    if plain.translates:
+        check_loss(plain, problem.y - numbers, problem.weight, problem.fit_intercept)
+    loss = Offset(plain, numbers)
+    return replace(problem, loss=loss if free is None else free.around(loss))
 
 
-@over_sums.register
-def _of_counted(design: Counted, problem: Problem) -> Problem:
-    """Return the problem over sums, whose passes count as those over the data."""
-    summed = over_sums(design.inner, problem)
-    return problem if summed is problem else summed.changed(design=design.around(summed.design))
+def with_free(problem: Problem, unpenalized: object) -> Problem:
+    """Return the problem with these columns free of any penalty, gathered once.
+
+    Columns that are free already stay free, and columns that the norm does not penalize are added.
+    All of them remain columns of X. Their scores are 0 at every point, so a norm that does not grow
+    when an entry is set to 0 keeps their entries at 0.
+    """
+    n_features = problem.design.shape[1]
+    norm = problem.regularizer.norm
+    free = np.zeros(0, dtype=np.int64) if problem.free is None else problem.free
+    if unpenalized is not None:
+        free = np.union1d(free, check_free(unpenalized, n_features))
+    free, norm = norm.without(free, n_features)
+    if not free.size:
+        return problem
+    regularizer = replace(problem.regularizer, norm=norm)
+    if problem.free is not None and np.array_equal(free, problem.free):
+        return replace(problem, regularizer=regularizer)
+    Z = np.asarray(problem.design.gather(free).dense(), dtype=np.float64)
+    # Samples without weight must not change the scale of the basis.
+    Z = np.where((problem.weight > 0.0)[:, None], Z, 0.0)
+    intercept = problem.fit_intercept
+    before = problem.loss.free
+    if before is not None:
+        # Intercepts of tasks are free columns, too; all are fitted together.
+        intercept = before.intercept
+        own = before.columns
+        mine = 0 if problem.free is None else problem.free.size
+        own = own.toarray() if before.is_sparse else own[:, mine:]
+        Z = np.hstack([Z, own])
+    loss = FreeColumns(plain_loss(problem.loss), Z, intercept)
+    return replace(problem, loss=loss, fit_intercept=False, free=free, regularizer=regularizer)
+
+
+def with_norm(problem: Problem, norm: Norm) -> Problem:
+    """Return the problem with another norm; columns that it does not penalize become free."""
+    norm = norm.on(problem.design.shape[1], problem.design.matrix_shape)
+    other = replace(problem, regularizer=replace(problem.regularizer, norm=norm))
+    return with_free(other, None)
+
+
+def with_amount(problem: Problem, amount: float) -> Problem:
+    """Return the problem at a level, or of a radius; itself if that is its own.
+
+    The ridge term keeps its share of the penalty: ``tau`` scales with the level. A radius
+    leaves it as it is.
+    """
+    penalty = problem.regularizer
+    if amount == penalty.amount:
+        return problem
+    tau = problem.tau
+    if penalty.form != "constrained":
+        tau *= amount / penalty.amount
+    return replace(problem, regularizer=replace(penalty, amount=amount), tau=tau)
+
+
+def with_deadline(problem: Problem, deadline: Deadline) -> Problem:
+    """Return the problem with this deadline, unless its own is sooner."""
+    sooner = problem.deadline.sooner(deadline)
+    return problem if sooner is problem.deadline else replace(problem, deadline=sooner)
+
+
+def restrict(problem: Problem, block: Design, columns: Columns) -> Problem:
+    """Return the same problem over the given columns, whose data is ``block``."""
+    norm = problem.regularizer.norm
+    restricted = norm.restrict(columns, problem.design.shape[1])
+    if restricted is None:
+        raise TypeError(
+            f"{type(norm).__name__} cannot be restricted to a few columns; "
+            "use a solver over its atoms, or FISTA over all columns"
+        )
+    part = replace(problem, design=block, regularizer=problem.regularizer.of(restricted))
+    made: Problem = problem.design.row_access.restrict(part, block)
+    return made
+
+
+def enter(problem: Problem, lifts: bool) -> tuple[Problem, Lift | None]:
+    """Return the problem for a solver, over lifted coordinates if the norm has any, and the lift.
+
+    min over w of f(X w) + R(inf { inner(u) : L u = w }) is min over u of f(X L u) +
+    R(inner(u)): a point and a certificate of the second are a point, a bound on its objective
+    and the same certificate of the first. ``lifts`` : whether the solver uses such coordinates.
+    """
+    norm = problem.regularizer.norm
+    lift = norm.lift(problem.design.shape[1]) if lifts else None
+    if lift is None:
+        return problem, None
+    if problem.tau:
+        raise ValueError(
+            f"a ridge term mixes the overlapping parts of {type(norm).__name__}, which are "
+            "solved for apart; use l1_ratio=1, or a solver over atoms such as "
+            "solvers.AtomGeneration()"
+        )
+    design = Lifted(problem.design, lift.expansion)
+    return replace(problem, design=design, regularizer=problem.regularizer.of(lift.norm)), lift
+
+
+def center_targets(problem: Problem) -> Problem:
+    """Return the problem over y - c, with c in the middle of y, if the intercept can contain c.
+
+    It is the same problem if ``origin`` is added to the intercept, but residuals of targets such
+    as 1e6 + noise lose no digits.
+    """
+    if not problem.loss.translates:
+        return problem
+    loss = problem.loss
+    free = problem.loss.free
+    s = problem.weight
+    c = 0.0
+    known = None if loss.bare is loss else known_offset(loss)
+    offset: Array | float = 0.0 if known is None else known
+    if known is not None:
+        loss = loss.bare if free is None else free.around(loss.bare)
+    if problem.fit_intercept or (free is not None and free.intercept):
+        y = problem.y - offset
+        c = optimal_shift(loss.bare, y, s, np.zeros(y.size))
+    y = less(problem.y, offset, c)
+    return replace(problem, loss=loss, y=y, origin=problem.origin + c)
+
+
+# --- values and slopes -----------------------------------------------------------------------
+
+
+def objective_at(
+    problem: Problem, weights: Array, prediction: Array, gauge: float | None = None
+) -> float:
+    """Return F at a point whose predictions (intercept included) are given."""
+    gauge = problem.regularizer.norm.value(weights) if gauge is None else gauge
+    smooth = loss_value(problem, prediction)
+    if problem.tau:
+        smooth += 0.5 * float(weights @ ridge_slope(problem, weights))
+    return smooth + problem.regularizer.value(gauge)
+
+
+def ridge_slope(problem: Problem, weights: Array) -> Array:
+    """Return the gradient of the ridge term, tau w or tau M w."""
+    return problem.tau * (weights if problem.metric is None else problem.metric @ weights)
+
+
+def loss_value(problem: Problem, linear: Array, shift: float = 0.0) -> float:
+    """Return f(linear + shift), without further arrays of n_samples numbers."""
+    return pieces.value(problem.loss, problem.y, linear, problem.weight, shift)
+
+
+def loss_gradient(problem: Problem, linear: Array, shift: float = 0.0) -> Array:
+    """Return f'(linear + shift), (n_samples,)."""
+    return pieces.gradient(problem.loss, problem.y, linear, problem.weight, shift)
+
+
+def negligible_objective(problem: Problem) -> float:
+    """Return an objective that rounding cannot distinguish from 0: residuals of a few eps times y.
+
+    For labels it is a thousandth of eps times f(0), since losses of labels only fade out.
+    """
+    least = 1e-3 * EPS if problem.loss.task == "classification" else 64.0 * EPS**2
+    return least * loss_at_zero(problem)
+
+
+def is_perfect(problem: Problem, certificate: Certificate) -> bool:
+    """Return whether the objective, and so the gap, is 0 up to rounding.
+
+    It may be more than negligible if rounding hides more, for example with columns far from zero,
+    but at most the objective of residuals of 1e-12 times y.
+    """
+    lost = min(certificate.rounding, EPS**1.5 * loss_at_zero(problem))
+    return bool(certificate.objective <= max(negligible_objective(problem), lost))
+
+
+def loss_at_zero(problem: Problem) -> float:
+    """Return f(0) of the bare loss: the scale of a negligible objective."""
+    return problem.measured.loss_at_zero(problem.loss, problem.y, problem.weight)
+
+
+def shrink_inside(problem: Problem, columns: Columns | None, weights: Array) -> Array:
+    """Return the weights of a point; with a radius, shrunk into the ball."""
+    if problem.regularizer.form != "constrained" or not weights.size:
+        return weights
+    return problem.regularizer.inside(weights, gauge_of(problem, columns, weights))
+
+
+def gauge_of(problem: Problem, columns: Columns | None, weights: Array) -> float:
+    """Return the gauge of the point with these weights on ``columns`` (None: all of them)."""
+    norm = problem.regularizer.norm
+    n_features = problem.design.shape[1]
+    if columns is not None:
+        restricted = norm.restrict(columns, n_features)
+        if restricted is not None:
+            return restricted.value(weights)
+        dense = np.zeros(n_features)
+        dense[columns] = weights
+        weights = dense
+    return norm.value(weights)
+
+
+def negative_gradient(problem: Problem, prediction: Array) -> Array:
+    """Return v = -f'(z), with sum(v) = 0 if there is an intercept.
+
+    At the optimal intercept the sum vanishes up to rounding. The rest is subtracted from the
+    entries of the sign that has the larger sum: they only shrink towards 0, so -v stays in the
+    domain of f* and is a feasible dual point, which makes the gap a bound for every b.
+    """
+    v = loss_gradient(problem, prediction)
+    np.negative(v, out=v)
+    return without_surplus(v) if problem.fit_intercept else v
+
+
+def optimal_intercept(problem: Problem, linear: Array, start: float = 0.0) -> float:
+    """Return argmin_b f(linear + b) by safeguarded Newton steps, O(n_samples) each.
+
+    The certificate needs an optimal b: its derivative vanishes up to rounding. If the minimum is
+    at infinity (one class only), b stops when the loss has no slope left.
+    """
+    if not problem.fit_intercept:
+        return 0.0
+    return optimal_shift(problem.loss, problem.y, problem.weight, linear, start)
+
+
+def with_ridge(problem: Problem, scores: Scores, columns: Columns | None, weights: Array) -> Scores:
+    """Return the scores of the whole smooth part: X'v - tau w."""
+    if not problem.tau or not weights.size:
+        return scores
+    slope = ridge_slope(problem, weights)
+    if columns is None:
+        columns = np.flatnonzero(slope)
+        slope = slope[columns]
+    return ShiftedScores(scores, columns, slope)
+
+
+def free_part(problem: Problem, prediction: Array) -> tuple[Array, float] | None:
+    """Return coefficients and intercept that the loss has minimized over; None if it has none."""
+    free = problem.loss.free
+    if free is not None:
+        found: tuple[Array, float] = free.free_part(problem.y, prediction, problem.weight)
+        return found
+    intercept = problem.design.row_access.intercept(prediction)
+    return None if intercept is None else (np.zeros(0), intercept)
+
+
+def task_intercepts(problem: Problem, prediction: Array) -> Array:
+    """Return the intercepts of tasks, (n_tasks,); empty for other problems."""
+    g, _ = free_part(problem, prediction) or (np.zeros(0), 0.0)
+    return np.asarray(g[0 if problem.free is None else problem.free.size :])

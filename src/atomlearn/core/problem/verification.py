@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 
 from atomlearn.core.interfaces import TINY, Array
+from atomlearn.core.problem.problem import center_targets, enter, negative_gradient
+from atomlearn.core.problem.proof import given_back, prove
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +57,7 @@ def verification(problem: Any, result: Any) -> Verification:
             f"the loss {problem.loss.name!r} has kinks: coefficients alone do not tell the dual "
             "point of its proof; the gap in the result is that of the solver's last step"
         )
-    inner, lift = problem.centered().entered(lifts=result.lifted is not None)
+    inner, lift = enter(center_targets(problem), lifts=result.lifted is not None)
     columns, weights = (result.columns, result.weights) if lift is None else result.lifted
     if lift is None and problem.free is not None:
         kept = ~np.isin(columns, problem.free)
@@ -70,9 +72,9 @@ def verification(problem: Any, result: Any) -> Verification:
         prediction = inner.design.gather(columns).dot(weights)
     if inner.fit_intercept:
         prediction = prediction + (result.intercept - inner.origin)
-    price = inner.price(columns, weights, prediction)
-    found = inner.given_back(price.certificate, result.intercept - inner.origin, prediction)
-    dual = inner.negative_gradient(prediction)
+    price = prove(inner, columns, weights, prediction)
+    found = given_back(inner, price.certificate, result.intercept - inner.origin, prediction)
+    dual = negative_gradient(inner, prediction)
     level = inner.regularizer.amount
     if inner.regularizer.form == "penalized" and not inner.tau:
         dual *= min(1.0, level / found.polar) if found.polar > 0 else 1.0

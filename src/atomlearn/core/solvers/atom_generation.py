@@ -16,8 +16,8 @@ from atomlearn.core.interfaces import Array, Atom, WarmStart
 from atomlearn.core.interfaces.certificate import Status
 from atomlearn.core.masters.master import Master, Refit
 from atomlearn.core.masters.sequential_qp import SequentialQP
-from atomlearn.core.problem.objective import Pricing
-from atomlearn.core.problem.problem import Problem
+from atomlearn.core.problem.problem import Problem, negligible_objective, optimal_intercept
+from atomlearn.core.problem.proof import Pricing, prove
 from atomlearn.core.solvers.atoms import AtomSet, refit_on_rays
 from atomlearn.core.solvers.gauge import warm_atoms
 from atomlearn.core.solvers.solver import INNER_RATIO, PATIENCE, TOLERANCE, Solver, State
@@ -148,7 +148,7 @@ def gap_target(
         max(inner_ratio * certificate.closable, enough) if n_new else min(enough, state.refit_gap)
     )
     # F of a perfect fit is the square of rounding errors, and the bound on rounding stays.
-    floor = max(problem.negligible, 0.1 * certificate.rounding)
+    floor = max(negligible_objective(problem), 0.1 * certificate.rounding)
     return max(min(wanted, 0.1 * certificate.closable), floor)
 
 
@@ -166,9 +166,10 @@ def priced_atoms(
     """
     weights = atoms.combine(shares)
     linear = atoms.images.dot(shares)
-    intercept = problem.optimal_intercept(linear, intercept)
+    intercept = optimal_intercept(problem, linear, intercept)
     prediction = linear + intercept
-    price = problem.price(
+    price = prove(
+        problem,
         atoms.columns,
         weights,
         prediction,

@@ -20,7 +20,7 @@ from atomlearn.core.masters.model_newton import ModelNewton
 from atomlearn.core.masters.sequential_qp import SequentialQP
 from atomlearn.core.norms.combine import Nonnegative
 from atomlearn.core.norms.l1 import L1
-from atomlearn.core.problem.problem import Problem
+from atomlearn.core.problem.problem import Problem, objective_at
 from atomlearn.core.problem.regularizer import Regularizer
 
 
@@ -184,7 +184,7 @@ def truncation(problem: Problem, weights: Array, prediction: Array, gauge: float
     regularizer = problem.regularizer
     if regularizer.form == "constrained":
         return regularizer.amount
-    objective = problem.objective(weights, prediction, gauge)
+    objective = objective_at(problem, weights, prediction, gauge)
     if regularizer.form == "penalized":
         return objective / regularizer.amount
     return math.sqrt(2.0 * objective / regularizer.amount)

@@ -19,8 +19,16 @@ from atomlearn.core.interfaces import Array, Block, Columns, WarmStart
 from atomlearn.core.interfaces.scores import ArrayScores
 from atomlearn.core.masters.choose import candidates_for_free, choose_master
 from atomlearn.core.masters.master import Master, Refit, certified
-from atomlearn.core.problem.objective import Pricing
-from atomlearn.core.problem.problem import Problem
+from atomlearn.core.problem.problem import (
+    Problem,
+    loss_at_zero,
+    negligible_objective,
+    objective_at,
+    optimal_intercept,
+    restrict,
+    shrink_inside,
+)
+from atomlearn.core.problem.proof import Pricing, prove
 from atomlearn.core.problem.rounding import Lengths, counted, measured
 from atomlearn.core.solvers.solver import INNER_RATIO, TOLERANCE, Solver, State
 
@@ -137,15 +145,15 @@ class ColumnGeneration(Solver):
     ) -> ActiveState:
         """Return the state of only these columns, re-fitted and not yet priced."""
         gathered, lengths = centered_columns(problem, columns)
-        weights = problem.inside(columns, weights)
+        weights = shrink_inside(problem, columns, weights)
         block = CachedBlock(gathered)
         steps = 0
         intercept += float(lengths.offsets.dot(weights))
         if columns.size:
-            restricted = problem.restricted_to(block, columns)
+            restricted = restrict(problem, block, columns)
             weights, intercept, steps = self._first_fit(restricted, weights, intercept)
         linear = block.dot(weights)
-        intercept = problem.optimal_intercept(linear, intercept)
+        intercept = optimal_intercept(problem, linear, intercept)
         return ActiveState(
             columns=columns,
             weights=weights,
@@ -166,7 +174,7 @@ class ColumnGeneration(Solver):
         guess = master.guess(restricted, weights, intercept)
         if guess is not None:
             return guess[0], guess[1], before + guess[2]
-        enough = 0.5 * self.tol * restricted.loss_at_zero()
+        enough = 0.5 * self.tol * loss_at_zero(restricted)
         if math.prod(restricted.design.shape) <= SMALL:
             enough *= 1e-4
         refit = master.solve(restricted, weights, intercept, enough)
@@ -189,7 +197,7 @@ class ColumnGeneration(Solver):
             for amount in np.geomspace(level, penalty.amount, math.ceil(count), endpoint=False)[1:]:
                 part = replace(restricted, regularizer=replace(penalty, amount=float(amount)))
                 linear = part.design.predict(weights) + intercept
-                enough = 1e-3 * part.objective(weights, linear)
+                enough = 1e-3 * objective_at(part, weights, linear)
                 refit = master.solve(part, weights, intercept, enough)
                 weights = refit.weights
                 intercept = refit.intercept
@@ -208,7 +216,7 @@ class ColumnGeneration(Solver):
             block, lengths = appended(block, lengths, gathered, more)
             columns = np.concatenate([columns, state.candidates])
             weights = np.concatenate([weights, np.zeros(state.candidates.size)])
-        restricted = problem.restricted_to(block, columns)
+        restricted = restrict(problem, block, columns)
         refit = self._refit(restricted, weights, state, problem.design.shape[1])
         prediction = refit.prediction
         if restricted.design is not block:  # its predictions are not those of the samples
@@ -249,7 +257,7 @@ class ColumnGeneration(Solver):
             # Go down to the level of the problem in several steps.
             restricted = replace(restricted, regularizer=replace(penalty, amount=level))
             target = wanted
-        target = max(target, restricted.negligible)
+        target = max(target, negligible_objective(restricted))
         intercept = state.intercept + float(state.lengths.offsets @ state.weights)
         master = self.master or choose_master(restricted)
         return master.solve(restricted, weights, intercept, target)
@@ -284,7 +292,9 @@ class ColumnGeneration(Solver):
 
     def _price(self, problem: Problem, state: ActiveState) -> ActiveState:
         """Add certificate and candidates to a state, by one pass over the data."""
-        price = problem.price(state.columns, state.weights, state.prediction, lengths=state.lengths)
+        price = prove(
+            problem, state.columns, state.weights, state.prediction, lengths=state.lengths
+        )
         state.certificate = price.certificate
         state.candidates = self._candidates(problem, state, price)
         state.patience = math.inf if state.candidates.size else 3

@@ -20,7 +20,17 @@ from atomlearn.core.data.wrappers import Counted
 from atomlearn.core.interfaces import Deadline, Lift, Norm, TimeIsUp, WarmStart
 from atomlearn.core.interfaces.certificate import Status
 from atomlearn.core.interfaces.deadline import Work
-from atomlearn.core.problem.problem import Problem, over_sums
+from atomlearn.core.problem.problem import (
+    Problem,
+    center_targets,
+    enter,
+    free_part,
+    is_perfect,
+    over_sums,
+    with_amount,
+    with_deadline,
+)
+from atomlearn.core.problem.proof import given_back
 from atomlearn.core.problem.result import Result
 from atomlearn.core.solvers.column_generation import ColumnGeneration
 from atomlearn.core.solvers.progress import Observer, Progress, Resumed, RunObserver, Stall
@@ -100,7 +110,7 @@ class Run:
         self.seconds = 0.0
         self._since: float | None = None
         self._before = 0.0
-        self._sent = inner.sent
+        self._sent = inner.design.row_access.sent
         self._stall = Stall()
         self._limit = settings.rules.seconds
 
@@ -158,7 +168,7 @@ class Run:
         state: State | None = None
         while True:
             with self.clocked():
-                problem = self.inner.until(self.deadline)
+                problem = with_deadline(self.inner, self.deadline)
                 if self.work is not None:
                     self.work.left += MORE_WORK
                 if state is not None:
@@ -191,7 +201,7 @@ class Run:
         the last one; ``skipped`` : see Record.
         """
         inside = state.certificate
-        state.certificate = self.inner.given_back(inside, state.intercept, state.prediction)
+        state.certificate = given_back(self.inner, inside, state.intercept, state.prediction)
         progress = self.progress
         progress.record(state, passes + self._before, self._elapsed(), vectors, skipped)
         # Bounds of a search that stay open do not count for which point is the better one.
@@ -205,7 +215,7 @@ class Run:
         if self._since is not None:
             self._since += time.monotonic() - began
         status = self.settings.rules.reason(progress) or state.exhausted
-        if status is None and self.inner.is_perfect(inside):
+        if status is None and is_perfect(self.inner, inside):
             status = Status.PERFECT_FIT
         self.status = status or self._stall.reason(state) or self.out_of()
 
@@ -229,7 +239,7 @@ class Run:
         kept = kept[state.columns[kept].argsort(kind="stable")]
         certificate = state.certificate
         design = inner.design
-        (rounds, n_bytes) = inner.sent
+        (rounds, n_bytes) = inner.design.row_access.sent
         result = Result(
             columns=state.columns[kept],
             weights=state.weights[kept],
@@ -251,7 +261,7 @@ class Run:
         )
         if self.lift is not None:
             result = result.lowered(self.lift)
-        free = inner.free_part(state.prediction)
+        free = free_part(inner, state.prediction)
         if free is not None:
             result = result.with_free(self.problem.free, *free)
         result.norm = self.problem.regularizer.norm
@@ -282,11 +292,11 @@ class SteppedLevels(Task):
         reached: Callable[[Problem, Result], bool] | None = None,
     ) -> None:
         self.counted = Counted.of(problem.design)
-        self.problem = problem.changed(design=self.counted)
-        inner = self.problem.centered()
+        self.problem = replace(problem, design=self.counted)
+        inner = center_targets(self.problem)
         if settings.solver.lifts:  # it works on columns, for which sums may be enough
-            inner = over_sums(self.counted, inner)
-        self.inner, self.lift = inner.entered(settings.solver.lifts)
+            inner = over_sums(inner)
+        self.inner, self.lift = enter(inner, settings.solver.lifts)
         self.levels = levels
         self.settings = settings
         self.warm = warm
@@ -304,8 +314,8 @@ class SteppedLevels(Task):
 
     def _begin(self) -> Run:
         level = self.levels[len(self.results)]
-        problem = self.problem.at(level)
-        inner = self.inner.at(level)
+        problem = with_amount(self.problem, level)
+        inner = with_amount(self.inner, level)
         run = self.run = Run(problem, inner, self.lift, self.settings)
         start: WarmStart | Resumed | None = run.begin()
         if start is None and self.warm is not None:

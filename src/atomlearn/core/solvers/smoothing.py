@@ -21,7 +21,15 @@ import numpy as np
 
 from atomlearn.core.interfaces import EPS, Array, Arrays, Loss, WarmStart
 from atomlearn.core.interfaces.certificate import Certificate, Status
-from atomlearn.core.problem.problem import Problem
+from atomlearn.core.interfaces.loss import plain_loss
+from atomlearn.core.problem.problem import (
+    Problem,
+    loss_value,
+    negative_gradient,
+    negligible_objective,
+    optimal_intercept,
+)
+from atomlearn.core.problem.proof import certify, rounding_bound
 from atomlearn.core.problem.rounding import growth
 from atomlearn.core.solvers.solver import Solver, State
 
@@ -132,7 +140,7 @@ class SmoothedSteps(Solver):
 
     def _first(self, problem: Problem) -> Smoothing:
         flat = np.zeros(problem.y.size)
-        level = problem.loss_value(flat, problem.optimal_intercept(flat))
+        level = loss_value(problem, flat, optimal_intercept(problem, flat))
         width = FIRST * level / float(problem.weight.sum()) or 1.0
         loss = problem.loss.smoothed(width)
         assert loss is not None
@@ -142,7 +150,7 @@ class SmoothedSteps(Solver):
         """Certify the state in the exact problem; choose the smooth problem of the next step."""
         smooth = at.of(problem)
         known = state.certificate
-        v = smooth.negative_gradient(state.prediction)
+        v = negative_gradient(smooth, state.prediction)
         exact = _exact(problem, smooth, state, v)
         # No step closes the part of the smooth gap that is rounding. That part is larger for small
         # widths, since slopes are residuals in units of the width: then the width grows again.
@@ -161,14 +169,14 @@ class SmoothedSteps(Solver):
             state.certificate = replace(
                 known,
                 objective=known.objective
-                + moved.loss_value(state.prediction)
-                - smooth.loss_value(state.prediction),
+                + loss_value(moved, state.prediction)
+                - loss_value(smooth, state.prediction),
                 gap=exact.gap,
             )
             state = self.inner.moved(moved, state)
             state.iteration = iteration
             at = replace(following, certificate=state.certificate)
-        perfect = exact.objective <= problem.negligible
+        perfect = exact.objective <= negligible_objective(problem)
         state.exhausted = Status.PERFECT_FIT if perfect else None
         state.patience = 3 if at.idle >= PATIENCE else math.inf
         state.certificate = exact
@@ -182,12 +190,12 @@ def _exact(problem: Problem, smooth: Problem, state: State, v: Array) -> Certifi
     prediction = state.prediction
     assert known.terms is not None
     weights, gauge, polar, excess = known.terms
-    exact = problem.certificate(weights, prediction, v, gauge, polar, excess)
+    exact = certify(problem, weights, prediction, v, gauge, polar, excess)
     columns = state.columns
     lengths = state.lengths
     lost = problem.loss.slack(problem.y, prediction, v, problem.weight)
-    plain = replace(problem, loss=problem.plain_loss)
-    lost += plain.lost(exact, state.weights, prediction, v, columns, lengths)
+    plain = replace(problem, loss=plain_loss(problem.loss))
+    lost += rounding_bound(plain, exact, state.weights, prediction, v, columns, lengths)
     # Slopes jump at the kinks; the largest ones bound the effect of an error of the prediction.
     moved = EPS * float(np.linalg.norm(prediction))
     if lengths is not None:

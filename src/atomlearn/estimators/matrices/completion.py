@@ -22,6 +22,7 @@ from atomlearn.core import (
     check_share,
     largest_useful_alpha,
     positive,
+    with_amount,
 )
 from atomlearn.estimators.checks import keep, whole
 from atomlearn.estimators.matrices.matrix_models import MatrixModel, double
@@ -194,7 +195,7 @@ class MatrixCompletion(OneToOneFeatureMixin, TransformerMixin, MatrixModel):
         warm = None
         _, hopeless = NoImprovement(patience=3).begin_folds()
         for alpha in (largest * np.geomspace(0.9, 1e-2, N_ALPHAS)).tolist():
-            result = settings.run(fitted.at(alpha), warm)
+            result = settings.run(with_amount(fitted, alpha), warm)
             warm = result.warm_start()
             factors = result.low_rank
             predicted = unseen.design.predictions(factors.left * factors.weights, factors.right)

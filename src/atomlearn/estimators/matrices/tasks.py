@@ -50,7 +50,7 @@ def joint_problem(
     has_intercept = bool(estimator.fit_intercept)
     fitted = data.fitted_design
     task = task_problem(fitted, Y, data.weight, loss, regularizer, has_intercept, offset)
-    task = replace(task, problem=task.problem.changed(tau=tau))
+    task = replace(task, problem=replace(task.problem, tau=tau))
     free = unpenalized_columns(estimator, design)
     return task if free is None else task.freed(free)
 

@@ -36,6 +36,11 @@ from atomlearn.core import (
     Status,
     Term,
     WarmStart,
+    certify,
+    loss_value,
+    negative_gradient,
+    optimal_intercept,
+    with_rounding,
 )
 from atomlearn.matrices.designs.base import SideBySide
 from atomlearn.matrices.settings import SETTINGS
@@ -138,7 +143,7 @@ class MatrixGeneration(Solver):
         if len(ahead) < len(terms):
             return self._priced(problem, terms, linear, intercept, np.inf)
         terms = [term.expanded(more) for term, more in zip(terms, ahead, strict=True)]
-        objective = problem.loss_value(linear, intercept)
+        objective = loss_value(problem, linear, intercept)
         objective += problem.regularizer.value(gauge)
         aim = Aim(objective, SETTINGS.loose * abs(objective), intercept)
         small, linear, refit = self._moved(problem, aim, terms)
@@ -213,7 +218,7 @@ class MatrixGeneration(Solver):
         self, problem: Problem, small: list[Coordinates], refit: Refit
     ) -> tuple[list[Coordinates], float]:
         """Return the terms with better rays on the supports in use, and their possible gain."""
-        v = problem.negative_gradient(refit.prediction)
+        v = negative_gradient(problem, refit.prediction)
         gauge = sum(term.gauge for term in small)
         inner = float(v @ (refit.prediction - refit.intercept))
         multiplier = problem.regularizer.multiplier(gauge, inner)
@@ -265,9 +270,9 @@ class MatrixGeneration(Solver):
         before: float,
     ) -> MatrixState:
         """Return the state after one pass: scores, candidates and certificate of this point."""
-        intercept = problem.optimal_intercept(linear, intercept)
+        intercept = optimal_intercept(problem, linear, intercept)
         prediction = linear + intercept if intercept else linear
-        v = problem.negative_gradient(prediction)
+        v = negative_gradient(problem, prediction)
         gauge = sum(term.gauge for term in terms)
         # The factors of a span are orthonormal: its coordinates have the Frobenius norm of W.
         ridge = _values(terms) if problem.tau else np.zeros(0)
@@ -284,8 +289,8 @@ class MatrixGeneration(Solver):
                 max(one.bounds[side] / t.term.factor for one, t in zip(found, terms, strict=True))
                 for side in (0, 1)
             )
-            known = problem.certificate(ridge, prediction, v, gauge, (lower, upper))
-            return found, problem.rounded(known, ridge, prediction, v)
+            known = certify(problem, ridge, prediction, v, gauge, (lower, upper))
+            return found, with_rounding(problem, known, ridge, prediction, v)
 
         found, certificate = searched(at)
         if certificate.leaves_open(self.tol) and not problem.deadline.passed:

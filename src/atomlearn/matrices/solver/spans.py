@@ -17,7 +17,18 @@ from typing import Any, Self, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.core import Array, Block, Factored, MatrixPart, Norm, Problem, pieces, unwrapped
+from atomlearn.core import (
+    Array,
+    Block,
+    Factored,
+    MatrixPart,
+    Norm,
+    Problem,
+    loss_gradient,
+    loss_value,
+    pieces,
+    unwrapped,
+)
 from atomlearn.matrices.scores import ScoreMatrix, Shape, less_factored, score_matrix
 from atomlearn.matrices.settings import SETTINGS
 from atomlearn.matrices.solver.coordinates import Coordinates, Searched, TermPricing
@@ -141,7 +152,7 @@ class Span(Coordinates):
         def objective(left: Array, right: Array, linear: Array) -> float:
             """The loss and the price of the factors, without the gauges of other terms."""
             size = float((left**2).sum() + (right**2).sum())
-            return problem.loss_value(linear, intercept) + 0.5 * price * size
+            return loss_value(problem, linear, intercept) + 0.5 * price * size
 
         first = after = objective(left, right, linear)
         while True:
@@ -233,7 +244,7 @@ def joined_bases(basis: Array, more: Array) -> Array:
 
 def _derivatives(problem: Problem, linear: Array, intercept: float) -> tuple[Array, Array]:
     """Return the first and the second derivatives of the loss at each sample."""
-    slope = problem.loss_gradient(linear, intercept)
+    slope = loss_gradient(problem, linear, intercept)
     curvature = np.empty_like(slope)
     samples = problem.y, linear, problem.weight, intercept
     for at, own, y, z, s in pieces.each_piece(problem.loss, *samples):

@@ -21,14 +21,14 @@ from atomlearn.core import (
     DenseBlock,
     Design,
     Problem,
+    RowAccess,
     Rows,
     Scores,
     SparseDesign,
     existing_columns,
     is_dask,
     is_sparse,
-    over_sums,
-    sent_by,
+    unwrapped,
 )
 from atomlearn.storage.spread import chunks as pieces
 from atomlearn.storage.spread.rows import Sums, summed
@@ -39,7 +39,7 @@ from atomlearn.storage.spread.waiting import LostDataError, awaited, current_cli
 FAN_IN = 8
 
 
-class Dask(Design):
+class Dask(Design, RowAccess):
     """z = X'v for a dask.array or dask.dataframe: v is sent to the chunks, sums come back.
 
     Parameters
@@ -195,9 +195,40 @@ class Dask(Design):
         self._sent[:] = self._sent[0] + 1, self._sent[1] + 8 * numbers
 
     @property
-    def sent(self) -> tuple[int, int]:
+    def sent(self) -> tuple[int, int]:  # type: ignore[override]
         """Number of messages and of bytes so far; see Attributes."""
         return self._sent[0], self._sent[1]
+
+    @property
+    def row_access(self) -> RowAccess:  # type: ignore[override]
+        return self
+
+    def summed(self, problem: Problem) -> Problem:
+        """Return the problem over sums, if X is cut by rows only."""
+        (n_rows, n_columns) = self.n_chunks
+        y = problem.y
+        s = problem.weight
+        mine = unwrapped(problem.design) is self
+        if not mine or n_rows == 1 or n_columns > 1 or not (y.size and splits(problem)):
+            return problem
+        loss = problem.loss
+        parts = self.rows_of_chunks
+
+        @cache
+        def rows() -> list[Any]:
+            """Return targets and weights, which are sent once to the worker of each chunk."""
+            return self.kept(
+                [
+                    task(pieces.rows_beside, chunk, *map(sent_once, (loss.part(i), y[i], s[i])))
+                    for chunk, i in zip(self.chunks_for_a_pass()[:, 0], parts, strict=True)
+                ]
+            )
+
+        def asked(question: Sums) -> Sums:
+            chunks = self.chunks_for_a_pass()[:, 0]
+            return self.answered(list(zip(chunks, rows(), strict=True)), question)
+
+        return problem_of_sums(problem, n_rows, asked)
 
     def _owned(self, columns: Columns) -> list[tuple[int, Columns, Columns]]:
         """Return, for each column of chunks in use, its number and the columns in it.
@@ -361,36 +392,3 @@ def added(tasks: list[Any], add: Callable[[Any], Any], most: int = 1) -> list[An
     while len(tasks) > most:
         tasks = [add(tasks[start : start + FAN_IN]) for start in range(0, len(tasks), FAN_IN)]
     return tasks
-
-
-@sent_by.register
-def _by_chunks(design: Dask) -> tuple[int, int]:
-    return design.sent
-
-
-@over_sums.register
-def _of_chunks(design: Dask, problem: Problem) -> Problem:
-    """Return the problem over sums, if X is cut by rows only."""
-    (n_rows, n_columns) = design.n_chunks
-    y = problem.y
-    s = problem.weight
-    if n_rows == 1 or n_columns > 1 or not (y.size and splits(problem)):
-        return problem
-    loss = problem.loss
-    parts = design.rows_of_chunks
-
-    @cache
-    def rows() -> list[Any]:
-        """Return targets and weights, which are sent once to the worker of each chunk."""
-        return design.kept(
-            [
-                task(pieces.rows_beside, chunk, *map(sent_once, (loss.part(i), y[i], s[i])))
-                for chunk, i in zip(design.chunks_for_a_pass()[:, 0], parts, strict=True)
-            ]
-        )
-
-    def asked(question: Sums) -> Sums:
-        chunks = design.chunks_for_a_pass()[:, 0]
-        return design.answered(list(zip(chunks, rows(), strict=True)), question)
-
-    return problem_of_sums(problem, n_rows, asked)

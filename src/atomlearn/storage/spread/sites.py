@@ -10,19 +10,21 @@ from typing import Any, NoReturn
 import numpy as np
 
 from atomlearn.core import (
-    LOSSES,
     Array,
     Block,
     Columns,
     Design,
     Offset,
     Problem,
+    RowAccess,
     Scores,
     as_design,
     check_offset,
     check_weight,
+    known_offset,
     loss_named,
-    over_sums,
+    loss_names,
+    unwrapped,
     whole_number,
 )
 from atomlearn.storage.spread.rows import HeldRows, Sums, summed
@@ -102,8 +104,8 @@ class Site:
                 f"for {self.n_rows - self._least} at most: those of as many columns as rows tell "
                 "the rows; solve with ColumnGeneration(batch=...) of fewer columns"
             )
-        if question["loss"] not in LOSSES:
-            raise ValueError(f"this site knows the losses {sorted(LOSSES)}")
+        if question["loss"] not in loss_names():
+            raise ValueError(f"this site knows the losses {list(loss_names())}")
         loss = loss_named(question["loss"])(**question["parameters"])
         y = loss.check_target(self._y)
         if y.size != n_rows:
@@ -113,7 +115,7 @@ class Site:
         return HeldRows(loss, y, weight).answer(self.design, question)
 
 
-class Sites(Design):
+class Sites(Design, RowAccess):
     """Rows that stay at their sites, which answer with sums, so that the joint problem is solved.
 
     ``solve(Sites([...]), None, ...)`` and ``paths.path`` return the same result as for the pooled
@@ -191,6 +193,42 @@ class Sites(Design):
         with ThreadPoolExecutor(len(self.sites)) as pool:
             return list(pool.map(lambda site: site(question), self.sites))
 
+    @property
+    def row_access(self) -> RowAccess:  # type: ignore[override]
+        return self
+
+    def summed(self, problem: Problem) -> Problem:
+        """Return the problem over the sums of all sites."""
+        if unwrapped(problem.design) is not self:
+            return problem
+        if problem.y.size or np.ptp(problem.weight):
+            _stay()
+        if known_offset(problem.loss) is not None:
+            raise ValueError("offsets belong to the sites: Site(X, y, offset=...)")
+        loss = problem.loss
+        if not splits(problem):
+            raise TypeError(
+                f"sums over rows do not suffice for the loss {loss.name!r} with "
+                f"{type(problem.regularizer.norm).__name__}: Sites take smooth losses of one "
+                "prediction a row, and norms over columns such as l1, groups and k-support"
+            )
+        if loss.name not in loss_names() or loss_named(loss.name) is not type(loss):
+            raise TypeError(
+                f"sites know the losses {list(loss_names())}, not {type(loss).__name__}"
+            )
+        # The weights of the problem are equal: their sum is that of the weights of all rows.
+        known = {
+            "loss": loss.name,
+            "parameters": asdict(loss),  # type: ignore[call-overload]
+            "factor": float(problem.weight.sum()) / self.weight,
+        }
+
+        def asked(question: Sums) -> Sums:
+            answer: Sums = self.add(self.asked(question | known))
+            return answer
+
+        return problem_of_sums(problem, len(self.sites), asked)
+
     def scores(self, v: Array) -> Scores:
         _stay()
 
@@ -204,32 +242,3 @@ def _stay() -> NoReturn:
         "them, where y is None, sample_weight and offset are given to each Site, and every column "
         "has a penalty; a result predicts where the rows are: result.predict(X)"
     )
-
-
-@over_sums.register
-def _of_sites(design: Sites, problem: Problem) -> Problem:
-    """Return the problem over the sums of sites."""
-    if problem.y.size or np.ptp(problem.weight):
-        _stay()
-    if problem.offset is not None:
-        raise ValueError("offsets lie at the sites: Site(X, y, offset=...)")
-    if not splits(problem):
-        raise TypeError(
-            f"sums over rows do not tell all of loss {problem.loss.name!r} with "
-            f"{type(problem.regularizer.norm).__name__}: Sites take smooth losses of one "
-            "prediction a row, and norms over columns such as l1, groups and k-support"
-        )
-    loss = problem.loss
-    if loss.name not in LOSSES or loss_named(loss.name) is not type(loss):
-        raise TypeError(f"sites know the losses {sorted(LOSSES)}, not {type(loss).__name__}")
-    # The weights of the problem are equal: their sum is the one that the weights of all rows have.
-    known = {
-        "loss": loss.name,
-        "parameters": asdict(loss),  # type: ignore[call-overload]
-        "factor": float(problem.weight.sum()) / design.weight,
-    }
-
-    def asked(question: Sums) -> Sums:
-        return design.add(design.asked(question | known))
-
-    return problem_of_sums(problem, len(design.sites), asked)

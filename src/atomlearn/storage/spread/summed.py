@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -21,13 +20,12 @@ from scipy.linalg import cholesky
 from atomlearn.core import (
     Array,
     CachedBlock,
-    Certificate,
     Columns,
     DenseBlock,
     Design,
-    Lengths,
     Loss,
     Problem,
+    RowAccess,
     SparseDesign,
     growth,
     least_shift,
@@ -208,6 +206,10 @@ class Summed(OfCoefficients):
         found: Array = np.sqrt(self._squares[columns])
         return found
 
+    def values_at(self, columns: Columns, W: Array, intercepts: Array) -> Array:
+        """Return f at points given by their coefficients, W (k, m)."""
+        return np.array([look["value"] for look in self.ask("look", columns, W, intercepts)])
+
     # --- the loss ---------------------------------------------------------------------------
 
     def value(self, y: Array, prediction: Array, weight: Array) -> float:
@@ -287,68 +289,52 @@ def _key(u: Array) -> tuple[bytes, bytes]:
 
 
 class Coefficients(SparseDesign):
-    """The identity, whose predictions are coefficients.
+    """The identity, whose predictions are coefficients; ``row_access`` reaches the rows.
 
     reads_at_once : whether levels are solved together, with a pool of columns.
     """
 
-    def __init__(self, size: int, dtype: Any, reads_at_once: bool) -> None:
-        super().__init__(sp.eye_array(size, format="csc", dtype=dtype))
+    def __init__(self, loss: Summed, dtype: Any, reads_at_once: bool) -> None:
+        super().__init__(sp.eye_array(loss.size, format="csc", dtype=dtype))
+        self.row_access = SummedRows(loss)
         self.reads_at_once = reads_at_once
 
 
-@dataclass(frozen=True)
-class SummedProblem(Problem):
-    """The problem over sums: predictions are coefficients, rounding is bounded over rows."""
+class SummedRows(RowAccess):
+    """The rows of a problem over sums: bounds on rounding need lengths and slopes over them."""
 
-    loss: Summed
+    def __init__(self, loss: Summed) -> None:
+        self.loss = loss
 
-    def restricted_to(self, block: Design, columns: Columns) -> Problem:
+    @property
+    def sent(self) -> tuple[int, int]:  # type: ignore[override]
+        return self.loss.sent
+
+    def foresee(self, predictions: Sequence[Array]) -> None:
+        self.loss.foresee(predictions)
+
+    def restrict(self, problem: Problem, block: Design) -> Problem:
         """Return the problem over the features of these columns only, with the Hessian of F."""
-        restricted = Problem.restricted_to(self, block, columns)
         features, places = _features(block)
         return Problem(
             SummedOver(self.loss, features),
             CachedBlock(DenseBlock(np.eye(features.size)[:, places])),
             np.zeros(features.size),
             np.ones(features.size),
-            restricted.regularizer,
-            self.tau,
-            deadline=self.deadline,
+            problem.regularizer,
+            problem.tau,
+            deadline=problem.deadline,
         )
 
-    def lost(
-        self,
-        certificate: Certificate,
-        weights: Array,
-        prediction: Array,
-        dual: Array,
-        columns: Columns | None,
-        lengths: Lengths | None,
-    ) -> float:
-        """Return a bound on the rounding, from the norms of columns over the rows."""
-        if columns is not None and lengths is not None:
-            features, places = _features(self.design.gather(columns))
-            of_rows = self.loss.lengths(features)[places]
-            lengths = Lengths(of_rows, of_rows, np.zeros(places.size))
-        return Problem.lost(self, certificate, weights, prediction, dual, columns, lengths)
+    def intercept(self, prediction: Array) -> float:
+        return float(self.loss.price(prediction)["shift"])
 
-    def steepness(self, prediction: Array, dual: Array) -> tuple[float, int]:
-        return math.sqrt(self.loss.price(prediction)["steepness"]), self.loss.n_rows
-
-    def free_part(self, prediction: Array) -> tuple[Array, float]:
-        return np.zeros(0), float(self.loss.price(prediction)["shift"])
-
-    def values_at(self, columns: Columns, W: Array, intercepts: Array) -> Array:
-        """Return f at points given by their coefficients, W (k, m)."""
-        return np.array([look["value"] for look in self.loss.ask("look", columns, W, intercepts)])
-
-    def foresee(self, predictions: Sequence[Array]) -> None:
-        self.loss.foresee(predictions)
-
-    @property
-    def sent(self) -> tuple[int, int]:
-        return self.loss.sent
+    def over_rows(
+        self, design: Design, columns: Columns, prediction: Array
+    ) -> tuple[Array, float, int]:
+        features, places = _features(design.gather(columns))
+        slope = math.sqrt(self.loss.price(prediction)["steepness"])
+        return self.loss.lengths(features)[places], slope, self.loss.n_rows
 
 
 def _features(block: Any) -> tuple[Columns, Columns]:
@@ -359,12 +345,12 @@ def _features(block: Any) -> tuple[Columns, Columns]:
 
 def problem_of_sums(problem: Problem, count: int, asked: Callable[[Sums], Sums]) -> Problem:
     """Return the problem over sums, which needs no vector over rows; see ``Summed``."""
-    size = problem.design.shape[1]
-    return SummedProblem(
-        Summed(problem, count, asked),
-        Coefficients(size, problem.design.dtype, problem.design.reads_at_once),
-        np.zeros(size),
-        np.ones(size),
+    loss = Summed(problem, count, asked)
+    return Problem(
+        loss,
+        Coefficients(loss, problem.design.dtype, problem.design.reads_at_once),
+        np.zeros(loss.size),
+        np.ones(loss.size),
         problem.regularizer,
         problem.tau,
         deadline=problem.deadline,

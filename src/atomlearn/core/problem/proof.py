@@ -1,0 +1,369 @@
+"""Proofs: how near the optimum a point is, by the duality gap and what rounding may hide in it.
+
+A gap is made of sums of floats. Each of them is off by what its terms lost, which is no part of the
+duality gap but has to be added to it, or "proved" would be a lie wherever numbers nearly cancel.
+Each bound on what was lost is a ``growth`` (see ``rounding``) times magnitudes cheap to know.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from atomlearn.core.interfaces import EPS, Array, Columns, Norm, Scores
+from atomlearn.core.interfaces.certificate import Certificate, Excess
+from atomlearn.core.interfaces.scores import ArrayScores
+from atomlearn.core.losses import pieces
+from atomlearn.core.losses.domain import where_weighted
+from atomlearn.core.problem.problem import (
+    Problem,
+    gauge_of,
+    loss_gradient,
+    loss_value,
+    negative_gradient,
+    ridge_slope,
+    with_ridge,
+)
+from atomlearn.core.problem.rounding import Lengths, growth
+
+#: Share of a gap that gauges found by iteration, and points taken as within bounds, may take off.
+UNPROVED = 1e-5
+
+
+@dataclass(slots=True)
+class Pricing:
+    """A point with its scores and the certificate of this very point.
+
+    Attributes
+    ----------
+    norm : Norm
+    n_features : int
+        Number of columns of X.
+    columns : array of int, or None
+        Columns of the point; None for all of them.
+    weights : array
+        Coefficients of these columns.
+    prediction : array (n_samples,)
+        X w + b.
+    scores : Scores
+        z = X'v - tau w at the dual point -v.
+    inner : float
+        <z, w>.
+    multiplier : float
+        The lambda with z in lambda * subdifferential of gauge at w, if w is optimal.
+    certificate : Certificate
+        Of this point.
+    """
+
+    norm: Norm
+    n_features: int
+    columns: Columns | None
+    weights: Array
+    prediction: Array
+    scores: Scores
+    inner: float
+    multiplier: float
+    certificate: Certificate
+
+    def entering(self, columns: Columns) -> Columns:
+        """Return the columns that are not in use and whose scores exceed their thresholds."""
+        if self.columns is not None:
+            columns = columns[~np.isin(columns, self.columns)]
+        if not columns.size:
+            return columns
+        threshold = self.norm.thresholds(self.weights, columns, self.n_features)
+        if np.max(threshold) <= 0 or np.max(threshold := threshold * self.multiplier) <= 0:
+            return columns
+        return columns[np.abs(self.scores.at(columns)) > threshold * (1 - 1e-12)]
+
+
+def prove(
+    problem: Problem,
+    columns: Columns | None,
+    weights: Array,
+    prediction: Array,
+    *,
+    gauge: float | None = None,
+    tolerance: float = 0.0,
+    lengths: Lengths | None = None,
+    scores: Scores | None = None,
+) -> Pricing:
+    """Return the scores at a point and its certificate: one pass over the data.
+
+    ``columns`` None means all columns, in order; ``prediction`` is X w + b with the optimal b;
+    ``gauge``, ``tolerance`` : see ``prove_from``. The gap includes a bound on rounding, which needs
+    ``lengths`` of columns; they are measured once if they are not given. ``scores`` : scores of
+    ``negative_gradient(prediction)``, if they are known already.
+    """
+    v = negative_gradient(problem, prediction)
+    scores = problem.design.scores(v) if scores is None else scores
+    price = prove_from(problem, columns, weights, prediction, v, scores, gauge, tolerance)
+    if lengths is None:
+        used = np.flatnonzero(weights)
+        columns = used if columns is None else columns[used]
+        weights = weights[used]
+        lengths = problem.measured.of(problem.design, problem.weight, columns)
+    at = (weights, prediction, v)
+    price.certificate = with_rounding(problem, price.certificate, *at, columns, lengths)
+    return price
+
+
+def prove_from(
+    problem: Problem,
+    columns: Columns | None,
+    weights: Array,
+    prediction: Array,
+    dual: Array,
+    scores: Scores,
+    gauge: float | None = None,
+    tolerance: float = 0.0,
+) -> Pricing:
+    """Return the pricing without a bound on rounding, from v = ``dual`` and X'v = ``scores``.
+
+    ``gauge`` : gauge(w), or an upper bound such as the sum of atom weights. If the oracle of the
+    norm is a search that finds nothing beyond ``tolerance`` (relative), more work is spent on the
+    upper bound of the polar.
+    """
+    if gauge is None:
+        gauge = gauge_of(problem, columns, weights)
+    norm = problem.regularizer.norm
+    shifted = with_ridge(problem, scores, columns, weights)
+    excess = norm.excess(shifted)
+    bounds = norm.polar_bounds(shifted) if excess is None else (excess.polar, excess.polar)
+    certificate = certify(problem, weights, prediction, dual, gauge, bounds, excess)
+    if certificate.leaves_open(tolerance):
+        bounds = norm.polar_bounds(shifted, thorough=True)
+        certificate = certify(problem, weights, prediction, dual, gauge, bounds)
+    # The intercept has no part in <z, w>, since v sums to zero if there is one.
+    inner = float(dual.dot(prediction))
+    if problem.tau:
+        inner -= float(weights @ ridge_slope(problem, weights))
+    point = norm, problem.design.shape[1], columns, weights, prediction, shifted, inner
+    return Pricing(*point, problem.regularizer.multiplier(gauge, inner), certificate)
+
+
+def certify(
+    problem: Problem,
+    weights: Array,
+    prediction: Array,
+    dual: Array,
+    gauge: float,
+    polar: tuple[float, float],
+    excess: Excess | None = None,
+) -> Certificate:
+    """Return objective and gap of this very point from bounds on the polar of its scores.
+
+    With z = X'v - tau w, Fenchel's inequality for f and R at the dual point -v gives
+    gap = f(X w + b) + f*(-v) + tau ||w||^2 + R(w) + R*(z), for every v = ``dual`` in the
+    domain with sum(v) = 0 if b is free. At v = -f'(X w + b) it is the
+    <g, w> + R(w) + R*(-g) of PAPERS ([V] section 2, [L] section 3). ``gauge`` is gauge(w), or
+    an upper bound such as the sum of atom weights, which makes objective and gap bounds.
+    ``polar`` : lower and upper bound on gauge°(z); ``excess`` : for norms with bounds on
+    coefficients, whose polars are those of the sides without a bound.
+    """
+    level = problem.regularizer.amount
+    penalized = problem.regularizer.form == "penalized"
+    square = float(weights @ ridge_slope(problem, weights)) if problem.tau else 0.0
+    smooth = loss_value(problem, prediction)
+    objective = smooth + 0.5 * square + problem.regularizer.value(gauge)
+    low, high = polar
+    gaps = []
+    # If the best atom is only searched for, the gap of the atom found is kept separately.
+    for bound in (high, low) if low < high else (high,):
+        factor = 1.0
+        over = excess
+        if penalized and bound > level and not problem.tau:
+            # -v scaled into gauge°(z) <= level is no worse: by a share less of v f* rises by at
+            # most that share of F, and R* over gauge(w) <= F / level falls by no less.
+            factor = level / bound
+            bound = level
+            over = None if excess is None else excess.scaled(factor)
+        gap = objective + 0.5 * square + _conjugate(problem, smooth, prediction, dual, factor)
+        # F >= level * gauge at the optimum, because losses are bounded below by zero.
+        gap += problem.regularizer.conjugate(bound, objective / level, over)
+        # F itself bounds F - F*, as losses and norms are bounded below by zero.
+        gaps.append(min(gap, objective) if gap == gap else objective)
+    gap = gaps[0]
+    searched = max(gaps[1], 0.0) if low < high else None
+    terms = (weights, gauge, polar, excess)
+    short = max(-gap, 0.0)
+    return Certificate(objective, max(gap, 0.0), high, searched, shortfall=short, terms=terms)
+
+
+def dual_part(problem: Problem, prediction: Array, dual: Array) -> tuple[float, float]:
+    """Return f*(-v) at v = ``dual``, and a bound on the rounding in it."""
+    smooth = loss_value(problem, prediction)
+    found = _conjugate(problem, smooth, prediction, dual, 1.0)
+    return found, lost_in_loss(problem, prediction, dual, abs(smooth) + abs(found))
+
+
+def _conjugate(problem: Problem, value: float, prediction: Array, v: Array, factor: float) -> float:
+    """Return f*(-factor v), or raise where f(z) + f*(u) < <u, z>, which no conjugate allows."""
+    loss = problem.loss
+    y = problem.y
+    s = problem.weight
+    if loss.coupled == 0:
+        found = loss.conjugate_along(y, prediction, -v, s, factor)
+    else:
+        found = pieces.conjugate(loss, y, v, s, -factor)
+    inner = -factor * float(v.dot(prediction))
+    short = inner - value - found
+    least = growth(v.size) * (abs(value) + abs(inner))
+    size = abs(value) + abs(found)
+    if short > least and short > 4.0 * lost_in_loss(problem, prediction, v, size):
+        raise ValueError(
+            f"the loss {loss.name!r} proves nothing: its value f(z) = {value:.6g} and "
+            f"conjugate f*(u) = {found:.6g} add up to less than <u, z> = {inner:.6g}, for "
+            f"u = {factor:.6g} times the gradient; check conjugate(y, u, weight), which "
+            "must be the supremum of <u, z> - value(y, z, weight) over z"
+        )
+    return found
+
+
+def with_rounding(
+    problem: Problem,
+    certificate: Certificate,
+    weights: Array,
+    prediction: Array,
+    dual: Array,
+    columns: Columns | None = None,
+    lengths: Lengths | None = None,
+) -> Certificate:
+    """Return the certificate of this point with a bound on rounding added to its gap."""
+    slack = rounding_bound(problem, certificate, weights, prediction, dual, columns, lengths)
+    if certificate.shortfall > slack + UNPROVED * abs(certificate.objective):
+        raise ValueError(
+            f"the norm {problem.regularizer.norm!r} proves nothing: its value(w) and polar(z) "
+            f"make the duality gap {-certificate.shortfall:.3g}, below zero by more than "
+            f"rounding, which is {slack:.3g}; check that <z, w> <= value(w) * polar(z) for "
+            "all w and z"
+        )
+    # A gap below zero is rounding, even if the bound on rounding is smaller.
+    return certificate.widened(max(slack, certificate.shortfall))
+
+
+def rounding_bound(
+    problem: Problem,
+    certificate: Certificate,
+    weights: Array,
+    prediction: Array,
+    dual: Array,
+    columns: Columns | None,
+    lengths: Lengths | None,
+) -> float:
+    """Return a bound on the rounding in a gap: of sums in f(z) + f*(-v), of X w + b, of X'v.
+
+    The last two need the ``lengths`` of the columns in use. O(n_samples).
+    """
+    total = lost_in_loss(problem, prediction, dual, certificate.objective)
+    if lengths is None or not weights.any():
+        return total
+    slope = math.sqrt(dual.dot(dual))
+    count = dual.size
+    if columns is not None:
+        design = problem.design
+        elsewhere = design.row_access.over_rows(design, columns, prediction)
+        if elsewhere is not None:
+            sizes, slope, count = elsewhere
+            lengths = Lengths(sizes, sizes, np.zeros(sizes.size))
+    form = problem.regularizer.form
+    amount = problem.regularizer.amount
+    # The prediction is off by no more than this; f then is by its slope, and by its curvature.
+    sizes = np.abs(weights)
+    each = growth(weights.size)
+    off = each * float(sizes.dot(lengths.summed))
+    shift = each * float(sizes.dot(np.abs(lengths.offsets)))
+    square = off * off + shift * shift * problem.y.size
+    total += slope * off + curved(problem, square, prediction)
+    # Each score is off by its column's length; twice, as v sums to 0 up to rounding only.
+    scores = ArrayScores(2.0 * growth(count) * slope * lengths.scored)
+    reach, ranges = polar_of_errors(problem, columns, scores)
+    # How much R* grows with the polar: the gauge that the optimum can have.
+    size = certificate.polar if form == "squared" else certificate.objective
+    off_polar = reach * (amount if form == "constrained" else size / amount)
+    scales = form == "penalized" and not problem.tau and ranges is None
+    if scales and off_polar > certificate.gap:
+        # The bound on the gauge is far from what it is. A dual point that is scaled until these
+        # errors do no harm needs no such bound.
+        high = certificate.polar + reach
+        scaled = certify(problem, weights, prediction, dual, certificate.gauge, (high, high))
+        off_polar = min(off_polar, max(scaled.gap - certificate.gap, 0.0))
+    return total + off_polar + (ranges or 0.0)
+
+
+def lost_in_loss(problem: Problem, prediction: Array, dual: Array, size: float) -> float:
+    """Return a bound on the rounding in f(z) + f*(-v) - <-v, z>, for terms of this size."""
+    at = where_weighted(prediction, problem.weight)
+    square = float(at.dot(at))
+    total = growth(at.size) * (size + math.sqrt(dual.dot(dual)) * math.sqrt(square))
+    total += problem.loss.slack(problem.y, prediction, dual, problem.weight)
+    # Predictions are rounded themselves, which counts even if the slope is 0.
+    return total + curved(problem, EPS**2 * square, prediction)
+
+
+def curved(problem: Problem, square: float, prediction: Array | None = None) -> float:
+    """Return the second-order term of f for predictions that are off by this sum of squares.
+
+    If the loss has no bound on its curvature, it is that at ``prediction``.
+    """
+    if not square:
+        return 0.0
+    if math.isfinite(problem.loss.smoothness):
+        return 0.5 * problem.loss.smoothness * float(problem.weight.max()) * square
+    if prediction is None:
+        return 0.0
+    # Over a move of a few roundings the curvature does not double.
+    return float(problem.loss.curvature(problem.y, prediction, problem.weight).max()) * square
+
+
+def polar_of_errors(
+    problem: Problem, columns: Columns | None, scores: ArrayScores
+) -> tuple[float, float | None]:
+    """Return the polar of errors of scores, and their sum over coefficients with bounds."""
+    norm = problem.regularizer.norm
+    if columns is not None:
+        restricted = norm.restrict(columns, problem.design.shape[1])
+        if restricted is None:
+            return float(scores.full().max()), None
+        norm = restricted
+    above = norm.excess(scores)
+    below = norm.excess(ArrayScores(-scores.full()))
+    if above is None or below is None:
+        return norm.polar(scores), None
+    return max(above.polar, below.polar), above.at(0.0) + below.at(0.0)
+
+
+def given_back(
+    problem: Problem, certificate: Certificate, intercept: float, prediction: Array
+) -> Certificate:
+    """Return the certificate of the point as a result reports it, rounded to floats."""
+    if problem.loss.free is not None:
+        return certificate.widened(0.0, raised_by_floats(problem, prediction))
+    if not problem.origin:
+        return certificate
+    # The slope of f is zero at the optimal intercept, so only the curvature counts.
+    shift = ((intercept + problem.origin) - problem.origin) - intercept
+    if problem.loss.smoothed(1.0) is not None:
+        return certificate.widened(0.0, abs(shift) * float(problem.weight.sum()))
+    return certificate.widened(0.0, curved(problem, shift * shift * problem.y.size))
+
+
+def raised_by_floats(problem: Problem, prediction: Array) -> float:
+    """Return by how much f can be larger at the free coefficients that a result reports.
+
+    It includes the rounding of the sum Z g + b; without it, a fit could be called perfect that is
+    perfect only in floats.
+    """
+    free = problem.loss.free
+    y = problem.y
+    s = problem.weight
+    g, b = free.free_part(y, prediction, s)
+    b = (b + problem.origin) - problem.origin
+    value = free.inner.value(y, prediction + (free.columns @ g + b), s)
+    off = growth(g.size + 1) * (abs(free.columns) @ np.abs(g) + abs(b))
+    # Errors of independent roundings: with its slopes, they add up as their squares do.
+    lost = float(np.linalg.norm(loss_gradient(problem, prediction) * off))
+    lost += curved(problem, float(off @ off), prediction)
+    return float(max(value - loss_value(problem, prediction), 0.0)) + lost
