@@ -65,7 +65,7 @@ def test_what_sums_do_not_tell_is_refused(monkeypatch: pytest.MonkeyPatch) -> No
         again = clone(parts).fit(X, y).partial_fit(X[:50], y[:50])
     np.testing.assert_allclose(again.coef_, parts.coef_)
     for model in (AtomicRegressor(loss="huber"), AtomicRegressor(relax=0.5)):
-        with pytest.raises(AttributeError, match="squared loss of plain columns"):
+        with pytest.raises(AttributeError, match="it needs loss='squared' and features='linear'"):
             model.partial_fit(X, y)
     for other in (AtomicRegressorCV(), AtomicClassifier()):
         assert not hasattr(other, "partial_fit")
