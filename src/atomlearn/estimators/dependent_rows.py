@@ -192,7 +192,7 @@ def halves(
 
 
 def permuted_rows(n_rows: int, rng: Seed, groups: Any = None, order: Any = None) -> Rows:
-    """Return a permutation of the rows: ``y[permuted_rows(...)]`` are the permuted targets.
+    """Return the row whose target each row receives: ``y[permuted_rows(...)]`` is permuted.
 
     Each group gets the targets of another group in their order, repeated from the first if there
     are too few. So a target that is constant within groups remains constant, and groups of equal
