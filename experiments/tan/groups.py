@@ -80,7 +80,7 @@ def groups(runs: Runs, config: Config) -> None:
 
 def _generated(data: Any, batch: int, C: float) -> Fit:
     """FGM until F falls by less than 0.001 of F_0, as in 8.6."""
-    how: dict[str, Any] = {"C": C, "rounds": None, "outer_tolerance": 0.001}
+    how: dict[str, Any] = {"C": C, "rounds": None, "outer_tol": 0.001}
     return generated(data.X, data.y, batch, loss="logistic", groups=data.groups, **how)[0]
 
 
@@ -167,7 +167,7 @@ def _kernels(name: str, X: Array, y: Array, seed: int, config: Config) -> dict[s
 
 def _of_inputs(fit: Fit, design: Additive, new: Additive, y: Array) -> dict[str, float]:
     """Return what Figures 16 and 17 show of a fit; ``features`` are inputs, each a group."""
-    decisions = new.gather(fit.columns).dot(fit.weights) + fit.intercept
+    decisions = new.gather(fit.columns).predict(fit.weights) + fit.intercept
     return {
         "features": int(np.unique(design.map.term_of(fit.columns)).size),
         "accuracy": 100.0 * float(np.mean(np.sign(decisions) == y)),

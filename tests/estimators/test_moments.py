@@ -73,7 +73,7 @@ def test_what_sums_do_not_tell_is_refused(monkeypatch: pytest.MonkeyPatch) -> No
         clone(parts).partial_fit(X, y).partial_fit(X[:, :5], y)
     few = replace(LIMITS, most_dense=100)
     monkeypatch.setattr("atomlearn.estimators.moments.LIMITS", few)
-    with pytest.raises(ValueError, match="of 12 columns"):
+    with pytest.raises(ValueError, match="for 12 columns"):
         AtomicRegressor().partial_fit(X, y)
 
 

@@ -26,6 +26,7 @@ from atomlearn.core import (
     check_free,
     coefficient_rows,
     for_classes,
+    free_columns,
     free_part,
     membership_of,
     named,
@@ -37,7 +38,7 @@ from atomlearn.core import (
 from atomlearn.estimators.base import AtomicModel
 from atomlearn.estimators.checks import input_names
 from atomlearn.estimators.selects_columns import SelectsColumns
-from atomlearn.estimators.targets import Checked, offset_of
+from atomlearn.estimators.targets import Checked
 from atomlearn.estimators.units import Units, batch_of, too_many
 from atomlearn.lifting.latent import LatentKSupport, LatentNorm
 from atomlearn.maps.feature_map import FeatureMap
@@ -78,7 +79,7 @@ def _overlap(groups: Any) -> bool:
     return members.dtype.kind in "iu" and np.unique(members).size < distinct
 
 
-def problem_of(estimator: Any, data: Checked, offset: Any) -> tuple[Problem, int]:
+def problem_of(estimator: Any, data: Checked) -> tuple[Problem, int]:
     """Return the problem, and the number of features (or groups) from which it selects.
 
     For several classes the variables are the rows of W (n_features, n_classes), and a feature is
@@ -99,8 +100,6 @@ def problem_of(estimator: Any, data: Checked, offset: Any) -> tuple[Problem, int
     if free is not None:
         free = check_free(free, design.shape[1])
         n_units -= free.size if estimator.groups is None else 0
-    if offset is not None:
-        offset = offset_of(offset, (weight.size, n_outputs)).reshape(-1)
     if n_outputs > 1:
         norm = _of_rows(norm, design, n_outputs)
         y = np.column_stack(data.targets).reshape(-1)
@@ -122,7 +121,7 @@ def problem_of(estimator: Any, data: Checked, offset: Any) -> tuple[Problem, int
         Regularizer(norm, "squared", 1.0),
         fit_intercept=intercept,
         sample_weight=weight,
-        offset=offset,
+        offset=None if data.offset is None else data.offset.reshape(-1),
         unpenalized=free,
     )
     return problem, n_units
@@ -213,8 +212,8 @@ class ScaledModel(SelectsColumns, AtomicModel):
         weights = np.zeros((count, columns.size))
         weights[result.columns % count, places.ravel()] = result.weights
         intercepts = np.full(count, float(result.intercept))
-        if count > 1 and problem.loss.free is not None:
-            linear = problem.design.gather(result.columns).dot(result.weights)
+        if count > 1 and free_columns(problem.loss) is not None:
+            linear = problem.design.gather(result.columns).predict(result.weights)
             own = task_intercepts(problem, linear)
             intercepts = own if own.size else intercepts
         self.moments_ = (columns, *units.of(columns))
@@ -247,7 +246,7 @@ def debiased(problem: Problem, result: Result, factor: float, gap: float) -> Res
         free=columns[:0],
     )
     found = run(restricted, ColumnGeneration(tol=gap), RelativeGap(gap) | Iterations(50))
-    linear = block.gather(found.columns).dot(found.weights)
+    linear = block.gather(found.columns).predict(found.weights)
     found = replace(found, columns=columns[found.columns], n_features=problem.design.shape[1])
     own = free_part(problem, linear)
     return found if free is None or own is None else found.with_free(free, own[0], 0.0)

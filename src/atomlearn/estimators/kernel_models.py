@@ -17,9 +17,7 @@ from atomlearn.estimators.targets import Checked
 from atomlearn.maps.kernels import KernelOn, Kernels
 
 
-def default_kernels(
-    X: Array, weight: Array, widths: Sequence[float] = (0.5, 1.0, 2.0)
-) -> list[KernelOn]:
+def default_kernels(X: Array, weight: Array) -> list[KernelOn]:
     """Return a linear kernel, and Gaussian kernels on all columns and on each single column.
 
     Widths are in standard deviations, the root mean square distances from the mean, under
@@ -32,7 +30,7 @@ def default_kernels(
         if variance > 0:
             found += [
                 KernelOn("rbf", columns, (("gamma", 0.5 / (width**2 * variance)),))
-                for width in widths
+                for width in (0.5, 1.0, 2.0)
             ]
     return found
 

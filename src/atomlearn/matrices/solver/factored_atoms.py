@@ -89,7 +89,7 @@ class FactoredAtoms:
     def image(self, atom: RankOne) -> Array:
         """Return X vec(u v') / factor."""
         one = replace(self, left=atom.left[:, None], right=atom.right[:, None])
-        return one.images.dot(np.ones(1))
+        return one.images.predict(np.ones(1))
 
     def append(self, design: Design, atom: RankOne) -> FactoredAtoms:
         """Return U with this atom added."""
