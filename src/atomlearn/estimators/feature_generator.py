@@ -63,10 +63,9 @@ class FeatureGenerator(ScaledModel):
     n_features : int or "auto", default=100
         Number of features to select (of groups, if ``groups`` is given); all if X has fewer.
         "auto": the smallest number that is as good on held-out rows as the best, within 1.5
-        standard errors of their difference, or a hundredth of the gain of the best over no
-        features. The score is minus the log loss if the loss has probabilities, at the best C for
-        each number. If hardly any fold gains, no features are selected, with a warning.
-        ``size_choice_`` has the scores.
+        standard errors of their difference, or a hundredth of the gain of the best over none. The
+        score is minus the log loss if there are probabilities, at the best C for each number. If
+        hardly any fold gains, none is selected, with a warning. ``size_choice_`` has the scores.
     batch : "auto" or int, default="auto"
         Features (or groups) added in one pass, B of the paper. A small batch selects better
         features, a large one is faster. "auto": a tenth of ``n_features``, at least 1 and at most
@@ -75,9 +74,8 @@ class FeatureGenerator(ScaledModel):
         Weight of the loss. "auto": held-out rows choose two values by log loss or R^2. The features
         are selected with C from 0.01, 0.1, 1, 10, raised until there are ``n_features`` (with 1 if
         their number is chosen). The coefficients have the smallest C of 0.003, 0.01, 0.03, ..., 10
-        within one standard error of the best, over the features that each fold selects. This takes
-        about 25 times as long as a given C. C is 10 if a class has only one row, or if the loss has
-        no probabilities.
+        within one standard error of the best, over the features of each fold. This takes about 25
+        times as long as a given C. C is 10 if a class has one row, or there are no probabilities.
     loss : str or Loss, default="logistic"
         "logistic" (with ``predict_proba``) and "squared_hinge" (the loss of the paper) make this a
         classifier. "squared", "poisson" and other losses for numbers make it a regressor. With
@@ -155,12 +153,10 @@ class FeatureGenerator(ScaledModel):
     n_wanted_ : int
         The requested number; ``size_choice_`` has the scores of its choice.
     C_, selected_at_ : float
-        C of ``coef_`` and ``objective_``, and C of the selection; ``C_choice_`` has the scores of
-        the choice. With a small C some of the features have coefficient 0. Reports call these
-        "considered", and count features with a coefficient as selected.
+        C of ``coef_`` and ``objective_``, and of the selection; ``C_choice_`` has the scores of the
+        choice. With a small C some features have coefficient 0; reports call them "considered".
     n_selected_ : int
-        Number of selected features (of groups, with ``groups``): ``n_features``, unless the optimum
-        has fewer.
+        Number of selected features (or groups): ``n_features``, unless the optimum has fewer.
     scaling_ : (n_features_in_,) ndarray
         The scaling d of the features; zero if not selected.
     coef_ : (1, n_features_in_) ndarray; (n_features_in_,) for regression; float64
@@ -335,12 +331,9 @@ class FeatureGenerator(ScaledModel):
         problem = replace(problem, deadline=settings.deadline)
         wanted = min(self.n_wanted_, n_units)
         if self.n_wanted_ > n_units:
-            warnings.warn(
-                f"n_features={self.n_wanted_} of {n_units} candidates, so all are selected; give a "
-                "smaller number, or n_features='auto'",
-                UserWarning,
-                stacklevel=4,
-            )
+            remedy = "give a smaller number, or n_features='auto'"
+            message = f"n_features={self.n_wanted_} of {n_units} candidates selects all; {remedy}"
+            warnings.warn(message, UserWarning, stacklevel=4)
         lifted, lift = enter(problem, lifts=True)
         own, C, found = self._generated(lifted, rising, wanted, n_units, settings)
         self.selected_at_ = C
