@@ -127,11 +127,11 @@ def estimates(
     """
     check_share("confidence", confidence, 0.95)
     if sigma is not None and (how != "exact" or not sigma > 0):
-        raise ValueError(f'sigma={sigma!r} must be above 0, and is of how="exact" alone')
+        raise ValueError(f'sigma={sigma!r} must be above 0, and needs how="exact"')
     data = Given.of(estimator, X, y, sample_weight, groups)
     if columns is not None:
         if how != "auto":
-            raise ValueError(f"how={how!r} is of selected columns; leave columns= or how= out")
+            raise ValueError(f"how={how!r} is for selected columns; leave columns= or how= out")
         return _named(estimator, X, y, data, columns, confidence)
     if how == "exact":
         return _exact(estimator, X, y, data, confidence, sigma)

@@ -38,6 +38,7 @@ PARAMETERS: dict[str, dict[str, str]] = {
     "gap": {"tol": "tol=1e-6, the relative duality gap to prove"},
     "tolerance": {"tol": "tol=1e-6, the relative duality gap to prove"},
     "final_tolerance": {"tol": "tol=final_tolerance"},
+    "max_iter": {"max_nodes": "max_nodes=50, a limit of the search"},
     "normalize": {
         "standardize": "standardize=True",
         "X": "X=designs.Standardized(X), with coefficients in its units",
@@ -60,6 +61,7 @@ PARAMETERS: dict[str, dict[str, str]] = {
     "max_epochs": {"max_iter": "max_iter=max_epochs"},
     "level": {
         "confidence": "confidence=0.95",
+        "rank": "alpha=level / n_entries (the loss is a mean over observed entries, not a sum)",
         "alpha": "alpha=level / n_samples (the loss is a mean, not a sum)",
     },
     "levels": {"alphas": "alphas=levels / n_samples (the loss is a mean, not a sum)"},

@@ -253,6 +253,6 @@ def _indices(given: object, name: str, size: int) -> Columns:
     if array.size and not 0 <= int(array.min()) <= int(array.max()) < size:
         outside = np.flatnonzero((array < 0) | (array >= size))
         raise ValueError(
-            f"Entries: {name}[{outside[0]}] is {array[outside[0]]}; it must lie in [0, {size})"
+            f"Entries: {name}[{outside[0]}] is {array[outside[0]]}; it must be in [0, {size})"
         )
     return array.astype(np.int64, copy=False)

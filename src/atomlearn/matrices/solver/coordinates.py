@@ -189,7 +189,7 @@ class Entrywise(Coordinates):
     def __post_init__(self) -> None:
         if self.term.norm.restrict(self.columns[:0], self.design.shape[1]) is None:
             raise TypeError(
-                f"{self.term.norm!r} beside matrix norms must be one that can be restricted to "
+                f"{self.term.norm!r} in a union with matrix norms must be restrictable to "
                 "some entries, such as norms.L1() or norms.Groups(...); use "
                 "solvers.AtomGeneration() for others"
             )

@@ -332,7 +332,7 @@ def begun(problem: Problem) -> list[Coordinates]:
         # The ridge would couple terms of W, or rays, which are solved for separately.
         raise ValueError(
             f"MatrixGeneration: a ridge term mixes the terms of {norm!r}, which are "
-            "solved for apart; use l1_ratio=1, norms.TraceNorm() or norms.PSD() alone, or "
+            "solved for separately; use l1_ratio=1, only norms.TraceNorm() or norms.PSD(), or "
             "solvers.AtomGeneration() for small matrices"
         )
     return [at_zero(term, problem.design) for term in terms]
