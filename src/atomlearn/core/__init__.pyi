@@ -74,6 +74,7 @@ from atomlearn.core.interfaces.deadline import Work as Work
 from atomlearn.core.interfaces.design import Block as Block
 from atomlearn.core.interfaces.design import Design as Design
 from atomlearn.core.interfaces.design import RowAccess as RowAccess
+from atomlearn.core.interfaces.design import Traits as Traits
 from atomlearn.core.interfaces.factored import Factored as Factored
 from atomlearn.core.interfaces.factored import MatrixPart as MatrixPart
 from atomlearn.core.interfaces.forwarding import Forwarding as Forwarding

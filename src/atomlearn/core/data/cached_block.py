@@ -68,7 +68,7 @@ class GrowingGram:
             buffer = _room(total) if start else np.empty((total, total))
             buffer[:start, :start] = self.matrix
             self._buffer = buffer
-        packed = block.bytes_an_entry < 4.0
+        packed = block.traits.bytes_an_entry < 4.0
         if start == 0 and self.basis is None and columns is None and not packed:
             if self.centered:
                 self._means = block.scores(self.curvature).full() / self.curvature.sum()
@@ -135,7 +135,8 @@ def _room(size: int) -> Array:
 def _products(block: Block, columns: Array, asked: Columns) -> Array:
     """Return B'A for a few dense columns B, and the requested columns of the block."""
     found = np.empty((columns.shape[1], asked.size))
-    kept = block.bytes_an_entry < 4.0 or (block.stored() is not None and not block.is_sparse)
+    plain = block.stored() is not None and not block.traits.is_sparse
+    kept = plain or block.traits.bytes_an_entry < 4.0
     if not kept or columns.shape[1] == 1:
         block = block.gather(asked)
         for row, column in zip(found, columns.T, strict=True):

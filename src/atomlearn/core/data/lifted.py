@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -29,10 +30,7 @@ class Lifted(Derived):
         super().__init__(design)
         self.expansion = expansion
         self.shape = self.design.shape[0], self.expansion.shape[1]
-
-    @property
-    def n_distinct(self) -> int:
-        return self.design.shape[1]
+        self.traits = replace(self.traits, n_distinct=self.design.shape[1])
 
     def scores(self, v: Array) -> Scores:
         return self.expansion.scores(self.design.scores(v))
@@ -46,7 +44,7 @@ class Lifted(Derived):
         if self.expansion.repeats:
             return RepeatedBlock(block, at.features, at.rows)
         local = at.matrix(columns.size)
-        if block.is_sparse:
+        if block.traits.is_sparse:
             return SparseBlock.of(block.stored() @ local)
         return DenseBlock(np.asfortranarray(block.dense() @ local.toarray()))
 

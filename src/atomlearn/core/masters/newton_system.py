@@ -127,7 +127,7 @@ def _of_samples(block: Block, diagonal: Array, rows: NDArray[np.int64]) -> Array
     base, places = block.distinct()
     sums: Array = np.bincount(places, diagonal, base.shape[1]).astype(np.float64, copy=False)
     used = np.flatnonzero(sums)
-    if base.is_sparse:
+    if base.traits.is_sparse:
         return weighted_squares(base.stored()[:, used][rows].T, sums[used])
     array = base.dense()[rows]
     roots = np.sqrt(sums)

@@ -164,7 +164,7 @@ def _minimum(
 def free_columns(problem: Problem) -> int:
     """Return how many columns, repeated ones included, fill a block that the kernel is fast on."""
     n_samples, n_columns = problem.design.shape
-    distinct = problem.design.n_distinct
+    distinct = problem.design.traits.n_distinct or n_columns
     # Few features of many samples: one Gram matrix, and the samples are never needed again.
     if problem.loss.is_quadratic and distinct <= min(TUNING.few_columns, n_samples):
         return n_columns
@@ -180,7 +180,7 @@ def _model(problem: Problem, base: Block, z: Array) -> _Quadratic | None:
     small = n_features <= TUNING.gram_columns and n_samples * n_features**2 <= TUNING.gram_work
     known = cached.knows_gram(problem.weight) and not problem.fit_intercept
     # The share taken whole at first, and the same again that enters later.
-    stored = base.stored() is not None and not base.is_sparse
+    stored = base.stored() is not None and not base.traits.is_sparse
     by_columns = stored and n_samples * n_features <= 2 * TUNING.column_entries
     if problem.loss.is_quadratic:
         by_columns = by_columns and n_samples <= 2 * n_features and not known

@@ -199,5 +199,5 @@ def is_constant(problem: Problem) -> bool:
     block = block_of(problem)
     if free is not None:
         return free.separable and bool(free.inner.is_quadratic)
-    large = not block.is_sparse and math.prod(block.shape) > TUNING.column_entries
+    large = not block.traits.is_sparse and math.prod(block.shape) > TUNING.column_entries
     return large and problem.loss.is_quadratic and problem.loss.coupled == 1

@@ -338,7 +338,7 @@ def centered_columns(problem: Problem, columns: Columns) -> tuple[Block, Lengths
     squares = distinct * distinct
     # Scores of columns that the design centers are sums over the original columns.
     scored = lengths + np.sqrt(block.shape[0]) * problem.design.taken_off(columns)
-    if block.is_sparse or block.bytes_an_entry < 4.0 or block.stored() is None:
+    if block.traits.is_sparse or block.traits.bytes_an_entry < 4.0 or block.stored() is None:
         return gathered, Lengths(scored, scored, nothing)
     allowed = problem.fit_intercept or problem.loss.task == "survival"
     if not (allowed and columns.size):

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -297,7 +298,7 @@ class Coefficients(SparseDesign):
     def __init__(self, loss: Summed, dtype: Any, reads_at_once: bool) -> None:
         super().__init__(sp.eye_array(loss.size, format="csc", dtype=dtype))
         self.row_access = SummedRows(loss)
-        self.reads_at_once = reads_at_once
+        self.traits = replace(self.traits, reads_at_once=reads_at_once)
 
 
 class SummedRows(RowAccess):
@@ -348,7 +349,7 @@ def problem_of_sums(problem: Problem, count: int, asked: Callable[[Sums], Sums])
     loss = Summed(problem, count, asked)
     return Problem(
         loss,
-        Coefficients(loss, problem.design.dtype, problem.design.reads_at_once),
+        Coefficients(loss, problem.design.dtype, problem.design.traits.reads_at_once),
         np.zeros(loss.size),
         np.ones(loss.size),
         problem.regularizer,
