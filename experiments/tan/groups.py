@@ -80,7 +80,7 @@ def groups(runs: Runs, config: Config) -> None:
 
 def _generated(data: Any, batch: int, C: float) -> Fit:
     """FGM until F falls by less than 0.001 of F_0, as in 8.6."""
-    how: dict[str, Any] = {"C": C, "rounds": None, "outer_tolerance": 0.001}
+    how: dict[str, Any] = {"C": C, "rounds": None, "outer_tol": 0.001}
     return generated(data.X, data.y, batch, loss="logistic", groups=data.groups, **how)[0]
 
 

@@ -109,8 +109,8 @@ def _sensitive(parts: tuple[Array, ...], config: Config) -> dict[str, Any]:
     stops: dict[str, Any] = {"eps 0.005": [], "eps 0.001": [], "T = 10": []}
     for batch in config["batches"]:
         for name, how in (
-            ("eps 0.005", {"rounds": None, "outer_tolerance": 0.005}),
-            ("eps 0.001", {"rounds": None, "outer_tolerance": 0.001}),
+            ("eps 0.005", {"rounds": None, "outer_tol": 0.005}),
+            ("eps 0.001", {"rounds": None, "outer_tol": 0.001}),
             ("T = 10", {"rounds": 10}),
         ):
             fit, result = generated(X, y, batch, **how)

@@ -19,7 +19,7 @@ from atomlearn.designs import as_design
 from atomlearn.estimators.dependent_rows import held_out
 from atomlearn.findings import estimates, power
 from atomlearn.findings.carving import carved
-from atomlearn.findings.given import Given, refitted
+from atomlearn.findings.given import Given, unpenalized_fit
 from atomlearn.findings.nodewise import directions
 
 
@@ -210,7 +210,7 @@ def test_firths_likelihood_is_at_its_maximum(loss: str) -> None:
     y = rng.poisson(np.exp(0.5 * X[:, 0])) if loss == "poisson" else (X[:, 0] > 0).astype(int)
     model = AtomicClassifier() if loss == "logistic" else AtomicRegressor(alpha=0.1, loss=loss)
     given = Given.of(model.fit(X, y), X, y, None, None)
-    b = refitted(given, np.arange(3)).values
+    b = unpenalized_fit(given, np.arange(3)).values
     Z = np.column_stack([np.ones(60), X])
 
     def penalized(b: np.ndarray) -> float:

@@ -45,7 +45,7 @@ def test_columns_at_full_rank_have_the_kernels_for_products(precomputed):
     X = data()
     matrices = [kernel(X, X) for kernel in some_kernels()]
     given = matrices if precomputed else some_kernels()
-    design = Kernels(given, None if precomputed else X, rank=30, tolerance=0.0, normalize=False)
+    design = Kernels(given, None if precomputed else X, rank=30, tol=0.0, normalize=False)
     v = np.random.default_rng(1).standard_normal(30)
     norms_of = design.scores(v).group_norms(design.groups, design.map.n_terms)
     for number, K in enumerate(matrices):
@@ -88,7 +88,7 @@ def test_the_fit_is_that_of_simple_mkl():
     X = data(40)
     y = np.where(X[:, 0] ** 2 + 0.3 * X[:, 1] > 0.6, 1.0, -1.0)
     matrices = [K(X, X) for K in some_kernels()]
-    design = Kernels(matrices, rank=40, tolerance=0.0, normalize=False)
+    design = Kernels(matrices, rank=40, tol=0.0, normalize=False)
     norm = norms.Groups(design.groups)
     C = 2.0
     result = solve_sum(

@@ -76,7 +76,7 @@ def test_only_the_last_round_is_exact(loss: str) -> None:
     assert result.columns.size == 20
     assert rounds[-1] <= 1e-9
     assert min(rounds[:-1]) > 1e-9
-    exact = generate(problem, n_features=20, inner_tolerance=1e-9)
+    exact = generate(problem, n_features=20, inner_tol=1e-9)
     assert np.intersect1d(result.columns, exact.columns).size >= 18
     loose = generate(problem, n_features=20)
     assert loose.state.restricted_gap > 1e-9 * loose.state.restricted_objective
@@ -100,7 +100,7 @@ def test_subproblem_is_the_one_of_the_paper(loss: str, shift: bool, master: Mast
     X, y = data(1)
     C = 1.5
     problem = problem_of(X, y, C=C, loss=loss, shift=shift)
-    state = generate(problem, max_blocks=3, inner_tolerance=1e-7, master=master).state
+    state = generate(problem, max_blocks=3, inner_tol=1e-7, master=master).state
     omegas = [cp.Variable(block.size) for block in state.blocks]
     b = cp.Variable() if shift else 0.0
     scores = sum(X[:, c] @ o for c, o in zip(state.blocks, omegas, strict=True)) - b
@@ -161,7 +161,7 @@ def test_the_optimum_may_have_fewer() -> None:
 def test_outer_rules() -> None:
     """eps_c and T end with SELECTED, as late as they should."""
     X, y = data(6)
-    result = generate(problem_of(X, y), outer_tolerance=1e-2, inner_tolerance=1e-6)
+    result = generate(problem_of(X, y), outer_tol=1e-2, inner_tol=1e-6)
     assert result.status is Status.SELECTED
     F = [result.state.first_objective] + [record.objective for record in result.history[1:]]
     assert result.iterations >= 2
@@ -178,7 +178,7 @@ def test_scaling_vectors() -> None:
     problem = problem_of(X, y, batch=5)
     norm = problem.regularizer.norm
     assert isinstance(norm, KSupport)
-    state = generate(problem, gap=1e-8, inner_tolerance=1e-9).state
+    state = generate(problem, gap=1e-8, inner_tol=1e-9).state
     assert_allclose(state.mu.sum(), 1.0)
     columns, own = state.scaling(norm, X.shape[1])
     square = norm.value(state.weights) ** 2
@@ -240,7 +240,7 @@ def test_warm_start_is_cut_into_blocks() -> None:
     X, y = data(10)
     problem = problem_of(X, y)
     cold = run(problem, ColumnGeneration(), RelativeGap(1e-8) | Iterations(100))
-    solver = FeatureGeneration(inner_tolerance=1e-8)
+    solver = FeatureGeneration(inner_tol=1e-8)
     warm = WarmStart(cold.columns, cold.weights, cold.intercept)
     result = run(problem, solver, RelativeGap(1e-6) | Iterations(100), (), warm)
     assert result.iterations == 0
@@ -292,7 +292,7 @@ def test_the_gap_asked_of_the_last_round_is_of_its_own_objective(seed: int) -> N
         fit_intercept=True,
         sample_weight=np.full(n, [1.0, 100.0, 1e4][seed % 5 % 3]),
     )
-    solver = FeatureGeneration(n_features=min(3, d), inner_tolerance=0.5e-6)
+    solver = FeatureGeneration(n_features=min(3, d), inner_tol=0.5e-6)
     state = run(problem, solver, RelativeGap(1e-6) | Iterations(200)).state
     assert state.restricted_gap <= 0.5e-6 * abs(state.restricted_objective)
 
@@ -313,7 +313,7 @@ def test_blocks_that_trade_places_end_with_what_was_asked_for(n, p, true, asked)
     ("solver", "loss", "passes", "seed"),
     [
         (FeatureGeneration(), "squared", 22, 12),
-        (FeatureGeneration(inner_tolerance=1e-6), "squared_hinge", 29, 13),
+        (FeatureGeneration(inner_tol=1e-6), "squared_hinge", 29, 13),
     ],
 )
 def test_other_units_take_the_same_passes_to_the_same_point(

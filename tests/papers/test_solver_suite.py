@@ -70,4 +70,4 @@ class TestFeatureGeneration(SolverChecks):
 
 
 class TestFeatureGenerationExact(TestFeatureGeneration):
-    solver = FeatureGeneration(master=SemismoothNewton(), inner_tolerance=1e-8)
+    solver = FeatureGeneration(master=SemismoothNewton(), inner_tol=1e-8)

@@ -32,7 +32,7 @@ def test_every_display_draws_on_given_axes_and_keeps_what_it_drew() -> None:
     cv = AtomicRegressorCV(n_alphas=5, cv=3).fit(Z, Y)
     found = reports.PathDisplay.from_estimator(cv, Z, Y, ax=axes[0])
     assert found.ax_ is axes[0]
-    assert found.coefficients.shape == (found.levels.size, len(found.names))
+    assert found.coefficients.shape == (found.alphas.size, len(found.names))
     assert found.chosen == cv.alpha_
     found = reports.ValidationDisplay.from_estimator(cv, Z, Y, ax=axes[1])
     np.testing.assert_allclose(found.mean, cv.cv_results_["mean_test_score"])

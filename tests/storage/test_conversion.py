@@ -137,7 +137,7 @@ def test_csv(ending: str, text: bool, memory: int, tmp_path: Path) -> None:
     if ending == "csv.gz":
         (tmp_path / "x.csv.gz").write_bytes(gzip.compress((tmp_path / "x.csv").read_bytes()))
     made = convert(
-        tmp_path / f"x.{ending}", tmp_path / "x.store", target="outcome", exclude=["id"],
+        tmp_path / f"x.{ending}", tmp_path / "x.store", target="outcome", drop=["id"],
         memory=memory,
     )  # fmt: skip
     assert_array_equal(_all(made.path), X)
@@ -154,10 +154,10 @@ def test_parquet(memory: int, tmp_path: Path) -> None:
     frame["g.3"] = X[:, 3] = np.arange(29) // 2
     frame["outcome"], frame["id"] = y, "someone"
     frame.to_parquet(tmp_path / "x.parquet", row_group_size=10)
-    for exclude in ([], ["id"]):  # with text in it, as `select` understands it
-        out = tmp_path / f"{len(exclude)}.store"
+    for drop in ([], ["id"]):  # with text in it, as `select` understands it
+        out = tmp_path / f"{len(drop)}.store"
         source = tmp_path / "x.parquet"
-        convert(source, out, target="outcome", exclude=exclude, memory=memory)
+        convert(source, out, target="outcome", drop=drop, memory=memory)
         assert_array_equal(_all(out), X)
         assert_array_equal(OnDisk(out).target, y)
 
@@ -326,7 +326,7 @@ def test_bad_requests(tmp_path: Path) -> None:
     for options, words in (
         ({"memory": 0}, "number of bytes"),
         ({"dtype": "int4"}, "dtype must be"),
-        ({"exclude": ["a"]}, "columns of npy files cannot"),
+        ({"drop": ["a"]}, "columns of npy files cannot"),
         ({"target": "nothing.npy"}, "nothing.npy"),
     ):
         with pytest.raises(ValueError, match=words):

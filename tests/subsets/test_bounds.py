@@ -14,7 +14,7 @@ import pytest
 from atomlearn.core import ArrayScores
 from atomlearn.subsets import search as search_module
 from atomlearn.subsets.norm import IN, OUT, BranchNorm
-from atomlearn.subsets.relaxation import Point, Relaxation
+from atomlearn.subsets.relaxation import Relaxation, RelaxedPoint
 from atomlearn.subsets.search import Search
 from atomlearn.subsets.solve import subset_problem
 from tests.oracles.subset_sums import subset_sum
@@ -72,7 +72,7 @@ def test_every_set_is_fitted_or_bounded_after_each_branch(
     # Within a thousand times the best one nothing is cut, and each branch keeps its bound.
     within = (0.5, 1e3, None)[seed % 3]
     search = Search(relaxed(X, y, k, ridge, price), k, 1e-4, within)
-    start = Point(NO_COLUMNS, np.zeros(0), 0.0)
+    start = RelaxedPoint(NO_COLUMNS, np.zeros(0), 0.0)
     search.begin(start, np.zeros(7, dtype=np.int8))
     for _ in itertools.chain([None], search.run(1, lambda: False)):
         known = {tuple(each.units.tolist()) for each in search.known.values()}

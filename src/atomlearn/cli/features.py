@@ -154,9 +154,6 @@ class KeptProducts(FeatureMap):
     def names(self, columns: ArrayLike, names: Sequence[str] | None = None) -> list[str]:
         return self.whole.names(self.columns[np.asarray(columns)], names)
 
-    def term_names(self, terms: ArrayLike, names: Sequence[str] | None = None) -> list[str]:
-        return self.names(terms, names)
-
 
 def features_of(X: Any, interactions: bool) -> FeatureMap:
     """Return the map to the features: columns, or columns and products of two, never stored.

@@ -44,7 +44,7 @@ __getattr__ = lazy(
         "interfaces.forwarding": "Forwarding unwrapped",
         "interfaces.libraries": "is_anndata is_dask is_table library_of",
         "interfaces.lift": "Expansion Nested Part",
-        "interfaces.loss": "Loss Task has_link known_offset mean_loss",
+        "interfaces.loss": "Loss Task has_link has_probabilities",
         "interfaces.norm": "Form GroupWeights Lift Norm Term",
         "interfaces.numbers": (
             "all_text check_offset check_share check_weight is_number is_whole normalized positive "
@@ -55,9 +55,9 @@ __getattr__ = lazy(
         "interfaces.scores": "ArrayScores Scores norms_by_label",
         "interfaces.targets": "finite",
         "interfaces.warm_start": "Arrays Atom WarmStart",
-        "losses.around": "Offset",
+        "losses.around": "Offset bare_loss loss_of_rows mean_loss",
         "losses.domain": "EDGE_TOLERANCE",
-        "losses.free_columns": "FreeColumns LastAnswer",
+        "losses.free_columns": "FreeColumns LastAnswer free_columns known_offset",
         "losses.pieces": "pieces",
         "losses.probabilities": "for_classes log_probabilities",
         "losses.registry": "as_loss loss_named loss_names",

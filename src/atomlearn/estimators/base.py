@@ -38,10 +38,10 @@ from atomlearn.estimators import matrices
 from atomlearn.estimators.checks import (
     amount_of,
     available_if,
+    check_probabilities,
     checked_design,
     checked_l1_ratio,
     expanded,
-    has_probabilities,
     input_names,
     loss_task,
     norm_for,
@@ -142,14 +142,11 @@ class AtomicModel(FitParameters):
             other = f"use Atomic{kinds.get(loss.task, 'Survival')}, or change loss"
             raise ValueError(f"loss={loss.name!r} is a loss for {loss.task}; {other}")
         weight = normalized(sample_weight, inputs.shape[0])
-        found = checked_targets(self, inputs, y, weight, loss)
-        if offset is not None:
-            offset = offset_of(offset, (inputs.shape[0], len(found.targets)))
+        found = checked_targets(self, inputs, y, weight, loss, offset)
         # Labels do not decide what the curves of an input look like: nor do their weights.
         found.design = self._columns(inputs, weight)
         if self.standardize:
             found.units = units_of(self, found.design, found.weight)
-        found.offset = offset
         return found
 
     def _columns(self, inputs: Design, weight: Array) -> Design:
@@ -273,7 +270,7 @@ class AtomicModel(FitParameters):
         labels: NDArray[Any] = self.classes_[codes]
         return labels
 
-    @available_if(has_probabilities)
+    @available_if(check_probabilities)
     def predict_proba(self, X: Any, offset: Any = None) -> NDArray[Any]:
         """Return P(class | x), shape (n_samples, n_classes); for the logistic loss.
 
@@ -283,7 +280,7 @@ class AtomicModel(FitParameters):
         probabilities: NDArray[Any] = np.exp(self.predict_log_proba(X, offset))
         return probabilities
 
-    @available_if(has_probabilities)
+    @available_if(check_probabilities)
     def predict_log_proba(self, X: Any, offset: Any = None) -> NDArray[Any]:
         """Return log P(class | x), shape (n_samples, n_classes); for the logistic loss."""
         joint = self.multi_class == "multinomial"

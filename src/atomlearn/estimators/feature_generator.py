@@ -27,6 +27,7 @@ from atomlearn.core import (
     check_weight,
     coefficient_rows,
     enter,
+    has_probabilities,
     positive,
     single_row,
 )
@@ -34,14 +35,14 @@ from atomlearn.estimators.checks import (
     checked_design,
     expanded,
     input_names,
-    keep,
     loss_task,
+    set_parameters,
     whole,
 )
 from atomlearn.estimators.generation import ScaledModel, Selected, debiased, problem_of, weighed
 from atomlearn.estimators.generation_trials import RISING, STRENGTHS, Choice, Trials, sizes_of
 from atomlearn.estimators.parameters import keeps_blas_single
-from atomlearn.estimators.targets import checked_targets, offset_of
+from atomlearn.estimators.targets import checked_targets
 from atomlearn.estimators.units import units_of
 from atomlearn.maps.feature_map import map_of
 from atomlearn.maps.features import features_named
@@ -233,7 +234,7 @@ class FeatureGenerator(ScaledModel):
         unpenalized: Any = None,
         cv: Any = 5,
     ) -> None:
-        keep(self, locals())
+        set_parameters(self, locals())
 
     #: Several classes are one problem (``AtomicClassifier`` has the choice).
     multi_class = "multinomial"
@@ -277,14 +278,12 @@ class FeatureGenerator(ScaledModel):
         loss = as_loss(self.loss)
         C = RISING[-1] if self.C == "auto" else self.C
         # Shares of right labels, or orders of survival, do not tell how large coefficients are.
-        tells = loss.task == "regression" or loss.has_probabilities
+        tells = loss.task == "regression" or has_probabilities(loss)
         free = self.C == "auto" and tells and self.debias is None
         self.C_choice_ = self.size_choice_ = None
         weight = check_weight(sample_weight, inputs.shape[0])
         # All is checked before any row is held out.
-        data = checked_targets(self, inputs, y, weight, loss)
-        if offset is not None:
-            offset = offset_of(offset, (inputs.shape[0], len(data.targets)))
+        offset = checked_targets(self, inputs, y, weight, loss, offset).offset
         rising = (C,)
         strength = C
         tried = [(self.n_features, RISING[start:]) for start in range(len(RISING))]
@@ -321,13 +320,13 @@ class FeatureGenerator(ScaledModel):
         """
         loss = as_loss(self.loss)
         weight = rising[-1] * check_weight(sample_weight, inputs.shape[0])
-        data = checked_targets(self, inputs, y, weight, loss)
+        data = checked_targets(self, inputs, y, weight, loss, offset)
         self.n_wanted_ = self.size_choice_.chosen[0] if self.size_choice_ else self.n_features
         with settings.deadline.kept():
             design = expanded(inputs, self.features, weight, (self.gamma, self.r))
         self.feature_map_ = map_of(design)
         units = units_of(self, design, weight)
-        problem, n_units = problem_of(self, replace(data, design=units.design), offset)
+        problem, n_units = problem_of(self, replace(data, design=units.design))
         problem = replace(problem, deadline=settings.deadline)
         wanted = min(self.n_wanted_, n_units)
         if self.n_wanted_ > n_units:
@@ -372,7 +371,7 @@ class FeatureGenerator(ScaledModel):
         # It starts as the paper does where the paper's stops are asked for.
         paper = self.outer_tol is not None or self.max_blocks is not None
         solver = FeatureGeneration(
-            outer_tolerance=self.outer_tol, max_blocks=self.max_blocks, from_zero=paper
+            outer_tol=self.outer_tol, max_blocks=self.max_blocks, from_zero=paper
         )
         ends = (settings.tol, settings.max_iter, observers, settings.stop, self.selected_tol)
         runs = list[Result]()

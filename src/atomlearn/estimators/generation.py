@@ -26,6 +26,7 @@ from atomlearn.core import (
     check_free,
     coefficient_rows,
     for_classes,
+    free_columns,
     free_part,
     membership_of,
     named,
@@ -37,7 +38,7 @@ from atomlearn.core import (
 from atomlearn.estimators.base import AtomicModel
 from atomlearn.estimators.checks import input_names
 from atomlearn.estimators.selects_columns import SelectsColumns
-from atomlearn.estimators.targets import Checked, offset_of
+from atomlearn.estimators.targets import Checked
 from atomlearn.estimators.units import Units, batch_of, too_many
 from atomlearn.lifting.latent import LatentKSupport, LatentNorm
 from atomlearn.maps.feature_map import FeatureMap
@@ -77,7 +78,7 @@ def _overlap(groups: Any) -> bool:
     return members.dtype.kind in "iu" and np.unique(members).size < distinct
 
 
-def problem_of(estimator: Any, data: Checked, offset: Any) -> tuple[Problem, int]:
+def problem_of(estimator: Any, data: Checked) -> tuple[Problem, int]:
     """Return the problem, and how many features (or groups) it selects from.
 
     Of several classes the variables are W (n_features, n_classes) read row after row, and a feature
@@ -98,8 +99,6 @@ def problem_of(estimator: Any, data: Checked, offset: Any) -> tuple[Problem, int
     if free is not None:
         free = check_free(free, design.shape[1])
         n_units -= free.size if estimator.groups is None else 0
-    if offset is not None:
-        offset = offset_of(offset, (weight.size, n_outputs)).reshape(-1)
     if n_outputs > 1:
         norm = _of_rows(norm, design, n_outputs)
         y = np.column_stack(data.targets).reshape(-1)
@@ -121,7 +120,7 @@ def problem_of(estimator: Any, data: Checked, offset: Any) -> tuple[Problem, int
         Regularizer(norm, "squared", 1.0),
         fit_intercept=intercept,
         sample_weight=weight,
-        offset=offset,
+        offset=None if data.offset is None else data.offset.reshape(-1),
         unpenalized=free,
     )
     return problem, n_units
@@ -203,7 +202,7 @@ class ScaledModel(SelectsColumns, AtomicModel):
         weights = np.zeros((count, columns.size))
         weights[result.columns % count, places.ravel()] = result.weights
         intercepts = np.full(count, float(result.intercept))
-        if count > 1 and problem.loss.free is not None:
+        if count > 1 and free_columns(problem.loss) is not None:
             linear = problem.design.gather(result.columns).predict(result.weights)
             own = task_intercepts(problem, linear)
             intercepts = own if own.size else intercepts

@@ -17,10 +17,8 @@ from atomlearn.estimators.targets import Checked
 from atomlearn.maps.kernels import KernelOn, Kernels
 
 
-def default_kernels(
-    X: Array, weight: Array, widths: Sequence[float] = (0.5, 1.0, 2.0)
-) -> list[KernelOn]:
-    """Return Gaussian kernels of these widths on all columns and on each one, and a linear one.
+def default_kernels(X: Array, weight: Array) -> list[KernelOn]:
+    """Return Gaussian kernels of three widths on all columns and on each one, and a linear one.
 
     Widths are in standard deviations under ``weight``, which sums to 1: root mean square distances
     from the mean.
@@ -32,7 +30,7 @@ def default_kernels(
         if variance > 0:
             found += [
                 KernelOn("rbf", columns, (("gamma", 0.5 / (width**2 * variance)),))
-                for width in widths
+                for width in (0.5, 1.0, 2.0)
             ]
     return found
 

@@ -186,8 +186,7 @@ class SubsetModel(ScaledModel):
         """Return the problem, how many units it has to choose from, and the units of columns."""
         self.feature_map_ = map_of(data.design)
         units = units_of(self, data.design, data.weight)
-        offset = data.offset
-        problem, n_units = problem_of(self, replace(data, design=units.design), offset)
+        problem, n_units = problem_of(self, replace(data, design=units.design))
         norm = problem.regularizer.norm
         size = problem.design.shape[1]
         if not isinstance(norm, KSupport):

@@ -114,7 +114,7 @@ class FeatureTests:
 
 
 @dataclass(frozen=True, slots=True)
-class Units:
+class TestedUnits:
     """The units of a test: columns tested together, and the parts that others do not explain.
 
     X : (n, p) standardized, the means of clusters where ``groups`` is "auto"; own : (n, p) what
@@ -129,7 +129,7 @@ class Units:
     law: str
 
     @classmethod
-    def of(cls, X: Any, columns: Any, groups: Any, covariance: Any) -> Units:
+    def of(cls, X: Any, columns: Any, groups: Any, covariance: Any) -> TestedUnits:
         design = as_design(X)
         names = feature_names(X)
         n_columns = design.shape[1]
@@ -204,7 +204,7 @@ def p_values(
     [3, 8]
     """
     target = targets_of_rows(X, y)
-    units = Units.of(X, columns, groups, covariance)
+    units = TestedUnits.of(X, columns, groups, covariance)
     found = loss_for(target, loss)
     # By columns: what fits read of X is in one piece.
     table = np.asfortranarray(units.X)
@@ -325,7 +325,7 @@ def conditional_importance(
     """
     target = targets_of_rows(X, y)
     random = generator(rng)
-    units = Units.of(X, columns, groups, covariance)
+    units = TestedUnits.of(X, columns, groups, covariance)
     design = as_design(X)
     table = dense_part(design, np.arange(design.shape[1]))
     codes = class_codes(target)[1] if is_classifier(estimator) else None

@@ -29,7 +29,7 @@ from atomlearn.estimators.cross_validated import AtomicClassifierCV, AtomicRegre
 from atomlearn.estimators.dependent_rows import fit_parameters, held_out
 from atomlearn.estimators.subsets import SubsetRegressor
 from atomlearn.findings.carving import REACH, Found, carved, truncated
-from atomlearn.findings.given import Given, Step, refitted
+from atomlearn.findings.given import Given, Step, unpenalized_fit
 from atomlearn.findings.halves import own_problem
 from atomlearn.findings.held_out import rows_of
 from atomlearn.findings.intervals import Estimates
@@ -253,7 +253,7 @@ def _selected(
             'how="carved" is of AtomicRegressor with the squared loss and the l1 norm at one '
             'alpha, for rows that do not belong together; use how="split"'
         )
-    other = refitted(data.rows(rest), columns)
+    other = unpenalized_fit(data.rows(rest), columns)
     if how == "split" or not can:
         errors = np.sqrt(np.diag(_chosen(data, other))[1:])
         rows = _student(other.values[1:], errors, other.left, confidence)
@@ -303,7 +303,7 @@ def _exact(
         spread = step.spread
         left = step.left
     line = exact_line(estimator, X, y, data, spread)
-    whole = refitted(data, line.columns)
+    whole = unpenalized_fit(data, line.columns)
     found = []
     inverse = la.pinvh(whole.information)
     # The direction that moves only one coefficient, in the likelihood, in units of the squares of
@@ -373,7 +373,7 @@ def _carved(
 
     ``other`` : the fit to the rows that did not select, from which the noise is known.
     """
-    whole = refitted(data, columns)
+    whole = unpenalized_fit(data, columns)
     part = data.rows(train)
     Z = np.column_stack([np.ones(train.size), part.columns_of(columns)])
     b = np.concatenate([np.ravel(fitted.intercept_)[:1], weights])

@@ -175,7 +175,7 @@ def _without_each(
     return np.array(found)
 
 
-def refitted(data: Given, columns: Columns) -> Step:
+def unpenalized_fit(data: Given, columns: Columns) -> Step:
     """Return the step at the fit of only these columns, with an intercept, which comes first.
 
     Not the likelihood is maximized but that times the root of the determinant of the information

@@ -29,7 +29,7 @@ from atomlearn.core import (
     table_names,
     whole_number,
 )
-from atomlearn.estimators.checks import checked_array, input_names, keep
+from atomlearn.estimators.checks import checked_array, input_names, set_parameters
 from atomlearn.estimators.targets import checked_target
 from atomlearn.findings.gaussian import Knockoffs, generator, knockoffs_of, rescaled
 from atomlearn.findings.importance import coefficients
@@ -184,7 +184,7 @@ class KnockoffSelector(OwnParameters, SelectorMixin, BaseEstimator):
         n_alphas: int = 20,
         cv: int | Literal["auto"] = "auto",
     ) -> None:
-        keep(self, locals())
+        set_parameters(self, locals())
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -289,11 +289,6 @@ def comparable(records: NDArray[Any]) -> tuple[Rows, Rows]:
     return first, second
 
 
-def concordance_of(risk: Array, first: Rows, second: Rows) -> float:
-    """Return Harrell's index: the share of pairs whose order the risk tells, ties for half."""
-    return float(np.mean(0.5 + 0.5 * np.sign(risk[first] - risk[second]))) if first.size else np.nan
-
-
 def ranked_concordance(
     records: NDArray[Any], risk: Array, rng: np.random.Generator
 ) -> Ranked | None:
@@ -311,7 +306,7 @@ def ranked_concordance(
     first, second = comparable(records)
     if not first.size:
         return None
-    value = concordance_of(risk, first, second)
+    value = float(np.mean(0.5 + 0.5 * np.sign(risk[first] - risk[second])))
     rows = concordance_rows(risk, first, second)
     at_guess = float(np.linalg.norm(rows))
     both = np.concatenate([first, second])

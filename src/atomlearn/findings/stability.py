@@ -39,7 +39,7 @@ from atomlearn.core import (
     whole_number,
 )
 from atomlearn.estimators.base import AtomicModel
-from atomlearn.estimators.checks import keep
+from atomlearn.estimators.checks import set_parameters
 from atomlearn.estimators.classifier import AtomicClassifier
 from atomlearn.estimators.dependent_rows import fit_parameters, halves
 from atomlearn.estimators.parameters import PackedState
@@ -161,7 +161,7 @@ class StabilitySelector(OwnParameters, MetaEstimatorMixin, SelectorMixin, Packed
         n_features: int | None = None,
         groups: Any = None,
     ) -> None:
-        keep(self, locals())
+        set_parameters(self, locals())
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -76,11 +76,13 @@ def twins(
     y: Any,
     *,
     most: int = 20,
-    forbid: bool = True,
     correlated: int = 3,
     names: Callable[[int], str] | None = None,
 ) -> list[Twins]:
     """Return the twins of the selected features of a fitted estimator, the largest ones first.
+
+    The model is fitted again without each of them, a certified solve that starts from the fit,
+    unless columns cannot be taken away from its norm, such as latent groups.
 
     Parameters
     ----------
@@ -88,9 +90,6 @@ def twins(
     X, y : the data of the fit
     most : int
         Features to look at.
-    forbid : bool
-        Whether to fit again without each of them: a certified solve from where the fit ended. Not
-        for norms whose columns cannot be taken away, such as latent groups.
     correlated : int
         Columns to name for each.
     names : function of a column, optional
@@ -117,7 +116,7 @@ def twins(
     near = correlated_columns(design, chosen, correlated)
     norm = problems[0].regularizer.norm
     n_columns = design.shape[1]
-    possible = forbid and norm.restrict(np.arange(n_columns), n_columns) is not None
+    possible = norm.restrict(np.arange(n_columns), n_columns) is not None
     found = []
 
     def named(some: Columns) -> list[str]:

@@ -80,8 +80,7 @@ class FeatureMap(ABC):
 
     def term_names(self, terms: ArrayLike, names: Sequence[str] | None = None) -> list[str]:
         """Return a readable name of each term, such as ``age`` or ``age:dose``."""
-        given = self.named_inputs(names)
-        return [given[i] if j < 0 else f"{given[i]}:{given[j]}" for i, j in self.inputs_of(terms)]
+        return self.names(terms, names)
 
     def named_inputs(self, names: Sequence[str] | None) -> list[str]:
         """Return the names of the inputs, by default x0, x1, ...; check their number."""
@@ -146,9 +145,6 @@ class Inputs(FeatureMap):
         # Only the names of these columns are made; there may be millions.
         return [f"x{j}" if names is None else str(names[j]) for j in np.asarray(columns).tolist()]
 
-    def term_names(self, terms: ArrayLike, names: Sequence[str] | None = None) -> list[str]:
-        return self.names(terms, names)
-
     def inputs_of(self, terms: ArrayLike) -> Columns:
         numbers = np.asarray(terms, dtype=np.int64)
         return np.stack([numbers, np.full_like(numbers, -1)], axis=1)
@@ -156,6 +152,10 @@ class Inputs(FeatureMap):
 
 class TermMap(FeatureMap):
     """A map whose terms have several columns each, with the numbers in ``sizes``."""
+
+    def term_names(self, terms: ArrayLike, names: Sequence[str] | None = None) -> list[str]:
+        given = self.named_inputs(names)
+        return [given[i] if j < 0 else f"{given[i]}:{given[j]}" for i, j in self.inputs_of(terms)]
 
     @property
     @abstractmethod

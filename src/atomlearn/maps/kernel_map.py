@@ -51,7 +51,7 @@ def factored(
     data: NDArray[Any],
     weight: Array,
     rank: int,
-    tolerance: float,
+    tol: float,
     number: int,
 ) -> tuple[KernelMap, Array]:
     """Return the map of a kernel and its columns Z at the samples, by pivoted Cholesky steps.
@@ -69,7 +69,7 @@ def factored(
         min(rank, weight.size),
         f"Kernels: kernel {number}",
         weight,
-        tolerance,
+        tol,
     )
     trace = float(weight @ ((z**2).sum(axis=1) + residual))
     share = float(weight @ residual) / trace if trace > 0 else 0.0
@@ -84,13 +84,13 @@ def pivoted(
     most: int,
     what: str,
     weight: Array | None = None,
-    tolerance: float = 0.0,
+    tol: float = 0.0,
 ) -> tuple[NDArray[np.int64], Array, Array]:
     """Return pivots, Z (n, r) with Z Z' = K up to a residual, and the diagonal of the residual.
 
     Each step of this Cholesky factorization takes the point with the largest residual, so that the
     kernel is exact between the pivots, and everywhere after n steps. It takes O(n r^2) operations.
-    It ends when the residual is rounding, or is less than the share ``tolerance`` of the trace.
+    It ends when the residual is rounding, or is less than the share ``tol`` of the trace.
     Points of weight 0 do not count and are no pivots. [Fine, Scheinberg 2001, Efficient SVM
     training using low-rank kernel representations]
     """
@@ -105,7 +105,7 @@ def pivoted(
         pivot = int(np.argmax(residual * counts))
         step = len(pivots)
         small = residual[pivot] <= SETTINGS.negligible * largest
-        if step == most or small or (tolerance and weight @ residual <= tolerance * trace):
+        if step == most or small or (tol and weight @ residual <= tol * trace):
             return np.array(pivots, dtype=np.int64), z[:, :step], np.maximum(residual, 0.0)
         column = np.asarray(column_of(pivot), dtype=np.float64) - z[:, :step] @ z[pivot, :step]
         z[:, step] = column / math.sqrt(residual[pivot])

@@ -191,7 +191,7 @@ class Kernels(Forwarding, MappedDesign):
         Rows for the functions.
     rank : int, default=100
         Largest number of columns of a kernel.
-    tolerance : float, default=1e-6
+    tol : float, default=1e-6
         Share of the trace of a kernel that its columns may leave out.
     sample_weight : (n,) array, optional
         Weight of each sample for traces and variances.
@@ -242,19 +242,19 @@ class Kernels(Forwarding, MappedDesign):
         X: object = None,
         *,
         rank: int = 100,
-        tolerance: float = 1e-6,
+        tol: float = 1e-6,
         normalize: bool = True,
         sample_weight: object = None,
     ) -> None:
         given, data, precomputed = checked_kernels(kernels, X)
         rank = whole_number("Kernels", "rank", rank)
-        if not 0 <= tolerance < 1:
-            raise ValueError(f"Kernels: tolerance must be a share from 0 to 1, got {tolerance!r}")
+        if not 0 <= tol < 1:
+            raise ValueError(f"Kernels: tol must be a share from 0 to 1, got {tol!r}")
         weight = normalized(sample_weight, len(data))
         maps = []
         columns = []
         for number, kernel in enumerate(given):
-            map, z = factored(kernel, data, weight, rank, float(tolerance), number)
+            map, z = factored(kernel, data, weight, rank, float(tol), number)
             if normalize:
                 variance = float((weight @ (z - weight @ z) ** 2).sum())
                 # The columns of a constant kernel differ only by rounding, which is not scaled up.

@@ -163,6 +163,12 @@ def less_factored(Z: ScoreMatrix, left: Array, right: Array) -> ScoreMatrix:
     )
 
 
+def symmetric_block(Z: Array) -> Array:
+    """Return [0 Z; Z' 0], whose eigenvalues are the singular values of Z with both signs."""
+    p, q = Z.shape
+    return np.block([[np.zeros((p, p)), Z], [Z.T, np.zeros((q, q))]])
+
+
 def symmetric_part(Z: ScoreMatrix, shift: float = 0.0) -> ScoreMatrix:
     """Return (Z + Z') / 2 + shift I, for a square matrix of scores."""
 

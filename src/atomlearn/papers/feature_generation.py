@@ -37,6 +37,7 @@ from atomlearn.core import (
     Status,
     WarmStart,
     choose_master,
+    free_columns,
     loss_gradient,
     loss_value,
     negligible_objective,
@@ -135,12 +136,12 @@ class FeatureGeneration(Solver):
         Solves the subproblem. None: the default master. ``AcceleratedGradient`` is that of [T];
         its stop (41), a small decrease in one step, may come far from the optimum, and each pass
         then finds few new features.
-    inner_tolerance : float
+    inner_tol : float
         Relative gap of the subproblem. [T] 5.4.2 has 1e-3 (inexact FGM) and 1e-6 (exact FGM), of
         decreases. Where the gap of the whole problem gets near, it is tightened.
     tol : float or None
         Relative accuracy of a round that reaches ``n_features``; None: the inner tolerance.
-    outer_tolerance : float or None
+    outer_tol : float or None
         eps_c: stop once (F_t-1 - F_t) / F_0 is at most this, [T] (38).
     max_blocks : int or None
         T: stop after this many rounds, so with at most T B features.
@@ -173,9 +174,9 @@ class FeatureGeneration(Solver):
     state_format: ClassVar[str] = "FeatureGeneration"
 
     master: Master | None = None
-    inner_tolerance: float = 0.1
+    inner_tol: float = 0.1
     tol: float | None = None
-    outer_tolerance: float | None = None
+    outer_tol: float | None = None
     max_blocks: int | None = None
     n_features: int | None = None
     from_zero: bool = True
@@ -194,10 +195,10 @@ class FeatureGeneration(Solver):
             order = order[(warm.weights[order] != 0) | self.settled]
             members = warm.columns[order].astype(np.int64)
             omega = warm.weights[order]
-            labels = _blocks_of(units_of(problem, members), norm.k)
+            labels = _blocks_of(groups_of_columns(problem, members), norm.k)
         state = self._begun(problem, members, labels, omega, intercept)
         if self.settled:
-            self._refit(problem, state, self.tol or self.inner_tolerance)
+            self._refit(problem, state, self.tol or self.inner_tol)
         return self._price(problem, state)
 
     def _begun(
@@ -253,7 +254,7 @@ class FeatureGeneration(Solver):
             scores = problem.design.scores(-loss_gradient(problem, np.zeros_like(problem.y)))
             state = replace(state, candidate=self._candidate(problem, state, scores))
         following = self._with_block(problem, state)
-        self._refit(problem, following, self.inner_tolerance)
+        self._refit(problem, following, self.inner_tol)
         whole = replace(following)
         most = self.n_features
         last = self.tol
@@ -262,14 +263,15 @@ class FeatureGeneration(Solver):
             following = whole  # blocks cut to the remainder would trade places for ever
         if last is not None and most and _count(problem, following) >= most:
             # The selection is settled before: it does not depend on the accuracy of the weights.
-            self._refit(problem, following, min(last, self.inner_tolerance))
+            self._refit(problem, following, min(last, self.inner_tol))
         return self._price(problem, following, state)
 
     def _refit(self, problem: Problem, following: GenerationState, accuracy: float) -> None:
         """Solve the subproblem to this relative accuracy."""
         restricted = self._subproblem(problem, following)
         master = self.master or choose_master(restricted)
-        if problem.loss.free is not None and problem.loss.free.separable:
+        free = free_columns(problem.loss)
+        if free is not None and free.separable:
             master = ModelNewton(master)
         # Next to a covariate that is the target, the remainder is rounding.
         target = max(self._gap_target(following, accuracy), negligible_objective(restricted))
@@ -347,8 +349,8 @@ class FeatureGeneration(Solver):
         best: Columns = _check(problem).best_columns(scores, 1)
         best = best[scores.at(best) != 0]
         if self.n_features is not None:
-            active = units_of(problem, state.columns)
-            units = units_of(problem, best)
+            active = groups_of_columns(problem, state.columns)
+            units = groups_of_columns(problem, best)
             new, first = np.unique(units, return_index=True)
             new = new[np.argsort(first, kind="stable")]
             new = new[~np.isin(new, active)][: max(self.n_features - state.units, 0)]
@@ -366,7 +368,7 @@ class FeatureGeneration(Solver):
         if self.max_blocks is not None and state.iteration >= self.max_blocks:
             return Status.SELECTED
         gain = before.restricted_objective - state.restricted_objective
-        limit = self.outer_tolerance
+        limit = self.outer_tol
         if limit is not None and gain <= limit * state.first_objective:
             return Status.SELECTED
         return None
@@ -379,10 +381,10 @@ def _gathered(problem: Problem, members: Columns) -> CachedBlock:
 
 
 def _count(problem: Problem, state: GenerationState) -> int:
-    return np.unique(units_of(problem, state.members)).size
+    return np.unique(groups_of_columns(problem, state.members)).size
 
 
-def units_of(problem: Problem, columns: Columns) -> Columns:
+def groups_of_columns(problem: Problem, columns: Columns) -> Columns:
     """Return the unit that each column counts for: itself, or its group."""
     norm = _check(problem)
     if norm.groups is None:

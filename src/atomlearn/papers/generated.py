@@ -24,7 +24,7 @@ from atomlearn.core import (
 from atomlearn.papers.feature_generation import (
     FeatureGeneration,
     GenerationState,
-    units_of,
+    groups_of_columns,
 )
 
 #: Rounds without one more feature after which the optimum itself is looked for, and the relative
@@ -110,7 +110,7 @@ def polished(problem: Problem, result: Result) -> Result:
     state: GenerationState = result.state
     columns = exact.state.columns
     weights = exact.state.weights
-    units = units_of(problem, columns)
+    units = groups_of_columns(problem, columns)
     # Groups are selected whole, zeros included.
     order = np.argsort(columns, kind="stable")
     kept = order[np.isin(units[order], units[weights != 0])]

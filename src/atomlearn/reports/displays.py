@@ -44,7 +44,7 @@ class PathDisplay(Display):
     'alpha'
     """
 
-    levels: Array
+    alphas: Array
     coefficients: Array
     names: Sequence[str]
     chosen: float | None = None
@@ -53,7 +53,7 @@ class PathDisplay(Display):
     about = "Per standard deviation. A smaller alpha lets more features in."
 
     def _draw(self, ax: Any, options: dict[str, Any]) -> None:
-        self.lines_ = ax.plot(self.levels, self.coefficients, **options)
+        self.lines_ = ax.plot(self.alphas, self.coefficients, **options)
         largest = np.sort(np.argsort(-np.abs(self.coefficients[-1]))[:10])
         levels_on(ax, self.chosen)
         ax.set_ylabel("coefficient")
@@ -82,7 +82,7 @@ class ValidationDisplay(Display):
     (5,)
     """
 
-    levels: Array
+    alphas: Array
     mean: Array
     error: Array
     chosen: float
@@ -94,7 +94,7 @@ class ValidationDisplay(Display):
 
     def _draw(self, ax: Any, options: dict[str, Any]) -> None:
         self.errorbar_ = ax.errorbar(
-            self.levels, self.mean, self.error, **{"marker": "o", **options}
+            self.alphas, self.mean, self.error, **{"marker": "o", **options}
         )
         levels_on(ax, self.chosen)
         ax.set_ylabel("held-out score")
@@ -117,7 +117,7 @@ class ConvergenceDisplay(Display):
     """
 
     histories: Sequence[Sequence[Record]]
-    goal: float | None = None
+    tol: float | None = None
     labels: Sequence[str] = ()
     title = "How the proof came about"
     part = "solving"
@@ -140,8 +140,8 @@ class ConvergenceDisplay(Display):
         ]
         if len(self.labels) > 1:
             ax.legend(self.lines_, [label_of(label) for label in self.labels], fontsize="x-small")
-        if self.goal:
-            ax.axhline(self.goal, color=OTHERS, linestyle="--")
+        if self.tol:
+            ax.axhline(self.tol, color=OTHERS, linestyle="--")
         ax.set_yscale("log")
         ax.xaxis.get_major_locator().set_params(integer=True)
         ax.set(xlabel="passes over the data", ylabel="proved relative gap")

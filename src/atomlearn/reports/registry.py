@@ -64,7 +64,7 @@ def register(display: type[Display], needs: str) -> Callable[[Maker], Maker]:
     "has no path; fit a model of ours with a level (alpha) and one output, in the form "
     "'penalized' or 'squared'",
 )
-def path_of(fitted: FittedEstimator) -> PathDisplay | None:
+def path_display(fitted: FittedEstimator) -> PathDisplay | None:
     """Fit the path around the level of a model with one output."""
     view = view_of(fitted.estimator, fitted.X, fitted.names)
     return path_of_view(view, view.codes_of(np.asarray(fitted.y)))
@@ -195,7 +195,7 @@ def coverage_of(fitted: FittedEstimator) -> CoverageDisplay | None:
 @register(
     GroupsDisplay, "has selected no groups; fit a norm with groups at a level that selects some"
 )
-def groups_of(fitted: FittedEstimator) -> GroupsDisplay | None:
+def groups_display(fitted: FittedEstimator) -> GroupsDisplay | None:
     """Return the latent parts of a fitted model, or the groups of its norm."""
     parts = selected_groups(fitted.estimator)
     return GroupsDisplay.of(parts) if parts else None

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import qr
-from scipy.stats import rankdata, t
+from scipy.stats import mode, rankdata, t
 
 from atomlearn.core import Array, Columns, Design, Mask, Rows, column_moments
 from atomlearn.findings.ranking import LEVEL
@@ -151,9 +151,9 @@ def parts_of_target(
     found = list[str]()
     events = [(f"{target} is {c}", y == k) for k, c in enumerate(classes or ())]
     if classes is None:
-        values, counts = np.unique(y, return_counts=True)
-        events = [(f"{target} is {values[counts.argmax()]:g}", y == values[counts.argmax()])]
-    usual = np.array([_most_frequent(column) for column in X.T])
+        common = mode(y).mode
+        events = [(f"{target} is {common:g}", y == common)]
+    usual = mode(X, axis=0).mode
     is_usual = usual == X
     told = np.zeros(usual.size, dtype=bool)
     for said, rows in events:
@@ -204,11 +204,6 @@ def _words(X: Array, names: Sequence[str], usual: Array, at: int) -> str:
     if equals or others.size == 1:
         return f"{names[j]} is {usual[j] if equals else others[0]:g}"
     return f"{names[j]} is not {usual[j]:g}"
-
-
-def _most_frequent(column: Array) -> float:
-    values, counts = np.unique(column, return_counts=True)
-    return float(values[counts.argmax()])
 
 
 def aggregates(

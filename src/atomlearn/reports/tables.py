@@ -58,7 +58,11 @@ def csv_text(lines: Iterable[Iterable[Any]]) -> str:
     return stream.getvalue()
 
 
-def summary_lines(content: Content, most: int = 10) -> list[str]:
+#: Features, groups and names of each list in the terminal.
+MOST_SHOWN = 10
+
+
+def summary_lines(content: Content) -> list[str]:
     """Return the short table that a terminal shows: verdict, figures and the first features."""
     verdict = content.verdict
     lines = [f"  verdict: {str(verdict).partition(': ')[0]}", f"  {verdict.evidence}"]
@@ -74,25 +78,25 @@ def summary_lines(content: Content, most: int = 10) -> list[str]:
         lines += ["", *(f"  {sentence}" for sentence in content.proof.sentences)]
     if content.groups:
         lines += ["", "  groups, the heaviest first"]
-        for group in content.groups[:most]:
+        for group in content.groups[:MOST_SHOWN]:
             name = printable(group.name, 48)
             lines.append(f"    {name}: {group.n_selected} of {group.n_members} members")
     if content.selected:
-        lines += ["", *_feature_lines(content, content.selected[:most])]
-        if len(content.selected) > most:
-            lines.append(f"  ... and {len(content.selected) - most} more")
+        lines += ["", *_feature_lines(content, content.selected[:MOST_SHOWN])]
+        if len(content.selected) > MOST_SHOWN:
+            lines.append(f"  ... and {len(content.selected) - MOST_SHOWN} more")
     if content.considered:
         lines.append(f"  considered, with the coefficient 0: {considered_words(content)}")
     lines += [f"\n  warning: {warning}" for warning in content.warnings]
     return [*lines, *(f"\n  question: {question}" for question in content.questions)]
 
 
-def considered_words(content: Content, most: int = 10) -> str:
+def considered_words(content: Content) -> str:
     """Return the first names of features that were considered, and how many more there are."""
-    names = [printable(name, 48) for name in content.considered[:most]]
+    names = [printable(name, 48) for name in content.considered[:MOST_SHOWN]]
     more = ""
-    if len(content.considered) > most:
-        more = f" and {len(content.considered) - most:,} more"
+    if len(content.considered) > MOST_SHOWN:
+        more = f" and {len(content.considered) - MOST_SHOWN:,} more"
     return ", ".join(names) + more
 
 

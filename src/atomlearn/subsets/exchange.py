@@ -12,7 +12,7 @@ import numpy as np
 
 from atomlearn.core import Array, Columns, negative_gradient
 from atomlearn.subsets.quadratic import Products, QuadraticModel
-from atomlearn.subsets.relaxation import Point, Relaxation
+from atomlearn.subsets.relaxation import Relaxation, RelaxedPoint
 
 #: Number of moves tried in a step if f is not quadratic, so that gains are estimates.
 TRIED = 3
@@ -28,7 +28,7 @@ class Subset:
     ----------
     units : array of int64
         The units.
-    point : Point
+    point : RelaxedPoint
         The ridge fit.
     objective : float
         Its objective.
@@ -39,7 +39,7 @@ class Subset:
     """
 
     units: Columns
-    point: Point
+    point: RelaxedPoint
     objective: float
     lower: float
     perfect: bool

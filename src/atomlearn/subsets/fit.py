@@ -14,6 +14,7 @@ from atomlearn.core import (
     Certificate,
     Problem,
     block_of,
+    free_columns,
     hessian,
     is_perfect,
     objective_at,
@@ -46,9 +47,7 @@ class FittedPoint:
         return self.certificate.objective
 
 
-def ridge_fit(
-    problem: Problem, accuracy: float, gram: Array | None = None, intercept: float = 0.0
-) -> FittedPoint:
+def ridge_fit(problem: Problem, accuracy: float, gram: Array | None = None) -> FittedPoint:
     """Minimize f(A w + b) + level / 2 ||w||^2 over the columns of a block, which all may be used.
 
     Ends when the gap is at most ``accuracy`` times the objective, where rounding ends the steps, or
@@ -62,12 +61,10 @@ def ridge_fit(
         Relative.
     gram : (m, m), optional
         The Hessian of f where f is quadratic; where f is not, it is formed in each step.
-    intercept : float
-        Where the search for the intercept begins.
     """
     block = block_of(problem)
     level = problem.regularizer.amount
-    at = _certified(problem, np.zeros(block.shape[1]), intercept)
+    at = _certified(problem, np.zeros(block.shape[1]), 0.0)
     bounded = gram is None and math.isfinite(problem.loss.smoothness)
     damping = _first_damping(problem, at.prediction) if bounded else 0.0
     for _ in range(STEPS):
@@ -145,7 +142,7 @@ def _first_damping(problem: Problem, prediction: Array) -> float:
 def _hessian(problem: Problem, block: Block, prediction: Array) -> Array:
     """Return the Hessian of f over the columns, intercept and free columns minimized out."""
     loss = problem.loss
-    free = problem.loss.free
+    free = free_columns(problem.loss)
     plain = loss if free is None else free.inner
     if plain.coupled != 1 or (free is not None and not free.separable):
         return hessian(problem, block, prediction)
@@ -157,14 +154,15 @@ def _hessian(problem: Problem, block: Block, prediction: Array) -> Array:
 def _largest(problem: Problem, block: Block) -> Array:
     """Return the Hessian of f at the largest possible curvature of all samples."""
     largest = problem.loss.smoothness * problem.weight
-    if problem.loss.free is not None and not problem.loss.free.separable:
+    free = free_columns(problem.loss)
+    if free is not None and not free.separable:
         return block.gram(largest)
     return _products(problem, block, largest)
 
 
 def _products(problem: Problem, block: Block, curvature: Array) -> Array:
     """Return A'CA, with the intercept or free columns projected out of A in the metric C."""
-    free = problem.loss.free
+    free = free_columns(problem.loss)
     A = np.array(block.dense(), dtype=np.float64, order="F")
     if free is not None:
         A = without(A, free.basis, curvature)

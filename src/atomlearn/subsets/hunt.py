@@ -37,8 +37,8 @@ from atomlearn.subsets.norm import IN, OUT, BranchNorm, Choices
 from atomlearn.subsets.relaxation import (
     ACCURACY,
     Bound,
-    Point,
     Relaxation,
+    RelaxedPoint,
     dual_value,
     longest,
     rounded_scores,
@@ -131,7 +131,7 @@ class Hunt:
             linear += problem.design.gather(columns[part]).predict(weights[part])
         intercept = optimal_intercept(problem, linear, state.intercept)
         prediction = linear + intercept
-        self.root = Point(columns, weights, intercept)
+        self.root = RelaxedPoint(columns, weights, intercept)
         dual = negative_gradient(problem, prediction)
         self._rate(self.units.norm.ratings(problem.design.scores(dual)))
         near = np.union1d(columns, self.units.columns(self._first))
@@ -182,16 +182,16 @@ class Hunt:
         free = self.problem.free
         return units if free is None else units[~np.isin(units, self.units.of(free))]
 
-    def _part(self, units: Columns) -> Part:
+    def _part(self, units: Columns) -> PartialRelaxation:
         """Return the problem over some units, copied if they are few, else over all columns."""
         columns = np.sort(self.units.columns(units))
         if columns.size > self._room:
             everything = np.arange(self.units.count)
-            return Part(
+            return PartialRelaxation(
                 self._relaxation(self.problem), np.arange(self.n_features), everything, units
             )
         problem = restrict(self.problem, self.counted.gather(columns), columns)
-        return Part(self._relaxation(problem), columns, units, units)
+        return PartialRelaxation(self._relaxation(problem), columns, units, units)
 
     def _relaxation(self, problem: Problem) -> Relaxation:
         accuracy = min(ACCURACY, 0.1 * self.wanted.tol)
@@ -237,12 +237,12 @@ class Hunt:
             self.interrupted = True
         return self._told(search, part, bound)
 
-    def _search(self, part: Part) -> Search:
+    def _search(self, part: PartialRelaxation) -> Search:
         barred = np.flatnonzero(part.fixed == OUT)
         gap = AIM * self.wanted.tol
         return Search(part.relaxation, self.k, gap, self.wanted.within, barred)
 
-    def _first_set(self, starts: Sequence[Columns]) -> tuple[Search, Part]:
+    def _first_set(self, starts: Sequence[Columns]) -> tuple[Search, PartialRelaxation]:
         """Return a search among the most promising units, with a first set, and these units."""
         units = np.concatenate([self.units.of(self.root.columns), self._first, *starts])
         units = self._penalized(np.unique(units).astype(np.int64))
@@ -308,7 +308,7 @@ class Hunt:
     def _told(
         self,
         search: Search,
-        part: Part,
+        part: PartialRelaxation,
         bound: Bound | None,
         lower: float | None = None,
     ) -> SubsetResult:
@@ -348,7 +348,9 @@ class Hunt:
             history=self.history,
         )
 
-    def _proved(self, search: Search, part: Part, bound: Bound | None) -> tuple[Columns, Columns]:
+    def _proved(
+        self, search: Search, part: PartialRelaxation, bound: Bound | None
+    ) -> tuple[Columns, Columns]:
         """Return the units that are not proved out, and those that are proved in."""
         fixed = part.fixed.copy()
         best = search.best
@@ -367,7 +369,7 @@ class Hunt:
         """Return whether all sets requested by ``within`` are listed."""
         return listed and search.within is not None and search.is_complete(search.within)
 
-    def _fitted(self, best: Subset, part: Part, lower: float, nodes: int) -> Result:
+    def _fitted(self, best: Subset, part: PartialRelaxation, lower: float, nodes: int) -> Result:
         """Return the ridge fit of a set as a fit of all columns, with its gap to all sets."""
         problem = self.problem
         point = best.point
@@ -393,7 +395,7 @@ class Hunt:
 
 
 @dataclass(slots=True)
-class Part:
+class PartialRelaxation:
     """A relaxation over some units, with the numbers of units and columns among all.
 
     searched : the units that a set may have.
@@ -415,7 +417,7 @@ class Part:
         fixed[self.places(self.searched)] = 0
         return fixed
 
-    def point(self, point: Point) -> Point:
+    def point(self, point: RelaxedPoint) -> RelaxedPoint:
         """Return a point restricted to the columns of the part."""
         known = np.isin(point.columns, self.columns)
         places = np.searchsorted(self.columns, point.columns[known])

@@ -163,7 +163,7 @@ class BranchNorm(RatedNorm):
 
     def counted(self, squares: Array) -> float:
         """Return the sum over units that are in, and over the k largest free ones less the toll."""
-        free = np.maximum(largest(squares[self.fixed == 0], self.k) - self.toll, 0.0)
+        free = np.maximum(_largest(squares[self.fixed == 0], self.k) - self.toll, 0.0)
         return float(squares[self.fixed == IN].sum()) + float(free.sum())
 
     def best_columns(self, scores: Scores, count: int) -> Columns:
@@ -238,7 +238,7 @@ class BranchNorm(RatedNorm):
         return replace(inner, gauge=math.hypot(inner.gauge, least * math.sqrt(self.k)))
 
 
-def largest(values: Array, count: int) -> Array:
+def _largest(values: Array, count: int) -> Array:
     """Return the ``count`` largest values, or all of them, in any order."""
     if not 0 < count < values.size:
         return values if count else values[:0]

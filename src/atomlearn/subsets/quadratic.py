@@ -15,9 +15,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from atomlearn.core import EPS, Array, Columns, growth, without
+from atomlearn.core import EPS, Array, Columns, free_columns, growth, without
 from atomlearn.subsets.fit import inverse_with_ridge
-from atomlearn.subsets.relaxation import Point, Relaxation
+from atomlearn.subsets.relaxation import Relaxation, RelaxedPoint
 
 #: Number of rows of products that are kept, as a share of the rows of X.
 KEPT = 0.05
@@ -34,7 +34,7 @@ class Products:
         self._curvature = curvature
         self._rows: dict[int, Array] = {}
         problem = relaxation.problem
-        free = problem.loss.free
+        free = free_columns(problem.loss)
         basis = np.ones((problem.y.size, int(problem.fit_intercept)))
         self._basis = basis if free is None else free.basis
         self.plain = problem.design.squared_norms(curvature)
@@ -72,7 +72,9 @@ class QuadraticModel:
     scores : (n_columns,) X'v at the fit.
     """
 
-    def __init__(self, products: Products, point: Point, scores: Array, level: float) -> None:
+    def __init__(
+        self, products: Products, point: RelaxedPoint, scores: Array, level: float
+    ) -> None:
         self._products = products
         self._point = point
         self._scores = scores

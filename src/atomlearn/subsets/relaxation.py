@@ -25,6 +25,7 @@ from atomlearn.core import (
     choose_master,
     counted,
     dual_part,
+    free_columns,
     gauge_of,
     growth,
     is_perfect,
@@ -55,7 +56,7 @@ WORK = 50
 
 
 @dataclass(slots=True)
-class Point:
+class RelaxedPoint:
     """Weights on columns, and an intercept."""
 
     columns: Columns
@@ -71,7 +72,7 @@ class Bound:
     lower: float
     #: Bound of v, to which scores of columns are added; it may be negative.
     dual: float
-    point: Point
+    point: RelaxedPoint
     #: Squared scores of columns, or groups, at v.
     squares: Array
     #: Bound on the rounding of a score.
@@ -81,7 +82,7 @@ class Bound:
 
 
 #: A branch to be bounded: norm, weights and columns at the start, and the bound that cuts it.
-Asked = tuple[BranchNorm, Point, Columns, float]
+Asked = tuple[BranchNorm, RelaxedPoint, Columns, float]
 
 
 class Relaxation:
@@ -115,7 +116,7 @@ class Relaxation:
         self.room = room
         self.units = Choices(problem)
         loss = problem.loss
-        free = problem.loss.free
+        free = free_columns(problem.loss)
         #: Whether f is quadratic, so that one Gram matrix is that of all points.
         plain = loss if free is None else free.inner
         self.quadratic = plain.is_quadratic and (free is None or free.separable)
@@ -141,12 +142,12 @@ class Relaxation:
         self._block = CachedBlock(self.problem.design.gather(np.zeros(0, dtype=np.int64)))
         self._pull = np.zeros(0)
 
-    def sizes(self, point: Point) -> Array:
+    def sizes(self, point: RelaxedPoint) -> Array:
         """Return the length of the weights of each unit, (n_units,)."""
         units = self.units.of(point.columns)
         return np.sqrt(np.bincount(units, point.weights**2, minlength=self.units.count))
 
-    def fit(self, units: Columns) -> tuple[Point, float, float, bool]:
+    def fit(self, units: Columns) -> tuple[RelaxedPoint, float, float, bool]:
         """Return the ridge fit of units, its objective with their price, and a bound on that.
 
         And whether the fit is perfect: the objective is 0 up to rounding.
@@ -168,9 +169,9 @@ class Relaxation:
         perfect = objective <= self._fades or (
             objective == found.objective and is_perfect(self.problem, found.certificate)
         )
-        return Point(columns, found.weights, found.intercept), objective, lower, perfect
+        return RelaxedPoint(columns, found.weights, found.intercept), objective, lower, perfect
 
-    def prediction(self, point: Point) -> Array:
+    def prediction(self, point: RelaxedPoint) -> Array:
         """Return the predictions X w + b of a point, (n_samples,)."""
         places = self._gathered(point.columns)
         linear = self._block.inner.gather(places).predict(point.weights)
@@ -219,7 +220,7 @@ class Relaxation:
         return [found[number] for number in range(len(steps))]
 
     def _steps(
-        self, norm: BranchNorm, start: Point, near: Columns, cutoff: float
+        self, norm: BranchNorm, start: RelaxedPoint, near: Columns, cutoff: float
     ) -> Generator[Array, Scores, Bound]:
         """Yield dual points, for whose scores it is sent, and return the bound of a branch.
 
@@ -242,7 +243,7 @@ class Relaxation:
             refit = self._toward(norm, columns, weights, intercept, target)
             weights, intercept, prediction = refit
             used = np.flatnonzero(weights)
-            point = Point(columns[used], weights[used], intercept)
+            point = RelaxedPoint(columns[used], weights[used], intercept)
             dual = negative_gradient(problem, prediction)
             squares = norm.squares((yield dual))
             sizes = self.sizes(point)
@@ -381,7 +382,7 @@ class Relaxation:
         """Return H and p of f(X w) = 1/2 w'Hw - p'w + constant, and the places of columns there."""
         places = self._gathered(columns)
         problem = self.problem
-        free = problem.loss.free
+        free = free_columns(problem.loss)
         with self._lock:
             kept = self._block.growing_gram(
                 self._curvature, problem.fit_intercept, None if free is None else free.basis

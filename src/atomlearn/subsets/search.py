@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from atomlearn.core import Columns
 from atomlearn.subsets.exchange import Exchange, Subset
 from atomlearn.subsets.norm import IN, OUT
-from atomlearn.subsets.relaxation import Asked, Bound, Point, Relaxation
+from atomlearn.subsets.relaxation import Asked, Bound, Relaxation, RelaxedPoint
 
 #: Number of branches that are bounded together, on all processors. It decides the order of the
 #: search, so that it is the same on every machine. A pass over the data for eight takes as long as
@@ -39,15 +39,15 @@ class Branch:
         1 in, -1 out, 0 free.
     k : int
         Number of other units.
-    start, near : Point, array of int64
-        Point and columns at which its relaxation begins.
+    start, near : RelaxedPoint, array of int64
+        RelaxedPoint and columns at which its relaxation begins.
     """
 
     bound: float
     number: int
     fixed: NDArray[np.int8] = field(compare=False)
     k: int = field(compare=False)
-    start: Point = field(compare=False)
+    start: RelaxedPoint = field(compare=False)
     near: Columns = field(compare=False)
 
 
@@ -167,7 +167,7 @@ class Search(Exchange):
             self.exchange(self.offer(np.zeros(0, dtype=np.int64)))
             self.settle()
 
-    def begin(self, start: Point, fixed: NDArray[np.int8]) -> Bound | None:
+    def begin(self, start: RelaxedPoint, fixed: NDArray[np.int8]) -> Bound | None:
         """Bound all sets without the units fixed out, and open their branches.
 
         The result is None if there is no time for it.
@@ -314,7 +314,7 @@ class Search(Exchange):
         shares = np.minimum(sizes / whole, 1.0) if whole else (sizes > 0.0).astype(np.float64)
         free = np.flatnonzero(fixed == 0)
         if not k or not free.size:
-            self._open_branch(branch, bound, fixed, 0)
+            self._open_branch(bound, fixed, 0)
             return
         # The bound without a column of share 1 grows by its score; the bound with it stays.
         heavy = np.flatnonzero(shares >= 1.0 - 1e-9)
@@ -324,7 +324,7 @@ class Search(Exchange):
             without[unit] = OUT
             worth = float(squares[unit]) - self._toll
             more = worth - following - self._lost(worth, bound)
-            self._open_branch(branch, bound, without, k, more / (2.0 * self.relaxation.level))
+            self._open_branch(bound, without, k, more / (2.0 * self.relaxation.level))
             fixed[unit] = IN
             k = k - 1
         free = np.flatnonzero(fixed == 0)
@@ -333,10 +333,10 @@ class Search(Exchange):
             unit = likeliest[squares[likeliest].argmax()]
             without = fixed.copy()
             without[unit] = OUT
-            self._open_branch(branch, bound, without, k)
+            self._open_branch(bound, without, k)
             fixed[unit] = IN
             k = k - 1
-        self._open_branch(branch, bound, fixed, k)
+        self._open_branch(bound, fixed, k)
 
     def fix(self, fixed: NDArray[np.int8], k: int, bound: Bound, limit: float) -> int:
         """Fix units in and out for sets below a limit by their scores; return how many came in.
@@ -363,7 +363,7 @@ class Search(Exchange):
         return 1e-9 * square + 4.0 * bound.off * (math.sqrt(square) + bound.off)
 
     def _open_branch(
-        self, branch: Branch, bound: Bound, fixed: NDArray[np.int8], k: int, cost: float = 0.0
+        self, bound: Bound, fixed: NDArray[np.int8], k: int, cost: float = 0.0
     ) -> None:
         lower = max(bound.lower, bound.dual + max(cost, 0.0))
         if lower >= self.cutoff:

@@ -103,7 +103,7 @@ def problem_of(
 def assert_gap_is_a_bound(problem: Problem, refit: Refit) -> None:
     """Another master, of another kind, finds nothing lower than F - gap, wherever it ends."""
     start = np.zeros(problem.design.shape[1])
-    other = SemismoothNewton(max_steps=300).solve(problem, start, 0.0, 1e-9 * refit.objective)
+    other = SemismoothNewton(max_iter=300).solve(problem, start, 0.0, 1e-9 * refit.objective)
     assert refit.objective - refit.gap <= other.objective * (1 + 1e-13)
 
 

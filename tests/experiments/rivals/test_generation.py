@@ -60,7 +60,7 @@ def test_what_they_cannot_do_is_refused() -> None:
 def test_mkl_in_the_dual_is_the_primal_subproblem() -> None:
     X, y = data(3)
     form = {"loss": "squared_hinge", "norm": norms.KSupport(4), "form": "squared", "level": 0.5}
-    rounds = {"max_blocks": 3, "inner_tolerance": 1e-6}
+    rounds = {"max_blocks": 3, "inner_tol": 1e-6}
     dual = solve_sum(X, y, solver=FeatureGeneration(master=DualMKL(2000), **rounds), **form)
     primal = solve_sum(X, y, solver=FeatureGeneration(master=SemismoothNewton(), **rounds), **form)
     assert_allclose(dual.state.restricted_objective, primal.state.restricted_objective, rtol=1e-5)

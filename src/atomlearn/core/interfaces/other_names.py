@@ -37,6 +37,7 @@ PARAMETERS: dict[str, dict[str, str]] = {
         "l2": "l2=ridge (l2=ridge / n_samples if ridge was of the sum of the losses)",
         "l1_ratio": "l1_ratio=0, or l1_ratio between 0 and 1 for the norm and squares",
     },
+    "exclude": {"drop": "drop=exclude"},
     "max_features": {"n_features": "n_features=max_features"},
     "k": {"n_features": "n_features=k"},
     "ks": {"n_features": "n_features=ks"},

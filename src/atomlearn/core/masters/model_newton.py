@@ -35,7 +35,8 @@ from atomlearn.core.data.blocks import DenseBlock, SparseBlock
 from atomlearn.core.data.cached_block import CachedBlock
 from atomlearn.core.data.compressed import weighted_squares
 from atomlearn.core.interfaces import Array, Block, Columns
-from atomlearn.core.interfaces.loss import plain_loss
+from atomlearn.core.losses.around import bare_loss
+from atomlearn.core.losses.free_columns import free_columns, plain_loss
 from atomlearn.core.losses.squared import Squared
 from atomlearn.core.masters.master import (
     Candidate,
@@ -167,7 +168,7 @@ def _of_program(problem: Problem, block: Block, at: Candidate, prices: Prices) -
     if not is_constant(problem):
         H = hessian(problem, block.gather(chosen), at.refit.prediction)
     else:
-        free = problem.loss.free
+        free = free_columns(problem.loss)
         intercept = problem.fit_intercept
         basis = None if free is None else free.basis
         cached = CachedBlock.of(block)
@@ -236,7 +237,7 @@ def levelled(problem: Problem) -> tuple[Problem, Array] | None:
     Where one number may be added to all q predictions of a row, and groups are the rows of W, the
     optimal rows sum to zero: their mean costs norm and changes nothing. None for other problems.
     """
-    q = problem.loss.bare.coupled
+    q = bare_loss(problem.loss).coupled
     size = problem.design.shape[1]
     groups = problem.regularizer.norm.as_groups(size) if q > 1 and size % q == 0 else None
     if groups is None:

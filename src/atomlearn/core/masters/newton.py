@@ -24,9 +24,9 @@ import numpy as np
 from scipy.linalg import LinAlgError
 
 from atomlearn.core.interfaces import EPS, Array, ProxPoint, TimeIsUp
-from atomlearn.core.interfaces.loss import plain_loss
 from atomlearn.core.losses import pieces
 from atomlearn.core.losses.around import Offset
+from atomlearn.core.losses.free_columns import free_columns, plain_loss
 from atomlearn.core.masters.accelerated_gradient import Acceleration, Iterate
 from atomlearn.core.masters.master import (
     Candidate,
@@ -53,7 +53,7 @@ class SemismoothNewton(Master):
 
     Parameters
     ----------
-    max_steps : int
+    max_iter : int
         Bound on gradient and Newton steps together; the best point is returned when it is reached.
 
     References
@@ -73,13 +73,13 @@ class SemismoothNewton(Master):
     array([0.5, 1. ])
     """
 
-    max_steps: int = TUNING.most_steps
+    max_iter: int = TUNING.most_steps
 
     def solve(self, problem: Problem, weights: Array, intercept: float, gap_target: float) -> Refit:
         """Minimise the restricted problem to ``gap_target``; see Master."""
         run = _Run(problem, weights, intercept, gap_target)
         with suppress(FloatingPointError):  # the best point is kept
-            while run.open and run.steps < self.max_steps:
+            while run.open and run.steps < self.max_iter:
                 run.gradient_steps(run.period)
                 run.newton_steps()
         return run.refit
@@ -171,7 +171,7 @@ class _Run:
         acceleration = Acceleration()
         objective = self.best.refit.objective
         settled = False
-        if problem.loss.free is not None:
+        if free_columns(problem.loss) is not None:
             # Not at the best point: from there the same steps might lead nowhere, again and again.
             self.at = self._iterate(self.last, self.at)
         for count in range(1, period + 1):
@@ -269,7 +269,7 @@ def _without_free(problem: Problem, linear: Array) -> Problem:
 
     For gradient steps: to minimize over them at each of many points would take most of the time.
     """
-    free = problem.loss.free
+    free = free_columns(problem.loss)
     if free is None:
         return problem
     loss = Offset(free.inner, free.whole(problem.y, linear, problem.weight) - linear)
@@ -329,8 +329,9 @@ def _searched(
     s = problem.weight
     start = at.refit.prediction
     turned = block.predict(way)
-    if problem.loss.free is not None:
-        start = problem.loss.free.whole(y, start, s)
+    around = free_columns(problem.loss)
+    if around is not None:
+        start = around.whole(y, start, s)
     if not np.isfinite(turned).all():
         return None
     bent = (curvature[:, None] * free).T
@@ -365,8 +366,9 @@ def _searched(
 def _free(problem: Problem, curvature: Array) -> Array:
     """Return what predictions are free along where f is curved: 1, or the basis of free columns."""
     free = np.ones((curvature.size, int(problem.fit_intercept)))
-    if problem.loss.free is not None:
-        free = problem.loss.free.basis
+    around = free_columns(problem.loss)
+    if around is not None:
+        free = around.basis
     return free if curvature.any() else free[:, :0]
 
 

@@ -34,11 +34,11 @@ def pattern_of(problem: Problem) -> tuple[float, bool] | None:
 class PatternNewton(Master):
     """Re-fit a smooth loss over a small block: k-support or elastic net, penalized or squared.
 
-    Problems that the kernel refuses, or does not solve to the target, are left to ``otherwise``.
+    Problems that the kernel refuses, or does not solve to the target, are left to ``fallback``.
 
     Parameters
     ----------
-    otherwise : Master
+    fallback : Master
 
     References
     ----------
@@ -55,17 +55,17 @@ class PatternNewton(Master):
     array([0.5, 1. ])
     """
 
-    otherwise: Master = field(default_factory=SemismoothNewton)
+    fallback: Master = field(default_factory=SemismoothNewton)
 
     def solve(self, problem: Problem, weights: Array, intercept: float, gap_target: float) -> Refit:
         """Minimise the restricted problem to ``gap_target``; see Master."""
         guess = self.guess(problem, weights, intercept)
         if guess is None:
-            return self.otherwise.solve(problem, weights, intercept, gap_target)
+            return self.fallback.solve(problem, weights, intercept, gap_target)
         weights, intercept, steps = guess
         refit = certified(problem, weights, None, intercept).refit
         refit.steps = steps
-        return finished(refit, self.otherwise, problem, gap_target)
+        return finished(refit, self.fallback, problem, gap_target)
 
     def guess(
         self, problem: Problem, weights: Array, intercept: float

@@ -320,7 +320,7 @@ class SharedLevels(Task):
         """Return the question of the levels to the data."""
         points = [level.point for level in self.batch if level.point is not None]
         bounds = None
-        large_only = self.lift is None and self.inner.regularizer.norm.asks_large
+        large_only = self.lift is None and self.inner.regularizer.norm.scores_for_ratings == "large"
         if large_only and not self.inner.tau and self.sweep is None:
             # A bound of 0 would ask for every column.
             references = np.array([point.reference for point in points])

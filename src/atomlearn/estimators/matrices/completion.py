@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,6 @@ from sklearn.base import OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from atomlearn.core import (
-    MAX_ITER,
     Array,
     Mask,
     NoImprovement,
@@ -25,7 +25,7 @@ from atomlearn.core import (
     positive,
     with_amount,
 )
-from atomlearn.estimators.checks import keep, whole
+from atomlearn.estimators.checks import whole
 from atomlearn.estimators.matrices.matrix_models import MatrixModel, double
 from atomlearn.matrices.designs.entries import Entries
 from atomlearn.matrices.norms.spectral import TraceNorm
@@ -34,6 +34,7 @@ from atomlearn.matrices.norms.spectral import TraceNorm
 LEVELS = 12
 
 
+@dataclass(eq=False, repr=False)
 class MatrixCompletion(OneToOneFeatureMixin, TransformerMixin, MatrixModel):
     """min over L of  1/2 sum_observed (z_ij - L_ij)^2 + level ||L||_*: fills in what is NaN.
 
@@ -56,6 +57,18 @@ class MatrixCompletion(OneToOneFeatureMixin, TransformerMixin, MatrixModel):
         Relative duality gap to prove.
     max_iter : int, default=1000
         Maximum number of steps of the solver.
+    solver : str or Solver, default="auto"
+        "auto" is column generation over subspaces or over atoms, as the norm allows. Others:
+        "column_generation", "atom_generation", "fista", "kfcfw", "frank_wolfe".
+    verbose : int, default=0
+        If above 0, print one line for each step.
+    observers : sequence of callables, default=None
+        ``observer(progress)`` is called after each step.
+    stop : StoppingRule, default=None
+        A rule that ends the fit in addition to ``tol`` and ``max_iter``, such as
+        ``solvers.stopping.Passes(20)``.
+    time_limit : float, default=None
+        Seconds after which the whole fit ends with the best point so far.
     random_state : int, default=0
         Seed of the choice of held-out entries.
 
@@ -104,18 +117,13 @@ class MatrixCompletion(OneToOneFeatureMixin, TransformerMixin, MatrixModel):
     (False, True)
     """
 
-    def __init__(
-        self,
-        level: float | None = None,
-        rank: int | None = None,
-        *,
-        validation_fraction: float = 0.1,
-        standardize: bool = False,
-        tol: float = 1e-4,
-        max_iter: int = MAX_ITER,
-        random_state: int = 0,
-    ) -> None:
-        keep(self, locals())
+    level: float | None = None
+    rank: int | None = None
+    _: KW_ONLY
+    validation_fraction: float = 0.1
+    standardize: bool = False
+    tol: float = 1e-4
+    random_state: int = 0
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -13,18 +14,15 @@ from sklearn.utils.validation import check_array, check_is_fitted
 
 from atomlearn.core import (
     L1,
-    MAX_ITER,
-    TOLERANCE,
     Form,
     Problem,
     Regularizer,
     Scaled,
-    Solver,
     Squared,
     Status,
     positive,
 )
-from atomlearn.estimators.checks import amount_of, keep, whole
+from atomlearn.estimators.checks import amount_of, whole
 from atomlearn.estimators.matrices.matrix_models import MatrixTransformer, double
 from atomlearn.lifting.union import Union
 from atomlearn.matrices.designs.identity import Identity
@@ -33,6 +31,7 @@ from atomlearn.matrices.norms.spectral import TraceNorm
 from atomlearn.matrices.robust import robust_coordinates
 
 
+@dataclass(eq=False, repr=False)
 class SparseLowRank(MatrixTransformer):
     """min over L, S of  1/2 ||X - L - S||_F^2 + alpha (||L||_* + ratio ||S||_1): robust PCA.
 
@@ -60,6 +59,11 @@ class SparseLowRank(MatrixTransformer):
         "column_generation", "atom_generation", "fista", "kfcfw", "frank_wolfe".
     verbose : int, default=0
         If above 0, print one line for each step.
+    observers : sequence of callables, default=None
+        ``observer(progress)`` is called after each step.
+    stop : StoppingRule, default=None
+        A rule that ends the fit in addition to ``tol`` and ``max_iter``, such as
+        ``solvers.stopping.Passes(20)``.
     time_limit : float, default=None
         Seconds after which the whole fit ends with the best point so far.
 
@@ -93,20 +97,11 @@ class SparseLowRank(MatrixTransformer):
     ((2, 40), True)
     """
 
-    def __init__(
-        self,
-        alpha: float | None = None,
-        ratio: float | None = None,
-        *,
-        form: Form = "penalized",
-        radius: float = 1.0,
-        tol: float = TOLERANCE,
-        max_iter: int = MAX_ITER,
-        solver: str | Solver = "auto",
-        verbose: int = 0,
-        time_limit: float | None = None,
-    ) -> None:
-        keep(self, locals())
+    alpha: float | None = None
+    ratio: float | None = None
+    _: KW_ONLY
+    form: Form = "penalized"
+    radius: float = 1.0
 
     def fit(self, X: Any, y: Any = None) -> SparseLowRank:
         """Separate X (n_samples, n_features); y is not used."""
@@ -166,6 +161,7 @@ class SparseLowRank(MatrixTransformer):
         return rows
 
 
+@dataclass(eq=False, repr=False)
 class SparsePCA(MatrixTransformer):
     """min over W of  1/2 ||S - W||_F^2 + alpha gauge(W), S the covariance: [V] 4.4.
 
@@ -196,6 +192,11 @@ class SparsePCA(MatrixTransformer):
         "column_generation", "atom_generation", "fista", "kfcfw", "frank_wolfe".
     verbose : int, default=0
         If above 0, print one line for each step.
+    observers : sequence of callables, default=None
+        ``observer(progress)`` is called after each step.
+    stop : StoppingRule, default=None
+        A rule that ends the fit in addition to ``tol`` and ``max_iter``, such as
+        ``solvers.stopping.Passes(20)``.
     time_limit : float or None, default=60.0
         Seconds after which the best point found is returned, with status TIME_LIMIT and the gap
         that is proved there. None: no limit.
@@ -237,21 +238,14 @@ class SparsePCA(MatrixTransformer):
     [0, 1, 2]
     """
 
-    def __init__(
-        self,
-        n_features: int = 5,
-        alpha: float | None = None,
-        *,
-        n_components: int | None = None,
-        form: Form = "penalized",
-        radius: float = 1.0,
-        tol: float = 1e-4,
-        max_iter: int = MAX_ITER,
-        solver: str | Solver = "auto",
-        verbose: int = 0,
-        time_limit: float | None = 60.0,
-    ) -> None:
-        keep(self, locals())
+    n_features: int = 5
+    alpha: float | None = None
+    _: KW_ONLY
+    n_components: int | None = None
+    form: Form = "penalized"
+    radius: float = 1.0
+    tol: float = 1e-4
+    time_limit: float | None = 60.0
 
     def fit(self, X: Any, y: Any = None) -> SparsePCA:
         """Find the components of X (n_samples, n_features); y is not used."""

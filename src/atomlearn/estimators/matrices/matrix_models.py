@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -10,8 +11,6 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.preprocessing import normalize
 
 from atomlearn.core import (
-    MAX_ITER,
-    TOLERANCE,
     Array,
     DenseDesign,
     Form,
@@ -20,14 +19,13 @@ from atomlearn.core import (
     Problem,
     Regularizer,
     Result,
-    Solver,
     Squared,
     Status,
     as_norm,
     coefficient_matrix,
     refuse_not_finite,
 )
-from atomlearn.estimators.checks import amount_of, checked_array, keep
+from atomlearn.estimators.checks import amount_of, checked_array
 from atomlearn.estimators.parameters import ProvedModel, entries_of
 from atomlearn.matrices.designs.tasks import Tasks
 
@@ -75,6 +73,7 @@ def double(X: NDArray[Any]) -> Array:
     return np.ascontiguousarray(X, dtype=np.float64)
 
 
+@dataclass(eq=False, repr=False)
 class MatrixPursuit(MatrixModel):
     """min over W of  1/2 ||X' - X'W||_F^2 + penalty(W), samples in the rows of X: [L] 4.2.
 
@@ -104,6 +103,13 @@ class MatrixPursuit(MatrixModel):
         "column_generation", "atom_generation", "fista", "kfcfw", "frank_wolfe".
     verbose : int, default=0
         If above 0, print one line for each step.
+    observers : sequence of callables, default=None
+        ``observer(progress)`` is called after each step.
+    stop : StoppingRule, default=None
+        A rule that ends the fit in addition to ``tol`` and ``max_iter``, such as
+        ``solvers.stopping.Passes(20)``.
+    time_limit : float, default=None
+        Seconds after which the whole fit ends with the best point so far.
 
     Attributes
     ----------
@@ -136,20 +142,12 @@ class MatrixPursuit(MatrixModel):
     (1, 1)
     """
 
-    def __init__(
-        self,
-        norm: str | Norm | None = None,
-        alpha: float = 40.0,
-        *,
-        form: Form = "squared",
-        radius: float = 1.0,
-        normalize: bool = True,
-        tol: float = TOLERANCE,
-        max_iter: int = MAX_ITER,
-        solver: str | Solver = "auto",
-        verbose: int = 0,
-    ) -> None:
-        keep(self, locals())
+    norm: str | Norm | None = None
+    alpha: float = 40.0
+    _: KW_ONLY
+    form: Form = "squared"
+    radius: float = 1.0
+    normalize: bool = True
 
     def fit(self, X: Any, y: Any = None) -> MatrixPursuit:
         """Fit to X (n_samples, n_features); y is not used."""

@@ -77,9 +77,6 @@ class PolynomialMap(FeatureMap):
         """Return ``dose``, ``dose^2`` or ``age:dose`` for each column."""
         return self.index.names(self.index.checked(columns), names)
 
-    def term_names(self, terms: ArrayLike, names: Sequence[str] | None = None) -> list[str]:
-        return self.names(terms, names)
-
     def column_groups(self, groups: Any = None) -> Any:
         if groups is not None:
             raise ValueError(

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from atomlearn.core import Array, Deadline, Mask
+from atomlearn.matrices.scores import symmetric_block
 from atomlearn.matrices.settings import SETTINGS
 
 Indices = NDArray[np.int64]
@@ -55,8 +56,7 @@ class SparseSearch:
     def of_pairs(cls, Z: Array, k: int, q: int, deadline: Deadline) -> SparseSearch:
         """Return the search for atoms u v'."""
         p, n = Z.shape
-        A = np.block([[np.zeros((p, p)), Z], [Z.T, np.zeros((n, n))]])
-        return cls(A, np.repeat([0, 1], [p, n]), (min(k, p), min(q, n)), deadline)
+        return cls(symmetric_block(Z), np.repeat([0, 1], [p, n]), (min(k, p), min(q, n)), deadline)
 
     def best(self, top: Array, upper: float, thorough: bool) -> tuple[Array, Array, float]:
         """Return vectors (n, t), their values (t,), best first, and a bound on all values.

@@ -20,7 +20,7 @@ from scipy.optimize import brentq
 
 from atomlearn.core import L1, Array, Form, Nonnegative, Norm, ProxJacobian, ProxPoint, VectorNorm
 from atomlearn.matrices.norms.base import MatrixNorm
-from atomlearn.matrices.scores import Found, ScoreMatrix, Shape, symmetric_part
+from atomlearn.matrices.scores import Found, ScoreMatrix, Shape, symmetric_block, symmetric_part
 from atomlearn.matrices.settings import SETTINGS
 from atomlearn.matrices.solver.spans import Span, SymmetricSpan
 
@@ -199,10 +199,9 @@ class TraceNorm(SpectralNorm):
 
         [Lewis, Sendov 2001; Ding et al. 2018]
         """
-        (p, q) = W.shape
+        p = len(W)
         share = {"penalized": 1.0, "squared": 0.5, "constrained": 2.0}[form]
-        both = np.block([[np.zeros((p, p)), W], [W.T, np.zeros((q, q))]])
-        values, vectors = np.linalg.eigh(both)
+        values, vectors = np.linalg.eigh(symmetric_block(W))
         inner = self.of_values.prox_point(values, share * amount, form)
         vectors *= 2.0**0.25
         return _derivative(values, inner, vectors[:p], vectors[p:])

@@ -339,7 +339,7 @@ def begun(problem: Problem) -> list[Coordinates]:
 
 def at_zero(term: Term, design: Design) -> Coordinates:
     """Return a term at zero in the coordinates of its norm; norms of vectors have entries."""
-    if term.norm.matrix_shape is None:
+    if not term.norm.matrix_shape:
         return Entrywise(term, design, np.zeros(0), np.zeros(0, dtype=np.int64))
     norm: Any = term.norm
     coordinates: Coordinates = norm.at_zero(term, design)

@@ -10,13 +10,14 @@ from pathlib import Path
 
 import numpy as np
 
+from atomlearn.core import own_parameters
 from atomlearn.storage.conversion.journal import PIECES, Workplace
 from atomlearn.storage.conversion.transpose import Transposition
 from atomlearn.storage.conversion.writer import StoreWriter
-from atomlearn.storage.formats.format import ColumnSource, Format, RowSource
+from atomlearn.storage.formats.format import ColumnSource, Format, MatrixColumns, RowSource
 from atomlearn.storage.formats.held import refuse_changed, within
 from atomlearn.storage.formats.table import Request
-from atomlearn.storage.intake.read import table_columns
+from atomlearn.storage.intake.read import read_as, table_columns
 from atomlearn.storage.intake.reading import Reading
 from atomlearn.storage.intake.registry import format_of
 from atomlearn.storage.store.encoding import encode_values
@@ -41,6 +42,8 @@ class Conversion:
         Bytes of the values.
     resumed : bool
         Whether the work of an earlier run was used.
+    notes : tuple of str
+        Remarks on reading the file.
     """
 
     path: Path
@@ -49,17 +52,18 @@ class Conversion:
     dtype: str
     n_bytes: int
     resumed: bool
+    notes: tuple[str, ...]
 
 
+@own_parameters
 def convert(
     source: str | os.PathLike[str],
     out: str | os.PathLike[str],
     *,
     target: str | None = None,
-    exclude: Sequence[str] = (),
+    drop: Sequence[str] = (),
     dtype: str = "auto",
     memory: int = 2**30,
-    opened: RowSource | ColumnSource | None = None,
 ) -> Conversion:
     """Write the column store ``out`` of a data file, to be read as ``designs.OnDisk(out)``.
 
@@ -74,7 +78,7 @@ def convert(
         Column of a CSV or Parquet file, key of an .npz ("y" by default), column of obs of an .h5ad,
         or an .npy file for an .npy: kept as ``OnDisk.target``. Labels of libsvm files and
         phenotypes of .fam files are always kept.
-    exclude : sequence of str
+    drop : sequence of str
         Names of CSV or Parquet columns to leave out.
     dtype : {"auto", "float64", "float32", "float16", "int8", "genotype"}
         Type of the values. "auto" keeps float32, float16, int8 and PLINK's genotypes; other small
@@ -83,8 +87,6 @@ def convert(
     memory : int
         Bytes of working memory, in addition to a vector over the samples and a few over the
         columns.
-    opened : source, optional
-        The columns to write, if they are not those of the file.
 
     Returns
     -------
@@ -101,21 +103,31 @@ def convert(
     Rows become columns by two passes over temporary files of the size of the store; the source
     itself is read once. Sources that have columns are copied in pieces.
     """
+    return convert_as(source, out, Reading(target=target, drop=tuple(drop)), dtype, memory)
+
+
+def convert_as(
+    source: str | os.PathLike[str],
+    out: str | os.PathLike[str],
+    reading: Reading,
+    dtype: str,
+    memory: int,
+) -> Conversion:
+    """Write the column store of a data file that is read as requested."""
     file = Path(source)
     folder = Path(out)
     _check(file, folder, dtype, memory)
     form = format_of(file)
     status = file.stat()
-    if opened is None:
-        with within(memory):
-            opened = _opened(form, file, target, exclude)
+    with within(memory):
+        opened, notes = _opened(form, file, reading)
     kind = _kind(opened, dtype)
     fingerprint = {
         "source": str(file.resolve()),
         "bytes": status.st_size,
         "modified": status.st_mtime_ns,
-        "target": target,
-        "exclude": list(exclude),
+        "target": reading.target,
+        "drop": list(reading.drop),
         "dtype": kind,
         "version": 1,
     }
@@ -130,7 +142,8 @@ def convert(
         work.finish()
         n_bytes = manifest.sizes()["values.bin"]
         shape = manifest.n_samples, manifest.n_features
-        return Conversion(folder, shape, manifest.layout, manifest.dtype, n_bytes, work.resumed)
+        stored = (folder, shape, manifest.layout, manifest.dtype, n_bytes)
+        return Conversion(*stored, work.resumed, tuple(notes))
 
 
 def _check(file: Path, folder: Path, dtype: str, memory: int) -> None:
@@ -147,17 +160,29 @@ def _check(file: Path, folder: Path, dtype: str, memory: int) -> None:
 
 
 def _opened(
-    form: Format, file: Path, target: str | None, exclude: Sequence[str]
-) -> RowSource | ColumnSource:
-    """Return the data of a file a piece at a time."""
+    form: Format, file: Path, reading: Reading
+) -> tuple[RowSource | ColumnSource, Sequence[str]]:
+    """Return the data of a file a piece at a time, and remarks on reading it."""
     if form.cells is not None:
-        return table_columns(form, file, Reading(target=target, drop=tuple(exclude)))[0]
-    if exclude:
+        return table_columns(form, file, reading)
+    if (
+        reading.text
+        or reading.missing != "refuse"
+        or reading.transpose
+        or reading.dates
+        or reading.schema
+        or reading.names
+        or reading.sheet
+        or reading.layer
+    ):
+        found = read_as(file, reading)
+        return MatrixColumns(found.X, found.schema, found.y), found.notes
+    if reading.drop:
         raise ValueError(
             f"columns of {form.name} files cannot be excluded by name; leave that out of "
             f"{file}, or write it as CSV, whose columns have names"
         )
-    return form.source(file, Request(target))
+    return form.source(file, Request(reading.target)), ()
 
 
 def _kind(source: RowSource | ColumnSource, dtype: str) -> str:

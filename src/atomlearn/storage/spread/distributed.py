@@ -29,11 +29,12 @@ from atomlearn.core import (
     existing_columns,
     is_dask,
     is_sparse,
+    loss_of_rows,
     unwrapped,
 )
 from atomlearn.storage.spread import chunks as pieces
 from atomlearn.storage.spread.rows import Sums, summed
-from atomlearn.storage.spread.summed import problem_of_sums, splits
+from atomlearn.storage.spread.summed import problem_of_sums, sums_suffice
 from atomlearn.storage.spread.waiting import LostDataError, awaited, current_client, guarded
 
 #: Number of partial sums that one task adds up.
@@ -210,7 +211,7 @@ class Dask(Design, RowAccess):
         y = problem.y
         s = problem.weight
         mine = unwrapped(problem.design) is self
-        if not mine or n_rows == 1 or n_columns > 1 or not (y.size and splits(problem)):
+        if not mine or n_rows == 1 or n_columns > 1 or not (y.size and sums_suffice(problem)):
             return problem
         loss = problem.loss
         parts = self.rows_of_chunks
@@ -220,7 +221,11 @@ class Dask(Design, RowAccess):
             """Return targets and weights, which are sent once to the worker of each chunk."""
             return self.kept(
                 [
-                    task(pieces.rows_beside, chunk, *map(sent_once, (loss.part(i), y[i], s[i])))
+                    task(
+                        pieces.rows_beside,
+                        chunk,
+                        *map(sent_once, (loss_of_rows(loss, i), y[i], s[i])),
+                    )
                     for chunk, i in zip(self.chunks_for_a_pass()[:, 0], parts, strict=True)
                 ]
             )

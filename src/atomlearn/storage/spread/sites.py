@@ -28,7 +28,7 @@ from atomlearn.core import (
     whole_number,
 )
 from atomlearn.storage.spread.rows import HeldRows, Sums, summed
-from atomlearn.storage.spread.summed import problem_of_sums, splits
+from atomlearn.storage.spread.summed import problem_of_sums, sums_suffice
 
 #: A transport sends a question to a site and returns its answer.
 Transport = Callable[[dict[str, Any]], dict[str, Any]]
@@ -206,7 +206,7 @@ class Sites(Design, RowAccess):
         if known_offset(problem.loss) is not None:
             raise ValueError("offsets belong to the sites: Site(X, y, offset=...)")
         loss = problem.loss
-        if not splits(problem):
+        if not sums_suffice(problem):
             raise TypeError(
                 f"sums over rows do not suffice for the loss {loss.name!r} with "
                 f"{type(problem.regularizer.norm).__name__}: Sites take smooth losses of one "

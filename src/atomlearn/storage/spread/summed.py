@@ -28,6 +28,7 @@ from atomlearn.core import (
     Problem,
     RowAccess,
     SparseDesign,
+    free_columns,
     growth,
     least_shift,
 )
@@ -359,7 +360,7 @@ def problem_of_sums(problem: Problem, count: int, asked: Callable[[Sums], Sums])
     )
 
 
-def splits(problem: Problem) -> bool:
+def sums_suffice(problem: Problem) -> bool:
     """Return whether sums over rows suffice to solve the problem.
 
     They do for smooth losses that are sums over rows, and for norms over single columns.
@@ -369,4 +370,4 @@ def splits(problem: Problem) -> bool:
     lift = norm.lift(problem.design.shape[1])
     columns = norm.over_columns if lift is None else lift.expansion.repeats
     smooth = loss.coupled == 1 and loss.smoothed(1.0) is None
-    return smooth and loss.free is None and problem.metric is None and columns
+    return smooth and free_columns(loss) is None and problem.metric is None and columns

@@ -66,7 +66,7 @@ class Variants:
 
 def read_variants(path: str | os.PathLike[str]) -> Variants:
     """Return the content of a .bim file."""
-    fields = _fields(Path(path), 6, "chromosome, name, centimorgans, position and two alleles")
+    fields = _fields(Path(path), "chromosome, name, centimorgans, position and two alleles")
     try:
         positions = np.array([int(line[3]) for line in fields], dtype=np.int64)
     except (ValueError, OverflowError) as error:
@@ -98,7 +98,7 @@ class Samples:
 
 def read_samples(path: str | os.PathLike[str]) -> Samples:
     """Return the content of a .fam file."""
-    fields = _fields(Path(path), 6, "family, name, father, mother, sex and phenotype")
+    fields = _fields(Path(path), "family, name, father, mother, sex and phenotype")
     values = np.full(len(fields), np.nan)
     for place, line in enumerate(fields):
         try:
@@ -116,16 +116,14 @@ def read_samples(path: str | os.PathLike[str]) -> Samples:
     return Samples([line[0] for line in fields], [line[1] for line in fields], values)
 
 
-def _fields(path: Path, count: int, what: str) -> list[list[str]]:
+def _fields(path: Path, what: str) -> list[list[str]]:
     if not path.is_file():
         raise FileNotFoundError(f"there is no file {path}, which belongs to the .bed beside it")
     with path.open(encoding="utf-8", errors="replace") as stream:
         fields = [line.split() for line in stream if line.strip()]
     for number, line in enumerate(fields, start=1):
-        if len(line) != count:
-            raise StoreError(
-                f"line {number} of {path} has {len(line)} fields; expected {count}: {what}"
-            )
+        if len(line) != 6:
+            raise StoreError(f"line {number} of {path} has {len(line)} fields; expected 6: {what}")
     if not fields:
         raise StoreError(f"{path} is empty; expected a line with {what} each")
     return fields
