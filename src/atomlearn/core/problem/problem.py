@@ -195,7 +195,7 @@ def with_free(problem: Problem, unpenalized: object) -> Problem:
         intercept = before.intercept
         own = before.columns
         mine = 0 if problem.free is None else problem.free.size
-        own = own.toarray() if before.traits.is_sparse else own[:, mine:]
+        own = own.toarray() if before.is_sparse else own[:, mine:]
         Z = np.hstack([Z, own])
     loss = FreeColumns(plain_loss(problem.loss), Z, intercept)
     return replace(problem, loss=loss, fit_intercept=False, free=free, regularizer=regularizer)
