@@ -11,7 +11,7 @@ __getattr__ = lazy(
     {
         "catalogue": "loaded",
         "data.blocks": "DenseBlock SparseBlock check_same_rows",
-        "data.cached_block": "CachedBlock without",
+        "data.cached_block": "CachedBlock distinct_columns without",
         "data.coefficients": (
             "coefficient_matrix coefficient_rows nonzero_coefficients packed single_row unpacked"
         ),

@@ -5,6 +5,7 @@ from atomlearn.core.data.blocks import DenseBlock as DenseBlock
 from atomlearn.core.data.blocks import SparseBlock as SparseBlock
 from atomlearn.core.data.blocks import check_same_rows as check_same_rows
 from atomlearn.core.data.cached_block import CachedBlock as CachedBlock
+from atomlearn.core.data.cached_block import distinct_columns as distinct_columns
 from atomlearn.core.data.cached_block import without as without
 from atomlearn.core.data.coefficients import coefficient_matrix as coefficient_matrix
 from atomlearn.core.data.coefficients import coefficient_rows as coefficient_rows

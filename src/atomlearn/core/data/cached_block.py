@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import singledispatch
+
 import numpy as np
 
 from atomlearn import _kernels
@@ -194,10 +196,6 @@ class CachedBlock(Block):
         held = self._growing
         return held is not None and held.curvature is curvature and held.size == self.shape[1]
 
-    def distinct(self) -> tuple[Block, Columns]:
-        base, positions = self.inner.distinct()
-        return (self if base is self.inner else base), positions
-
     def predict(self, weights: Array) -> Array:
         return self.inner.predict(weights)
 
@@ -277,3 +275,15 @@ class CachedBlock(Block):
 
 
 forward(CachedBlock, "inner", Block, Design)
+
+
+@singledispatch
+def distinct_columns(block: Block) -> tuple[Block, Columns]:
+    """Return the block of the distinct columns, and the place there of each column."""
+    return block, np.arange(block.shape[1], dtype=np.int64)
+
+
+@distinct_columns.register
+def _of_cached(block: CachedBlock) -> tuple[Block, Columns]:
+    base, positions = distinct_columns(block.inner)
+    return (block if base is block.inner else base), positions

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from atomlearn.core.data.blocks import DenseBlock, SparseBlock
-from atomlearn.core.data.cached_block import CachedBlock
+from atomlearn.core.data.cached_block import CachedBlock, distinct_columns
 from atomlearn.core.data.standardized import affine_block
 from atomlearn.core.interfaces import Array, Block, Columns, Design, Expansion, Scores
 from atomlearn.core.interfaces.forwarding import Derived
@@ -84,9 +84,6 @@ class RepeatedBlock(Block):
         self.shape = self.base.shape[0], self.positions.size
         self.dtype = self.base.dtype
 
-    def distinct(self) -> tuple[Block, Columns]:
-        return self.base, self.positions
-
     def predict(self, weights: Array) -> Array:
         sums = np.bincount(self.positions, weights=weights, minlength=self.features.size)
         return self.base.predict(sums.astype(np.float64, copy=False))
@@ -134,6 +131,11 @@ class RepeatedBlock(Block):
             np.concatenate([self.features, other.features[new]]),
             np.concatenate([self.positions, target[other.positions]]),
         )
+
+
+@distinct_columns.register
+def _features(block: RepeatedBlock) -> tuple[Block, Columns]:
+    return block.base, block.positions
 
 
 @affine_block.register

@@ -287,9 +287,5 @@ class Block(Design):
     def _squares(self, weights: Array) -> Array:
         return np.asarray(weights @ np.square(self.dense(), dtype=np.float64))
 
-    def distinct(self) -> tuple[Block, Columns]:
-        """Return the block of the distinct columns, and the place there of each column."""
-        return self, np.arange(self.shape[1], dtype=np.int64)
-
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
         return np.array(self.dense(), dtype=dtype)

@@ -26,7 +26,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from atomlearn._kernels import NewtonStatus, group_newton
-from atomlearn.core.data.cached_block import CachedBlock
+from atomlearn.core.data.cached_block import CachedBlock, distinct_columns
 from atomlearn.core.interfaces import Array, Block, Columns
 from atomlearn.core.masters.master import Master, Refit, block_of, certified, finished, toward
 from atomlearn.core.masters.newton import SemismoothNewton
@@ -88,7 +88,7 @@ class ScalingNewton(Master):
         if not weights.size or not self._takes(problem, best.refit.prediction):
             return finished(best.refit, self.fallback, problem, gap_target)
         exact = problem.loss.is_quadratic
-        base, positions = block_of(problem).distinct()
+        base, positions = distinct_columns(block_of(problem))
         while best.refit.gap > gap_target and steps < TUNING.inner_steps:
             late = problem.deadline.use_step()
             model = None if late else _model(problem, base, best.refit.prediction)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from atomlearn.core.data.cached_block import CachedBlock
+from atomlearn.core.data.cached_block import CachedBlock, distinct_columns
 from atomlearn.core.data.limits import LIMITS
 from atomlearn.core.data.standardized import affine_block
 from atomlearn.core.interfaces import Array, Block, Columns, WarmStart
@@ -330,7 +330,7 @@ def centered_columns(problem: Problem, columns: Columns) -> tuple[Block, Lengths
     predictions changes nothing (Cox), the intercept needs no correction.
     """
     gathered = problem.design.gather(columns)
-    block, places = gathered.distinct()
+    block, places = distinct_columns(gathered)
     used = counted(problem.weight)
     distinct = measured(block, used, columns)
     nothing = np.zeros(columns.size)
@@ -365,7 +365,7 @@ def appended(
     """
     block = block.append(more)
     lengths = lengths.append(further)
-    distinct, places = block.distinct()
+    distinct, places = distinct_columns(block)
     first = np.zeros(distinct.shape[1], dtype=np.int64)
     first[places[::-1]] = np.arange(places.size)[::-1]
     return block, lengths.take(first[places])

@@ -28,6 +28,7 @@ from atomlearn.core import (
     Problem,
     RowAccess,
     SparseDesign,
+    distinct_columns,
     free_columns,
     growth,
     least_shift,
@@ -341,7 +342,7 @@ class SummedRows(RowAccess):
 
 def _features(block: Any) -> tuple[Columns, Columns]:
     """Return the features of which a block is made, and the number of that of each column."""
-    base, places = block.distinct()
+    base, places = distinct_columns(block)
     return base.stored().indices.astype(np.int64), places
 
 
