@@ -175,7 +175,7 @@ def test_spans_of_tasks_use_their_factors(free: bool, r: int, s: int) -> None:
     c, K = problem.loss.coupling(problem.y, prediction, weight)
     expected = array.T @ (np.diag(c) - (K @ K.T).toarray()) @ array
     assert isinstance(block, Block)
-    assert block.couples_by_structure
+    assert block.traits.couples_by_structure
     assert_allclose(hessian(problem, block, prediction), expected, atol=1e-11)
     assert_allclose(hessian(problem, DenseBlock(array), prediction), expected, atol=1e-11)
     refit = ModelNewton(AcceleratedGradient()).solve(problem, np.zeros(r * s), 0.0, 1e-9)

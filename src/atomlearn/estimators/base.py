@@ -242,7 +242,7 @@ class AtomicModel(FitParameters):
         check_is_fitted(self)
         design = self._expanded(checked_design(self, X, reset=False))
         columns, weights = nonzero_coefficients(self.coef_)
-        if design.listable and (design.is_sparse or 2 * columns.size > design.shape[1]):
+        if design.listable and (design.traits.is_sparse or 2 * columns.size > design.shape[1]):
             whole = np.zeros((weights.shape[0], design.shape[1]))
             whole[:, columns] = weights
             linear = [design.predict(row) for row in whole]

@@ -209,7 +209,7 @@ def norm_on(norm: Norm, design: Design) -> Norm:
 
     They form a matrix with one column, unless the design or the norm has another shape.
     """
-    shape: Any = design.matrix_shape or norm.matrix_shape or (design.shape[1], 1)
+    shape: Any = design.traits.matrix_shape or norm.matrix_shape or (design.shape[1], 1)
     return norm.on(design.shape[1], shape)
 
 

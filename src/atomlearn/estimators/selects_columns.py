@@ -78,7 +78,7 @@ class SelectsColumns(SelectorMixin):
                 return super().transform(X)
         design = self._selectable.apply(checked_design(self, X, reset=False))
         block = design.gather(self._columns_selected())
-        return (block.stored() if block.is_sparse else block.dense()).astype(design.dtype)
+        return (block.stored() if block.traits.is_sparse else block.dense()).astype(design.dtype)
 
     @available_if(_selects_columns)
     def inverse_transform(self, X: Any) -> Any:

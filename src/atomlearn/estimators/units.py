@@ -78,7 +78,8 @@ def units_of(estimator: Any, design: Design, weight: Array) -> Units:
     """Return the features in the units of the fit of an estimator."""
     if not estimator.standardize:
         return as_they_are(design)
-    return standardized_design(design, estimator.fit_intercept and not design.is_sparse, weight)
+    center = estimator.fit_intercept and not design.traits.is_sparse
+    return standardized_design(design, center, weight)
 
 
 def _of_scaled_inputs(design: Any) -> Units:

@@ -38,7 +38,6 @@ PARAMETERS: dict[str, dict[str, str]] = {
     "gap": {"tol": "tol=1e-6, the relative duality gap to prove"},
     "tolerance": {"tol": "tol=1e-6, the relative duality gap to prove"},
     "final_tolerance": {"tol": "tol=final_tolerance"},
-    "max_iter": {"max_nodes": "max_nodes=50, a limit of the search"},
     "normalize": {
         "standardize": "standardize=True",
         "X": "X=designs.Standardized(X), with coefficients in its units",

@@ -119,7 +119,7 @@ class ModelNewton(Master):
         while best.refit.gap > gap_target and steps < TUNING.inner_steps:
             if problem.deadline.use_step():
                 break
-            if not steps and prices is None and not block.couples_by_structure:
+            if not steps and prices is None and not block.traits.couples_by_structure:
                 block = DenseBlock(block.dense())  # products are BLAS's then
             steps += 1
             found = self._minimum(problem, block, prices, best, gap_target)
@@ -225,7 +225,7 @@ def is_coupled(problem: Problem) -> bool:
     n_samples, size = problem.design.shape
     if is_constant(problem) and prices_of(problem) is not None:
         return size > 0  # it is made of only the columns in use
-    structured = block_of(problem).couples_by_structure
+    structured = block_of(problem).traits.couples_by_structure
     most = TUNING.structured_entries if structured else TUNING.gram_entries
     few = size * size <= TUNING.gram_entries or by_samples(problem)
     fits = size > 0 and few and n_samples * size <= most

@@ -80,7 +80,7 @@ class PatternNewton(Master):
         few = gram or (n_samples * size <= TUNING.small_entries and not ridge)
         plain = problem.loss.coupled == 1 and problem.metric is None and form != "constrained"
         taken = few and plain and 0.0 < problem.regularizer.amount < np.inf and size > 0
-        if pattern_of(problem) is None or not (taken and block.keeps_gram):
+        if pattern_of(problem) is None or not (taken and block.traits.keeps_gram):
             return None
         z = block.predict(weights) + intercept
         steps = 0

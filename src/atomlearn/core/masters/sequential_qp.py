@@ -201,5 +201,5 @@ def is_constant(problem: Problem) -> bool:
     block = block_of(problem)
     if free is not None:
         return free.separable and is_quadratic(free.inner)
-    large = not block.is_sparse and math.prod(block.shape) > TUNING.column_entries
+    large = not block.traits.is_sparse and math.prod(block.shape) > TUNING.column_entries
     return large and is_quadratic(problem.loss) and problem.loss.coupled == 1

@@ -37,7 +37,7 @@ def can_sweep(problem: Problem, pool: Pool) -> bool:
         and problem.metric is None
         and (patterned or _price_of(problem) is not None)
         and pool.block.stored() is not None
-        and not pool.block.is_sparse
+        and not pool.block.traits.is_sparse
     )
 
 

@@ -169,7 +169,7 @@ class Coordinates(ABC):
 
     def factors_of(self, part: MatrixPart) -> Factored | None:
         """Return the factors of an earlier fit by the same kind of norm, or None."""
-        fits = part.factored is not None and part.factored.shape == self.design.matrix_shape
+        fits = part.factored is not None and part.factored.shape == self.design.traits.matrix_shape
         return part.factored if fits and type(part.norm) is type(self.term.norm) else None
 
     def entries(self) -> tuple[Columns, Array]:
