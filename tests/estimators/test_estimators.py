@@ -30,7 +30,8 @@ from atomlearn import (
     norms,
     solvers,
 )
-from atomlearn.core import DenseDesign, packed, unpacked
+from atomlearn.core import DenseDesign
+from atomlearn.estimators.coefficients import packed, unpacked
 from atomlearn.losses import as_loss
 from atomlearn.result import Status
 from tests.oracles.sums import solve_sum

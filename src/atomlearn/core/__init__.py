@@ -12,9 +12,6 @@ __getattr__ = lazy(
         "catalogue": "loaded",
         "data.blocks": "DenseBlock SparseBlock check_same_rows",
         "data.cached_block": "CachedBlock distinct_columns without",
-        "data.coefficients": (
-            "coefficient_matrix coefficient_rows nonzero_coefficients packed single_row unpacked"
-        ),
         "data.compressed": "is_sparse scaled_columns",
         "data.convert": (
             "as_compressed as_design check_shape existing_columns feature_names held_design "
@@ -91,14 +88,14 @@ __getattr__ = lazy(
         "paths.levels": "alpha_grid check_levels largest_useful_alpha level_grids",
         "paths.path": "PathResult path path_of",
         "paths.pool": "Pool",
-        "paths.relax": "checked_shares relaxed",
+        "paths.relax": "relaxed",
         "paths.settings": "Settings",
         "problem.checks": "check_free",
         "problem.problem": (
             "Problem center_targets enter free_part gauge_of is_perfect loss_at_zero "
             "loss_gradient loss_value negative_gradient negligible_objective objective_at "
-            "of_checked_data optimal_intercept restrict shrink_inside task_intercepts "
-            "with_amount with_deadline with_free with_norm with_offset"
+            "of_checked_data optimal_intercept restrict shrink_inside with_amount "
+            "with_deadline with_free with_norm with_offset"
         ),
         "problem.proof": "certify dual_part prove prove_from with_rounding",
         "problem.regularizer": "Regularizer",

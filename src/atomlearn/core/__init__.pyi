@@ -7,12 +7,6 @@ from atomlearn.core.data.blocks import check_same_rows as check_same_rows
 from atomlearn.core.data.cached_block import CachedBlock as CachedBlock
 from atomlearn.core.data.cached_block import distinct_columns as distinct_columns
 from atomlearn.core.data.cached_block import without as without
-from atomlearn.core.data.coefficients import coefficient_matrix as coefficient_matrix
-from atomlearn.core.data.coefficients import coefficient_rows as coefficient_rows
-from atomlearn.core.data.coefficients import nonzero_coefficients as nonzero_coefficients
-from atomlearn.core.data.coefficients import packed as packed
-from atomlearn.core.data.coefficients import single_row as single_row
-from atomlearn.core.data.coefficients import unpacked as unpacked
 from atomlearn.core.data.compressed import is_sparse as is_sparse
 from atomlearn.core.data.compressed import scaled_columns as scaled_columns
 from atomlearn.core.data.convert import as_compressed as as_compressed
@@ -202,7 +196,6 @@ from atomlearn.core.paths.path import PathResult as PathResult
 from atomlearn.core.paths.path import path as path
 from atomlearn.core.paths.path import path_of as path_of
 from atomlearn.core.paths.pool import Pool as Pool
-from atomlearn.core.paths.relax import checked_shares as checked_shares
 from atomlearn.core.paths.relax import relaxed as relaxed
 from atomlearn.core.paths.settings import Settings as Settings
 from atomlearn.core.problem.checks import check_free as check_free
@@ -222,7 +215,6 @@ from atomlearn.core.problem.problem import of_checked_data as of_checked_data
 from atomlearn.core.problem.problem import optimal_intercept as optimal_intercept
 from atomlearn.core.problem.problem import restrict as restrict
 from atomlearn.core.problem.problem import shrink_inside as shrink_inside
-from atomlearn.core.problem.problem import task_intercepts as task_intercepts
 from atomlearn.core.problem.problem import with_amount as with_amount
 from atomlearn.core.problem.problem import with_deadline as with_deadline
 from atomlearn.core.problem.problem import with_free as with_free

@@ -23,15 +23,11 @@ from atomlearn.core import (
     WarmStart,
     as_loss,
     check_weight,
-    checked_shares,
-    coefficient_rows,
     has_link,
     log_probabilities,
-    nonzero_coefficients,
     normalized,
     of_checked_data,
     relaxed,
-    single_row,
     with_free,
     with_offset,
 )
@@ -42,6 +38,7 @@ from atomlearn.estimators.checks import (
     check_probabilities,
     checked_design,
     checked_l1_ratio,
+    checked_shares,
     expanded,
     input_names,
     loss_task,
@@ -50,6 +47,7 @@ from atomlearn.estimators.checks import (
     penalty_of,
     unpenalized_columns,
 )
+from atomlearn.estimators.coefficients import coefficient_rows, nonzero_coefficients, single_row
 from atomlearn.estimators.parameters import FitParameters, entries_of, keeps_blas_single
 from atomlearn.estimators.targets import (
     Checked,

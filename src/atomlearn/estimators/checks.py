@@ -308,3 +308,19 @@ def as_solver(solver: str | Solver, tol: float) -> Solver | None:
             f"solver must be 'auto' or one of {sorted(SOLVERS)}, or a Solver such as "
             f"solvers.ColumnGeneration(); got {solver!r}"
         ) from error
+
+
+def checked_shares(relax: object) -> tuple[float, ...]:
+    """Return the shares of the refit to choose from; raise if one is not in [0, 1]."""
+    if type(relax) is float and 0.0 <= relax <= 1.0:
+        return (relax,)
+    try:
+        shares = np.atleast_1d(np.asarray(relax, dtype=np.float64))
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"relax must be a number in [0, 1], or a list of them: {error}") from error
+    if shares.ndim != 1 or not shares.size or not ((shares >= 0) & (shares <= 1)).all():
+        raise ValueError(
+            f"relax must be a number in [0, 1] (0: as penalized, 1: refitted), or a list of them; "
+            f"got {relax!r}"
+        )
+    return tuple(float(share) for share in shares)

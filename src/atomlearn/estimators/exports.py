@@ -13,9 +13,10 @@ from sklearn.preprocessing import LabelBinarizer
 from sklearn.svm import LinearSVC
 from sklearn.utils.validation import check_is_fitted
 
-from atomlearn.core import Array, as_loss, has_link, has_probabilities, nonzero_coefficients
+from atomlearn.core import Array, as_loss, has_link, has_probabilities
 from atomlearn.estimators.base import AtomicModel
 from atomlearn.estimators.checks import input_names
+from atomlearn.estimators.coefficients import nonzero_coefficients
 
 
 def to_sklearn(estimator: Any) -> Any:

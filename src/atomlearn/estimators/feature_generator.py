@@ -25,11 +25,9 @@ from atomlearn.core import (
     StoppingRule,
     as_loss,
     check_weight,
-    coefficient_rows,
     enter,
     has_probabilities,
     positive,
-    single_row,
 )
 from atomlearn.estimators.checks import (
     checked_design,
@@ -39,6 +37,7 @@ from atomlearn.estimators.checks import (
     set_parameters,
     whole,
 )
+from atomlearn.estimators.coefficients import coefficient_rows, single_row
 from atomlearn.estimators.generation import ScaledModel, Selected, debiased, problem_of, weighed
 from atomlearn.estimators.generation_trials import RISING, STRENGTHS, Choice, Trials, sizes_of
 from atomlearn.estimators.parameters import keeps_blas_single

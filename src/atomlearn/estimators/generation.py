@@ -24,7 +24,6 @@ from atomlearn.core import (
     Result,
     WarmStart,
     check_free,
-    coefficient_rows,
     for_classes,
     free_columns,
     free_part,
@@ -32,11 +31,10 @@ from atomlearn.core import (
     named,
     named_columns,
     run,
-    single_row,
-    task_intercepts,
 )
 from atomlearn.estimators.base import AtomicModel
 from atomlearn.estimators.checks import input_names
+from atomlearn.estimators.coefficients import coefficient_rows, single_row
 from atomlearn.estimators.selects_columns import SelectsColumns
 from atomlearn.estimators.targets import Checked
 from atomlearn.estimators.units import Units, batch_of, too_many
@@ -44,6 +42,7 @@ from atomlearn.lifting.latent import LatentKSupport, LatentNorm
 from atomlearn.maps.feature_map import FeatureMap
 from atomlearn.matrices.designs.tasks import Tasks
 from atomlearn.matrices.norms.rows import over_tasks
+from atomlearn.matrices.tasks import task_intercepts
 from atomlearn.papers.feature_generation import FeatureGeneration, GenerationState
 
 # --- the problem ----------------------------------------------------------------------------

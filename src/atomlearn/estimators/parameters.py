@@ -34,11 +34,10 @@ from atomlearn.core import (
     WarmStart,
     check_rule,
     drive,
-    packed,
     positive,
-    unpacked,
 )
 from atomlearn.estimators.checks import as_solver, whole
+from atomlearn.estimators.coefficients import packed, unpacked
 
 
 class PackedState(BaseEstimator):

@@ -44,7 +44,6 @@ from atomlearn.core import (
     check_levels,
     check_rows,
     check_share,
-    checked_shares,
     cross_validate,
     held_out_loss,
     is_opened,
@@ -54,7 +53,13 @@ from atomlearn.core import (
     training_part,
 )
 from atomlearn.estimators.base import AtomicModel
-from atomlearn.estimators.checks import checked_design, checked_l1_ratio, norm_for, norm_on
+from atomlearn.estimators.checks import (
+    checked_design,
+    checked_l1_ratio,
+    checked_shares,
+    norm_for,
+    norm_on,
+)
 from atomlearn.estimators.dependent_rows import splits
 from atomlearn.estimators.parameters import keeps_blas_single
 from atomlearn.estimators.prediction_sets import OutOfFold

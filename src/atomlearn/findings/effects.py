@@ -22,10 +22,10 @@ from atomlearn.core import (
     is_opened,
     is_quadratic,
     l1_weights,
-    nonzero_coefficients,
     own_parameters,
 )
 from atomlearn.estimators.checks import amount_of, input_names
+from atomlearn.estimators.coefficients import nonzero_coefficients
 from atomlearn.estimators.cross_validated import AtomicClassifierCV, AtomicRegressorCV
 from atomlearn.estimators.dependent_rows import fit_parameters, held_out
 from atomlearn.estimators.subsets import SubsetRegressor

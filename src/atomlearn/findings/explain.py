@@ -7,16 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from atomlearn.core import (
-    Array,
-    Columns,
-    as_design,
-    dense_part,
-    feature_names,
-    nonzero_coefficients,
-)
+from atomlearn.core import Array, Columns, as_design, dense_part, feature_names
 from atomlearn.estimators.base import AtomicModel
 from atomlearn.estimators.checks import input_names
+from atomlearn.estimators.coefficients import nonzero_coefficients
 from atomlearn.maps.feature_map import map_of
 
 

@@ -17,8 +17,8 @@ from atomlearn.core import (
     Regularizer,
     centered,
     free_columns,
+    free_part,
     is_quadratic,
-    task_intercepts,
     with_free,
 )
 from atomlearn.matrices.designs.tasks import Tasks
@@ -118,3 +118,9 @@ def several_targets(
     if getattr(sample_weight, "shape", ()) == y.shape[:1]:
         sample_weight = np.repeat(np.asarray(sample_weight), y.shape[1])
     return Tasks(X, y.shape[1]), np.asarray(y).reshape(-1), sample_weight
+
+
+def task_intercepts(problem: Problem, prediction: Array) -> Array:
+    """Return the intercepts of tasks, (n_tasks,); empty for other problems."""
+    g, _ = free_part(problem, prediction) or (np.zeros(0), 0.0)
+    return np.asarray(g[0 if problem.free is None else problem.free.size :])

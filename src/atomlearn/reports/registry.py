@@ -12,7 +12,8 @@ from typing import Any, TypeVar
 import numpy as np
 from sklearn.base import is_classifier
 
-from atomlearn.core import Standardized, moments_of, nonzero_coefficients, path
+from atomlearn.core import Standardized, moments_of, path
+from atomlearn.estimators.coefficients import nonzero_coefficients
 from atomlearn.estimators.search import CrossValidatedModel
 from atomlearn.reports.data_displays import (
     CalibrationDisplay,

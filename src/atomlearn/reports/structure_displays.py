@@ -9,7 +9,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from atomlearn.core import Array, Groups, Part, is_sparse, nonzero_coefficients
+from atomlearn.core import Array, Groups, Part, is_sparse
+from atomlearn.estimators.coefficients import nonzero_coefficients
 from atomlearn.reports.drawing import (
     MOST_NAMED,
     MOST_POINTS,

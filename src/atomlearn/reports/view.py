@@ -15,17 +15,9 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone, is_classifier
 from sklearn.utils.validation import _check_feature_names_in, _check_n_features
 
-from atomlearn.core import (
-    Array,
-    Design,
-    Result,
-    Rows,
-    as_design,
-    dense_part,
-    feature_names,
-    nonzero_coefficients,
-)
+from atomlearn.core import Array, Design, Result, Rows, as_design, dense_part, feature_names
 from atomlearn.estimators.base import AtomicModel
+from atomlearn.estimators.coefficients import nonzero_coefficients
 from atomlearn.estimators.search import CrossValidatedModel
 from atomlearn.findings.held_out import unsearched
 from atomlearn.maps.feature_map import FeatureMap, map_of

@@ -17,11 +17,8 @@ from atomlearn.core import (
     RepeatedBlock,
     SpreadRows,
     affine_block,
-    coefficient_matrix,
-    coefficient_rows,
     coupled_gram,
     distinct_columns,
-    nonzero_coefficients,
     part_of,
     scaled_design,
 )
@@ -249,30 +246,6 @@ def test_a_few_columns_of_an_implicit_design_can_be_listed(monkeypatch: pytest.M
             with pytest.raises(TypeError, match="does not list its 4 columns"):
                 part.squared_norms()
         assert_allclose(part.predict(np.ones(columns.size)), X[:, columns].sum(axis=1))
-
-
-def test_sparse_coefficients_are_told_as_dense_ones_are() -> None:
-    """Stored zeros are none, and a coefficient of 1 is one; rows and columns differ in number."""
-    dense = np.array([[0.0, 1.0, 0.0, 2.5, 0.0], [0.0, 0.0, 0.0, -1.0, 3.0]])
-    stored = sp.coo_array(
-        (np.array([1.0, 2.5, -1.0, 3.0, 0.0]), ([0, 0, 1, 1, 1], [1, 3, 3, 4, 0]))
-    )
-    for given in (dense, sp.csr_array(stored)):
-        columns, weights = nonzero_coefficients(given)
-        assert columns.tolist() == [1, 3, 4]
-        assert_array_equal(weights, dense[:, columns])
-    numbers = np.array([1, 3, 8, 9])
-    matrix = coefficient_matrix(numbers, np.array([1.0, 2.5, -1.0, 3.0]), (2, 5))
-    assert_array_equal(matrix.toarray(), dense)
-
-
-def test_coefficients_of_more_columns_than_fit_are_sparse_and_in_place():
-    parts = [(np.array([1, 5]), np.array([2.0, 3.0])), (np.array([7]), np.array([4.0]))]
-    rows = coefficient_rows(parts, 2**40, implicit=True)
-    assert rows.shape == (2, 2**40)
-    assert rows[0, 1] == 2.0
-    assert rows[0, 5] == 3.0
-    assert rows[1, 7] == 4.0
 
 
 def test_factors_are_forgotten_when_the_prices_change():

@@ -403,9 +403,3 @@ def free_part(problem: Problem, prediction: Array) -> tuple[Array, float] | None
         return found
     intercept = problem.design.row_access.intercept(prediction)
     return None if intercept is None else (np.zeros(0), intercept)
-
-
-def task_intercepts(problem: Problem, prediction: Array) -> Array:
-    """Return the intercepts of tasks, (n_tasks,); empty for other problems."""
-    g, _ = free_part(problem, prediction) or (np.zeros(0), 0.0)
-    return np.asarray(g[0 if problem.free is None else problem.free.size :])

@@ -23,10 +23,10 @@ from atomlearn.core import (
     Squared,
     Status,
     as_norm,
-    coefficient_matrix,
     refuse_not_finite,
 )
 from atomlearn.estimators.checks import amount_of, checked_array
+from atomlearn.estimators.coefficients import coefficient_matrix
 from atomlearn.estimators.parameters import ProvedModel, entries_of
 from atomlearn.matrices.designs.tasks import Tasks
 

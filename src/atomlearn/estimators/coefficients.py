@@ -9,9 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from atomlearn.core.data.compressed import is_sparse
-from atomlearn.core.data.limits import LIMITS
-from atomlearn.core.interfaces import Array, Columns
+from atomlearn.core import LIMITS, Array, Columns, is_sparse
 
 
 def coefficient_rows(parts: Sequence[tuple[Columns, Array]], n_columns: int, implicit: bool) -> Any:
