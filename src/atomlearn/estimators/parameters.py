@@ -112,9 +112,9 @@ class ProvedModel(OwnParameters, PackedState):
         self.results_ = results
         self.parts_: Any = [result.parts for result in results]
         self.history_: Any = [result.history for result in results]
-        self.gap_ = math.fsum(result.gap for result in results)
-        self.objective_ = math.fsum(result.objective for result in results)
-        self.n_passes_ = math.fsum(result.passes for result in results)
+        self.gap_ = math.fsum([result.gap for result in results])
+        self.objective_ = math.fsum([result.objective for result in results])
+        self.n_passes_ = math.fsum([result.passes for result in results])
         self.n_iter_ = max(map(len, self.history_))
         # An interrupt comes first, then the reason of the first output without a proof.
         reasons = [r.status for r in results if r.status is not Status.CONVERGED]
