@@ -28,7 +28,7 @@ from atomlearn import losses
 from atomlearn.core.interfaces import Deadline
 from atomlearn.core.interfaces.deadline import Work
 from atomlearn.subsets.result import SubsetStatus
-from tests.oracles.sums import subset_sum
+from tests.oracles.subset_sums import subset_sum
 
 #: Relative: two objectives of Newton's method are the same up to this.
 SAME = 1e-8

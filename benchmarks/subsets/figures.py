@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from tests.oracles.sums import subset_sum
+from tests.oracles.subset_sums import subset_sum
 
 #: name, loss, n, p, k, correlation of neighbours, ridge, seconds allowed
 PROBLEMS = (

@@ -39,7 +39,7 @@ from benchmarks.quality_data import (
     pathways,
     two_classes,
 )
-from tests.oracles.sums import subset_sum
+from tests.oracles.subset_sums import subset_sum
 
 OUT = Path("benchmarks/results/subset_real_sets.csv")
 PAGE = Path("docs/subsets.md")

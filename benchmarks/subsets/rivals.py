@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.subsets.figures import drawn
-from tests.oracles.sums import subset_sum
+from tests.oracles.subset_sums import subset_sum
 
 #: n, p, k, correlation, ridge
 PROBLEMS = (

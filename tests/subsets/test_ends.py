@@ -59,7 +59,7 @@ def test_a_set_whose_fit_was_cut_short_leaves_the_gap_open(monkeypatch: pytest.M
         """Fit all sets but one, which stays where fits begin."""
         columns = problem.design.dense()
         if columns.shape[1] == 2 and np.array_equal(columns, X[:, cut]):
-            problem = problem.until(Deadline(work=Work(0)))
+            problem = replace(problem, deadline=Deadline(work=Work(0)))
         return ridge_fit(problem, accuracy, gram)
 
     monkeypatch.setattr("atomlearn.subsets.relaxation.ridge_fit", at_zero)

@@ -19,7 +19,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
+from scipy.sparse.csgraph import connected_components
 from scipy.spatial.distance import cdist
 
 from atomlearn.core import TINY, Array, Design, Rows, as_design, column_moments, dense_part
@@ -106,15 +108,8 @@ def joined(n_rows: int, *labels: Rows | None) -> Rows | None:
 
 def _components(rows: Rows, others: Rows, count: int) -> Rows:
     """Return the number of the part of a graph that each of ``count`` points is in."""
-    found = np.arange(count)
-    before = np.arange(0)
-    while not np.array_equal(found, before):
-        before = found.copy()
-        least = np.minimum(found[rows], found[others])
-        for ends in (rows, others):
-            np.minimum.at(found, ends, least)
-        found = found[found]
-    return np.unique(found, return_inverse=True)[1].astype(np.int64)
+    links = sp.coo_array((np.ones(rows.size), (rows, others)), shape=(count, count))
+    return connected_components(links, directed=False)[1].astype(np.int64)
 
 
 def numbers_of_table(X: Any) -> Design:

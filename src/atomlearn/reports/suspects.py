@@ -153,7 +153,7 @@ def parts_of_target(
     if classes is None:
         common = mode(y).mode
         events = [(f"{target} is {common:g}", y == common)]
-    usual = mode(X, axis=0).mode
+    usual = np.asarray(mode(X, axis=0).mode)
     is_usual = usual == X
     told = np.zeros(usual.size, dtype=bool)
     for said, rows in events:
