@@ -143,7 +143,7 @@ class ManyKernels:
         )  # fmt: skip
         seconds = time.perf_counter() - began
         test = Kernels.from_map(self.X_test, design.maps)
-        decisions = test.gather(result.columns).dot(result.weights) + result.intercept
+        decisions = test.gather(result.columns).predict(result.weights) + result.intercept
         return {
             "solver": f"atomlearn, rank {rank}",
             "seconds": seconds,

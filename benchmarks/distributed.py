@@ -109,7 +109,7 @@ def target(design: Dask) -> np.ndarray:
     rng = np.random.default_rng(1)
     columns = np.sort(rng.permutation(design.shape[1])[:40])
     block = design.gather(columns)
-    signal = block.dot(rng.uniform(0.5, 1.5, 40))
+    signal = block.predict(rng.uniform(0.5, 1.5, 40))
     return signal + 0.45 * signal.std() * rng.standard_normal(design.shape[0])
 
 

@@ -97,7 +97,7 @@ from atomlearn.designs import OnDisk
 path, extra, levels, cold = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), sys.argv[4]
 design = OnDisk(path)
 rng = np.random.default_rng(0)
-signal = design.gather(np.arange(0, 4000, 100)).dot(np.ones(40))
+signal = design.gather(np.arange(0, 4000, 100)).predict(np.ones(40))
 y = signal + 0.5 * signal.std() * rng.standard_normal(signal.size)
 AtomicRegressorCV(n_alphas=3, cv=2).fit(rng.standard_normal((10, 3)), np.arange(10.0))
 def status(key):

@@ -151,7 +151,7 @@ class BlockCoordinateDescent(Solver):
         """Visit every group once: O(n_samples s) each; b follows at once."""
         for group in groups:
             v = negative_gradient(problem, linear + intercept)
-            pull = group.block.transpose_dot(v) - problem.tau * group.weights
+            pull = group.block.scores(v).full() - problem.tau * group.weights
             if self._is_exact(group.columns.size):
                 q = pull + group.spectrum.apply(group.weights)
                 weights = exact_step(group.spectrum, q, group.level)
@@ -161,7 +161,7 @@ class BlockCoordinateDescent(Solver):
             change = weights - group.weights
             if change.any():
                 group.weights = weights
-                linear = linear + group.block.dot(change)
+                linear = linear + group.block.predict(change)
                 intercept = optimal_intercept(problem, linear, intercept)
         return linear, intercept
 
@@ -269,7 +269,7 @@ def _majorizer(problem: Problem, block: Block) -> Array:
     """Return L X_g'S (I - 1 s'/sum s) X_g + tau I: the centered part where b is free."""
     matrix = block.gram(problem.weight)
     if problem.fit_intercept:
-        means = block.transpose_dot(problem.weight)
+        means = block.scores(problem.weight).full()
         matrix = matrix - np.outer(means, means) / float(problem.weight.sum())
     matrix = problem.loss.smoothness * matrix
     matrix[np.diag_indices_from(matrix)] += problem.tau
@@ -286,7 +286,7 @@ def _joined(groups: tuple[ActiveGroup, ...]) -> tuple[Columns, Array]:
 def _linear(problem: Problem, groups: tuple[ActiveGroup, ...]) -> Array:
     linear = np.zeros(problem.design.shape[0])
     for group in groups:
-        linear += group.block.dot(group.weights)
+        linear += group.block.predict(group.weights)
     return linear
 
 
@@ -298,5 +298,5 @@ def _active_gap(
     restricted = restrict(problem, problem.design, columns)
     prediction = linear + optimal_intercept(problem, linear, intercept)
     v = negative_gradient(problem, prediction)
-    scores = ArrayScores(np.concatenate([group.block.transpose_dot(v) for group in groups]))
+    scores = ArrayScores(np.concatenate([group.block.scores(v).full() for group in groups]))
     return prove_from(restricted, None, weights, prediction, v, scores).certificate.gap

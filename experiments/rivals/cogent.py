@@ -145,7 +145,7 @@ def removal_costs(problem: Problem, atoms: AtomSet, fit: Refit) -> Array:
     prediction = fit.prediction
     v = negative_gradient(problem, prediction)
     curvature = problem.loss.curvature(problem.y, prediction, problem.weight)
-    slopes = -atoms.images.transpose_dot(v)
+    slopes = -atoms.images.scores(v).full()
     bends = atoms.images.squared_norms(curvature)
     if problem.tau:
         assert atoms.gram is not None

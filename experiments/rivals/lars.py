@@ -61,7 +61,7 @@ class LARS(Master):
         curvature = problem.loss.curvature(problem.y, zero.refit.prediction, problem.weight)
         gram = block.gram(curvature)
         if problem.fit_intercept:
-            pulled = block.transpose_dot(curvature)
+            pulled = block.scores(curvature).full()
             gram = gram - np.outer(pulled, pulled) / float(curvature.sum())
         c, steps = _followed(
             gram, zero.scores, prices.price, problem.regularizer.amount, self.max_steps

@@ -269,8 +269,8 @@ class CoordinateSpace(NewtonSystem):
         """Return w; the products are with the block in memory."""
         c = problem.tau + rho
         w0 = (rho / c) * center
-        w = w0 - self.block.transpose_dot(self.theta) / c
-        linear = self.block.dot(w)
+        w = w0 - self.block.scores(self.theta).full() / c
+        linear = self.block.predict(w)
         b = optimal_intercept(problem, linear, self.intercept)
         point = self._newton(problem, w0, RidgePoint(w, linear, b), c, accuracy)
         z = self._predict(w0, point)
@@ -289,11 +289,11 @@ class CoordinateSpace(NewtonSystem):
         self, problem: Problem, offset: Array, point: RidgePoint, derivative: Array, factor: Factor
     ) -> tuple[RidgePoint, float, float]:
         """Solve (X'DX + c I) dw + X'D1 db = -gradient, bordered by the intercept."""
-        gradient = self.block.transpose_dot(derivative) + factor.c * (point.unknown - offset)
+        gradient = self.block.scores(derivative).full() + factor.c * (point.unknown - offset)
         of_b = float(derivative.sum()) if problem.fit_intercept else 0.0
         full = np.append(gradient, of_b)
         move = -lu_solve(factor.lu, full)
-        image = self.block.dot(move[:-1])
+        image = self.block.predict(move[:-1])
         step = RidgePoint(move[:-1], image, float(move[-1]))
         return step, float(full @ move), float(np.linalg.norm(full))
 
@@ -306,6 +306,6 @@ class CoordinateSpace(NewtonSystem):
         total = float(curvature.sum())
         matrix[size, size] = 1.0
         if problem.fit_intercept and total > 0:
-            matrix[size, :size] = matrix[:size, size] = self.block.transpose_dot(curvature)
+            matrix[size, :size] = matrix[:size, size] = self.block.scores(curvature).full()
             matrix[size, size] = total
         return matrix

@@ -167,7 +167,7 @@ def _kernels(name: str, X: Array, y: Array, seed: int, config: Config) -> dict[s
 
 def _of_inputs(fit: Fit, design: Additive, new: Additive, y: Array) -> dict[str, float]:
     """Return what Figures 16 and 17 show of a fit; ``features`` are inputs, each a group."""
-    decisions = new.gather(fit.columns).dot(fit.weights) + fit.intercept
+    decisions = new.gather(fit.columns).predict(fit.weights) + fit.intercept
     return {
         "features": int(np.unique(design.map.term_of(fit.columns)).size),
         "accuracy": 100.0 * float(np.mean(np.sign(decisions) == y)),

@@ -173,7 +173,7 @@ def polynomial(runs: Runs, config: Config) -> None:
             rows["PROX-FGM"].append(fit.row(*parts[2:]))
             result, seconds = products(*parts[:2], count, config["batch"], 4.0, 280.0)
             new = Polynomial(parts[2], gamma=4.0).gather(result.columns)
-            decided = new.dot(result.weights) + result.intercept
+            decided = new.predict(result.weights) + result.intercept
             accuracy = 100.0 * float(np.mean(np.sign(decided) == parts[3]))
             size = int(result.columns.size)
             rows["PROX-PFGM"].append({"features": size, "accuracy": accuracy, "seconds": seconds})
@@ -215,7 +215,7 @@ def stored(runs: Runs, config: Config) -> None:
         rival = Liblinear(expanded(X[train], 4.0), y[train], True)
         fit, steps = rival.svm_cut(config["C"], config["steps"])
         values = Polynomial(np.asfortranarray(X[test]), gamma=4.0).gather(fit.columns)
-        decided = values.dot(fit.weights) + fit.intercept
+        decided = values.predict(fit.weights) + fit.intercept
         accuracy = 100.0 * float(np.mean(np.sign(decided) == y[test]))
         ours = {"features": int(result.columns.size), "seconds": seconds}
         theirs = {"features": int(fit.columns.size), "seconds": fit.seconds, "accuracy": accuracy}
@@ -238,7 +238,7 @@ def real_products(runs: Runs, config: Config) -> None:
             rows["PROX-FGM"].append(linear.row(B, b))
             result, seconds = products(A, a, count, 20, 8.0, config["limit"])
             new = Polynomial(B, gamma=8.0).gather(result.columns)
-            right = np.sign(new.dot(result.weights) + result.intercept) == b
+            right = np.sign(new.predict(result.weights) + result.intercept) == b
             row = {"features": int(result.columns.size), "seconds": seconds}
             rows["PROX-PFGM"].append(row | {"accuracy": 100.0 * float(np.mean(right))})
         return {"rows": rows}

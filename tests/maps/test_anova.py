@@ -98,7 +98,7 @@ def test_large_blocks_stay_coded_and_sparse_data_is_the_same(monkeypatch):
     block = dense.gather(np.arange(dense.shape[1]))
     assert isinstance(block, CodedBlock)
     Phi = written_out(dense, X)
-    assert_allclose(block.transpose_dot(v), Phi.T @ v, atol=1e-8)
+    assert_allclose(block.scores(v).full(), Phi.T @ v, atol=1e-8)
     assert_allclose(block.gram(v**2), Phi.T @ (v[:, None] ** 2 * Phi), rtol=1e-9, atol=1e-6)
 
 
@@ -114,7 +114,7 @@ def test_the_planted_surface_is_found_and_predicts_new_rows():
     used = {design.terms[g] for g in np.unique(design.groups[result.columns])}
     assert used == {(7,), (3, 21)}
     new = Anova.from_map(X[400:], pickle.loads(pickle.dumps(design.map)))
-    found = new.gather(result.columns).dot(result.weights) + result.intercept
+    found = new.gather(result.columns).predict(result.weights) + result.intercept
     assert np.corrcoef(found, y[400:])[0, 1] > 0.9
     values, other, surface = design.map.surface(3, 21, result.coef)
     assert surface.shape == (values.size, other.size)

@@ -101,12 +101,12 @@ def test_factored_products(name: str, r: int, s: int) -> None:
     known = unwrapped(design)
     span = known.span(left, right)
     assert span.shape == (X.shape[0], r * s)
-    assert_allclose(span.dot(S.reshape(-1)), X @ (left @ S @ right.T).reshape(-1), atol=1e-12)
-    assert_allclose(span.transpose_dot(v), (left.T @ Z @ right).reshape(-1), atol=1e-12)
+    assert_allclose(span.predict(S.reshape(-1)), X @ (left @ S @ right.T).reshape(-1), atol=1e-12)
+    assert_allclose(span.scores(v).full(), (left.T @ Z @ right).reshape(-1), atol=1e-12)
     both = rng.normal(size=(Q, r))
     rays, c = known.rays(left, both), rng.normal(size=r)
-    assert_allclose(rays.dot(c), X @ ((left * c) @ both.T).reshape(-1), atol=1e-12)
-    assert_allclose(rays.transpose_dot(v), np.einsum("ij,ij->j", left, Z @ both), atol=1e-12)
+    assert_allclose(rays.predict(c), X @ ((left * c) @ both.T).reshape(-1), atol=1e-12)
+    assert_allclose(rays.scores(v).full(), np.einsum("ij,ij->j", left, Z @ both), atol=1e-12)
     if r:
         dense = np.column_stack([X @ np.outer(left[:, i], both[:, i]).ravel() for i in range(r)])
         assert_allclose(rays.dense(), dense, atol=1e-12)
@@ -135,11 +135,11 @@ def test_unfoldings_agree(mode: int) -> None:
     assert_allclose(sensed.predict(unfolding), X @ W.reshape(-1))
     U, s, Vt = np.linalg.svd(unfolding.reshape(own), full_matrices=False)
     for design in (whole, some, sensed):
-        image = design.rays(U, Vt.T).dot(s)
+        image = design.rays(U, Vt.T).predict(s)
         assert_allclose(image, design.predict(unfolding), atol=1e-12)
         v = rng.normal(size=design.shape[0])
         pulled = np.einsum("ij,ji->i", U.T @ design.scores(v).as_matrix.dense(), Vt.T)
-        assert_allclose(design.rays(U, Vt.T).transpose_dot(v), pulled, atol=1e-12)
+        assert_allclose(design.rays(U, Vt.T).scores(v).full(), pulled, atol=1e-12)
 
 
 def test_memory_of_entries_is_that_of_the_observed() -> None:

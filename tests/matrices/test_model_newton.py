@@ -67,7 +67,7 @@ def test_same_solution_as_first_order_steps(
     assert slow.gap <= 1e-7
     assert refit.steps <= 15
     assert abs(refit.objective - slow.objective) <= slow.gap + refit.gap
-    linear = problem.design.dot(refit.weights)
+    linear = problem.design.predict(refit.weights)
     assert_allclose(refit.prediction, linear, atol=1e-12)
     assert_allclose(objective_at(problem, refit.weights, linear), refit.objective, rtol=1e-12)
 
@@ -78,7 +78,7 @@ def test_against_brute_force_over_weights_and_intercepts() -> None:
 
     def function(x: np.ndarray) -> float:
         W, b = x[:SIZE], x[SIZE:]
-        z = problem.design.dot(W) + np.tile(b, N)
+        z = problem.design.predict(W) + np.tile(b, N)
         smooth = Multinomial(Q).value(problem.y, z, problem.weight)
         return smooth + 0.35 * float(W @ W)
 
@@ -103,12 +103,12 @@ def test_hessian_over_the_block() -> None:
     w = np.random.default_rng(0).normal(size=SIZE)
 
     def gradient(w: np.ndarray) -> np.ndarray:
-        dual = problem.loss.gradient(problem.y, block.dot(w), problem.weight)
-        return block.transpose_dot(dual)
+        dual = problem.loss.gradient(problem.y, block.predict(w), problem.weight)
+        return block.scores(dual).full()
 
     step = 1e-5
     numeric = [gradient(w + e) - gradient(w - e) for e in step * np.eye(SIZE)]
-    H = hessian(problem, DenseBlock(block.dense()), block.dot(w))
+    H = hessian(problem, DenseBlock(block.dense()), block.predict(w))
     assert_allclose(H, np.array(numeric) / (2 * step), atol=1e-6)
 
 

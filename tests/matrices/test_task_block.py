@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy import sparse
 
-from atomlearn.core import CachedBlock, DenseBlock, SparseBlock
+from atomlearn.core import CachedBlock, DenseBlock, SparseBlock, coupled_gram
 from atomlearn.designs import RowSubset, Tasks
 from atomlearn.matrices.designs.tasks import TaskBlock
 
@@ -37,8 +37,8 @@ def test_products_are_those_of_the_dense_array(name: str) -> None:
     rng = np.random.default_rng(1)
     w, v, c = rng.normal(size=A.shape[1]), rng.normal(size=A.shape[0]), rng.random(A.shape[0])
     positions = rng.permutation(A.shape[1])[: (A.shape[1] + 1) // 2]
-    assert_allclose(block.dot(w), A @ w, atol=1e-12)
-    assert_allclose(block.transpose_dot(v), A.T @ v, atol=1e-12)
+    assert_allclose(block.predict(w), A @ w, atol=1e-12)
+    assert_allclose(block.scores(v).full(), A.T @ v, atol=1e-12)
     assert_allclose(block.gram(c), A.T @ (c[:, None] * A), atol=1e-12)
     assert_allclose(block.squared_norms(c), c @ A**2, atol=1e-12)
     part = A[:, positions]
@@ -46,7 +46,7 @@ def test_products_are_those_of_the_dense_array(name: str) -> None:
     assert_allclose(block.explicit().dense(), A, atol=0)
     K = sparse.random_array((A.shape[0], 7), density=0.1, rng=rng, format="csc")
     expected = A.T @ (c[:, None] * A) - A.T @ (K @ K.T).toarray() @ A
-    assert_allclose(block.coupled_gram(c, K), expected, atol=1e-12)
+    assert_allclose(coupled_gram(block, c, K), expected, atol=1e-12)
 
 
 @pytest.mark.parametrize("other", ["tasks", DenseBlock, SparseBlock.of])

@@ -26,7 +26,7 @@ class Objective(BaseObjective):
         return {"columns": np.zeros(0, np.int64), "weights": np.zeros(0)}
 
     def evaluate_result(self, columns, weights):
-        residual = self.y - self.design.gather(columns).dot(weights)
+        residual = self.y - self.design.gather(columns).predict(weights)
         return {
             "value": 0.5 * residual @ residual + self.lmbd * np.abs(weights).sum(),
             "n_selected": len(columns),

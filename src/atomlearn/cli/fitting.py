@@ -111,7 +111,7 @@ class FittedSelection:
     def decisions(self, design: Design, rows: Rows, offset: Array | None = None) -> Array:
         """Return X_S w + b + offset for rows of the unscaled design, (n_rows, n_outputs)."""
         block = RowSubset(design, rows).gather(self.columns)
-        scores = np.stack([block.dot(weights) for weights in self.coefficients], axis=1)
+        scores = np.stack([block.predict(weights) for weights in self.coefficients], axis=1)
         return scores + self.intercepts + (0.0 if offset is None else offset[rows][:, None])
 
 

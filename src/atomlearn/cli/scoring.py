@@ -28,6 +28,7 @@ from atomlearn.core import (
     as_loss,
     as_norm,
     dense_part,
+    has_probabilities,
     is_sparse,
     log_probabilities,
     part_of,
@@ -255,7 +256,7 @@ def _scores(
     probabilities = None
     every = np.concatenate(rows)
     scores = np.concatenate(decisions)
-    if loss.has_probabilities:
+    if has_probabilities(loss):
         probabilities = np.exp(log_probabilities(loss, scores, fitted.together))
     predicted = loss.mean(scores) if task == "regression" else scores
     values = target.values[trained], target.values[every]

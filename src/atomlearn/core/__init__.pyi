@@ -88,8 +88,7 @@ from atomlearn.core.interfaces.lift import Part as Part
 from atomlearn.core.interfaces.loss import Loss as Loss
 from atomlearn.core.interfaces.loss import Task as Task
 from atomlearn.core.interfaces.loss import has_link as has_link
-from atomlearn.core.interfaces.loss import known_offset as known_offset
-from atomlearn.core.interfaces.loss import mean_loss as mean_loss
+from atomlearn.core.interfaces.loss import has_probabilities as has_probabilities
 from atomlearn.core.interfaces.norm import Form as Form
 from atomlearn.core.interfaces.norm import GroupWeights as GroupWeights
 from atomlearn.core.interfaces.norm import Lift as Lift
@@ -119,9 +118,14 @@ from atomlearn.core.interfaces.warm_start import Atom as Atom
 from atomlearn.core.interfaces.warm_start import WarmStart as WarmStart
 from atomlearn.core.losses import pieces as pieces
 from atomlearn.core.losses.around import Offset as Offset
+from atomlearn.core.losses.around import bare_loss as bare_loss
+from atomlearn.core.losses.around import loss_of_rows as loss_of_rows
+from atomlearn.core.losses.around import mean_loss as mean_loss
 from atomlearn.core.losses.domain import EDGE_TOLERANCE as EDGE_TOLERANCE
 from atomlearn.core.losses.free_columns import FreeColumns as FreeColumns
 from atomlearn.core.losses.free_columns import LastAnswer as LastAnswer
+from atomlearn.core.losses.free_columns import free_columns as free_columns
+from atomlearn.core.losses.free_columns import known_offset as known_offset
 from atomlearn.core.losses.probabilities import for_classes as for_classes
 from atomlearn.core.losses.probabilities import log_probabilities as log_probabilities
 from atomlearn.core.losses.registry import as_loss as as_loss
@@ -136,7 +140,9 @@ from atomlearn.core.masters.master import Master as Master
 from atomlearn.core.masters.master import Refit as Refit
 from atomlearn.core.masters.master import block_of as block_of
 from atomlearn.core.masters.model_newton import ModelNewton as ModelNewton
+from atomlearn.core.masters.model_newton import coupled_gram as coupled_gram
 from atomlearn.core.masters.model_newton import hessian as hessian
+from atomlearn.core.masters.model_newton import spanned as spanned
 from atomlearn.core.masters.newton import AcceleratedGradient as AcceleratedGradient
 from atomlearn.core.masters.newton import SemismoothNewton as SemismoothNewton
 from atomlearn.core.masters.pattern_newton import pattern_of as pattern_of

@@ -38,10 +38,10 @@ from atomlearn.estimators import matrices
 from atomlearn.estimators.checks import (
     amount_of,
     available_if,
+    check_probabilities,
     checked_design,
     checked_l1_ratio,
     expanded,
-    has_probabilities,
     input_names,
     loss_task,
     norm_for,
@@ -270,7 +270,7 @@ class AtomicModel(FitParameters):
         labels: NDArray[Any] = self.classes_[codes]
         return labels
 
-    @available_if(has_probabilities)
+    @available_if(check_probabilities)
     def predict_proba(self, X: Any, offset: Any = None) -> NDArray[Any]:
         """Return P(class | x), shape (n_samples, n_classes); for the logistic loss.
 
@@ -280,7 +280,7 @@ class AtomicModel(FitParameters):
         probabilities: NDArray[Any] = np.exp(self.predict_log_proba(X, offset))
         return probabilities
 
-    @available_if(has_probabilities)
+    @available_if(check_probabilities)
     def predict_log_proba(self, X: Any, offset: Any = None) -> NDArray[Any]:
         """Return log P(class | x), shape (n_samples, n_classes); for the logistic loss."""
         joint = self.multi_class == "multinomial"

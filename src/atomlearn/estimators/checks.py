@@ -31,6 +31,7 @@ from atomlearn.core import (
     check_free,
     feature_names,
     frame_to_array,
+    has_probabilities,
     is_number,
     is_opened,
     is_table,
@@ -282,10 +283,10 @@ def loss_task(estimator: Any) -> str:
         return ""
 
 
-def has_probabilities(estimator: Any) -> bool:
+def check_probabilities(estimator: Any) -> bool:
     """Return whether the estimator's loss gives probabilities, or raise with the remedy."""
     loss = estimator.loss
-    if loss_task(estimator) == "classification" and as_loss(loss).has_probabilities:
+    if loss_task(estimator) == "classification" and has_probabilities(as_loss(loss)):
         return True
     raise AttributeError(
         f"{type(estimator).__name__}(loss={loss!r}) has no probabilities; use loss='logistic', or "

@@ -13,7 +13,7 @@ from sklearn.preprocessing import LabelBinarizer
 from sklearn.svm import LinearSVC
 from sklearn.utils.validation import check_is_fitted
 
-from atomlearn.core import Array, as_loss, has_link, nonzero_coefficients
+from atomlearn.core import Array, as_loss, has_link, has_probabilities, nonzero_coefficients
 from atomlearn.estimators.base import AtomicModel
 from atomlearn.estimators.checks import input_names
 
@@ -67,10 +67,10 @@ def to_sklearn(estimator: Any) -> Any:
         plain = LinearRegression()
         plain.coef_ = dense if estimator.coef_.ndim > 1 else dense[0]
         plain.intercept_ = intercepts if estimator.coef_.ndim > 1 else intercepts[0]
-    elif loss.has_probabilities and len(weights) > 1 and estimator.multi_class != "multinomial":
+    elif has_probabilities(loss) and len(weights) > 1 and estimator.multi_class != "multinomial":
         plain = _one_against_rest(dense, intercepts, estimator.classes_)
     else:
-        plain = LogisticRegression() if loss.has_probabilities else LinearSVC()
+        plain = LogisticRegression() if has_probabilities(loss) else LinearSVC()
         plain.coef_ = dense
         plain.intercept_ = intercepts
         plain.classes_ = estimator.classes_

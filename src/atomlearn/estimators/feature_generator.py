@@ -27,6 +27,7 @@ from atomlearn.core import (
     check_weight,
     coefficient_rows,
     enter,
+    has_probabilities,
     positive,
     single_row,
 )
@@ -277,7 +278,7 @@ class FeatureGenerator(ScaledModel):
         loss = as_loss(self.loss)
         C = RISING[-1] if self.C == "auto" else self.C
         # Shares of right labels, or orders of survival, do not tell how large coefficients are.
-        tells = loss.task == "regression" or loss.has_probabilities
+        tells = loss.task == "regression" or has_probabilities(loss)
         free = self.C == "auto" and tells and self.debias is None
         self.C_choice_ = self.size_choice_ = None
         weight = check_weight(sample_weight, inputs.shape[0])

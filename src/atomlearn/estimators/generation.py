@@ -26,6 +26,7 @@ from atomlearn.core import (
     check_free,
     coefficient_rows,
     for_classes,
+    free_columns,
     free_part,
     membership_of,
     named,
@@ -201,8 +202,8 @@ class ScaledModel(SelectsColumns, AtomicModel):
         weights = np.zeros((count, columns.size))
         weights[result.columns % count, places.ravel()] = result.weights
         intercepts = np.full(count, float(result.intercept))
-        if count > 1 and problem.loss.free is not None:
-            linear = problem.design.gather(result.columns).dot(result.weights)
+        if count > 1 and free_columns(problem.loss) is not None:
+            linear = problem.design.gather(result.columns).predict(result.weights)
             own = task_intercepts(problem, linear)
             intercepts = own if own.size else intercepts
         self.moments_ = (columns, *units.of(columns))
@@ -235,7 +236,7 @@ def debiased(problem: Problem, result: Result, factor: float, gap: float) -> Res
         free=columns[:0],
     )
     found = run(alone, ColumnGeneration(tol=gap), RelativeGap(gap) | Iterations(50))
-    linear = block.gather(found.columns).dot(found.weights)
+    linear = block.gather(found.columns).predict(found.weights)
     found = replace(found, columns=columns[found.columns], n_features=problem.design.shape[1])
     own = free_part(problem, linear)
     return found if free is None or own is None else found.with_free(free, own[0], 0.0)

@@ -11,7 +11,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.core import EPS, Array, Design, Fold, RowSubset, Settings, Status, as_loss, is_number
+from atomlearn.core import (
+    EPS,
+    Array,
+    Design,
+    Fold,
+    RowSubset,
+    Settings,
+    Status,
+    as_loss,
+    has_probabilities,
+    is_number,
+)
 from atomlearn.estimators.checks import whole
 from atomlearn.estimators.dependent_rows import folds, splits
 
@@ -80,7 +91,7 @@ class Trials:
         self.y = y = y.ravel() if y.size == len(y) else y  # of one column, too
         of_classes = (loss := as_loss(estimator.loss)).task == "classification"
         classes = np.unique(y, return_inverse=True)[1] if of_classes else None
-        self.likely = of_classes and loss.has_probabilities
+        self.likely = of_classes and has_probabilities(loss)
         self.folds = list[Fold]()
         if not is_number(cv):
             told = {} if groups is None else {"groups": groups}

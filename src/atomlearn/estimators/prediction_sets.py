@@ -22,8 +22,10 @@ from atomlearn.core import (
     PathResult,
     Problem,
     Rows,
+    bare_loss,
     decisions_at,
     has_link,
+    has_probabilities,
     log_probabilities,
     relaxed,
     together,
@@ -70,13 +72,13 @@ class OutOfFold:
         And of losses without probabilities, and of survival times with strata or late entries.
         ``paths`` : of each fold, one an output; ``share`` : of a refit without penalty.
         """
-        loss = problems[0].loss.bare
+        loss = bare_loss(problems[0].loss)
         found = []
         target: Any = problems[0].y
         is_timed = loss.task == "survival"
         if is_timed and not is_plain(target):
             return None
-        if loss.task == "classification" and not loss.has_probabilities:
+        if loss.task == "classification" and not has_probabilities(loss):
             return None
         for (train, _), outputs in zip(folds, paths, strict=True):
             for problem, path in zip(problems, outputs, strict=True):

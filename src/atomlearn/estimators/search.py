@@ -296,7 +296,9 @@ class CrossValidatedModel(AtomicModel):
                 f"norms: {candidates[is_open.index(True)]!r} has no k, and is searched by itself; "
                 "pass it alone, or each candidate with its k"
             )
-        norms = [norm_on(norm, data.design) if norm.of_matrices else norm for norm in norms]
+        norms = [
+            norm_on(norm, data.design) if norm.matrix_shape is not None else norm for norm in norms
+        ]
         counted_data, counted = data.counted()
         problems = self._problems(counted_data, norms[0], 1.0, 1.0)
         for norm in norms[1:]:

@@ -188,7 +188,7 @@ def target_of(estimator: Any, y: Any, n_samples: int, loss: Loss) -> NDArray[Any
         return of_samples(loss.check_target(y), n_samples)
     # What is merely like an array may refuse np.shape.
     shape = np.asarray(y).shape if estimator.several_targets else ()
-    if len(shape) == 2 and (shape[1] > 1 or as_norm(estimator.norm).of_matrices):
+    if len(shape) == 2 and (shape[1] > 1 or as_norm(estimator.norm).matrix_shape is not None):
         several = check_array(_real(y), dtype=np.float64, input_name="y", ensure_min_samples=0)
         return of_samples(several, n_samples)
     return loss.check_target(checked_target(estimator, y, n_samples))

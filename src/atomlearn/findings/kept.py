@@ -73,7 +73,7 @@ class Kept:
 def linear_at(design: Design, point: Point) -> Array:
     """Return X w + b."""
     columns, weights, intercept = point
-    return np.asarray(design.gather(columns).dot(weights) + intercept, dtype=np.float64)
+    return np.asarray(design.gather(columns).predict(weights) + intercept, dtype=np.float64)
 
 
 def rows_that_stand(problem: Problem, point: Point) -> tuple[Array, float, float]:

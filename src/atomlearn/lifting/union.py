@@ -60,7 +60,7 @@ class Union(LiftedNorm):
             raise ValueError("Union needs at least one norm, got none")
         for norm in norms:
             checked_norm("Union", norm).on(n_features)
-            fitted = norm.proximal and (norm.of_matrices or norm.over_columns)
+            fitted = norm.proximal and (norm.over_columns or norm.matrix_shape is not None)
             if norm.lift(n_features) is None and not fitted:
                 raise TypeError(
                     f"Union: {norm!r} has no proximal map, so that the parts cannot be re-fitted; "
@@ -79,7 +79,9 @@ class Union(LiftedNorm):
 
     def _has_rays(self) -> bool:
         """Return whether a part has atoms, but neither a value nor a proximal map."""
-        return any(term.norm.of_matrices and not term.norm.proximal for term in self.terms())
+        return any(
+            term.norm.matrix_shape is not None and not term.norm.proximal for term in self.terms()
+        )
 
     def on(self, n_features: int, shape: tuple[int, int] | None = None) -> Norm:
         """Return the same norm with its parts read, and a norm of vectors with its lift."""
@@ -87,22 +89,17 @@ class Union(LiftedNorm):
         for norm in norms:
             refuse_free("Union", norm, n_features, "; name it in unpenalized= instead")
         read = Union(norms)
-        if not read.of_matrices:
+        if read.matrix_shape is None:
             return Image(self, read.lift(n_features))
         if not read._has_rays():
             read.lift(n_features)
         return read
 
     @property
-    def of_matrices(self) -> bool:  # type: ignore[override]
-        """Whether one of the norms is over matrices."""
-        return any(norm.of_matrices for norm in self.norms)
-
-    @property
     def matrix_shape(self) -> tuple[int, ...] | None:
-        """The shape of the first norm that has one."""
-        shapes = (norm.matrix_shape for norm in self.norms)
-        return next((shape for shape in shapes if shape is not None), None)
+        """The first known shape of a norm of matrices; None if no norm is one."""
+        shapes = [shape for norm in self.norms if (shape := norm.matrix_shape) is not None]
+        return max(shapes, key=bool, default=None)
 
     def terms(self) -> list[Term]:
         """Return the terms of all norms."""

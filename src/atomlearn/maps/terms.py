@@ -77,7 +77,7 @@ class TermDesign(MappedDesign):
         step = max(1, LIMITS.piece_entries // self.shape[0])
         _, place = np.unique(self.map.term_of(columns), return_inverse=True)
         for part in np.split(columns, np.flatnonzero(np.diff(place // step)) + 1):
-            result += self._coded_block(part).dot(weights[part])
+            result += self._coded_block(part).predict(weights[part])
         return result
 
 
@@ -106,15 +106,15 @@ class CodedBlock(Block):
         self.codes, self.tables, self.part, self.place = codes, list(tables), part, place
         self.shape = self.codes.shape[0], self.part.size
 
-    def dot(self, weights: Array) -> Array:
+    def predict(self, weights: Array) -> Array:
         result = np.zeros(self.shape[0])
         for p, table, mine in self._parts():
             values = table[:, self.place[mine]] @ weights[mine]
             result += values[self.codes[:, p]]
         return result
 
-    def transpose_dot(self, v: Array) -> Array:
-        return self._summed(v, power=1)
+    def scores(self, v: Array) -> Scores:
+        return ArrayScores(self._summed(v, power=1))
 
     def _squares(self, weights: Array) -> Array:
         return self._summed(weights, power=2)

@@ -16,6 +16,7 @@ from atomlearn.core import (
     Problem,
     Regularizer,
     centered,
+    free_columns,
     task_intercepts,
     with_free,
 )
@@ -49,7 +50,7 @@ class TaskProblem:
     def intercepts(self, W: Array) -> Array:
         """Return the optimal intercepts at W for the given columns, in one pass."""
         b = self.offsets - self.means @ W
-        if self.problem.loss.free is not None:
+        if free_columns(self.problem.loss) is not None:
             own = task_intercepts(self.problem, self.problem.design.predict(W.reshape(-1)))
             b = b + own if own.size else b
         return np.asarray(b)

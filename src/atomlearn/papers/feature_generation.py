@@ -37,6 +37,7 @@ from atomlearn.core import (
     Status,
     WarmStart,
     choose_master,
+    free_columns,
     loss_gradient,
     loss_value,
     negligible_objective,
@@ -205,7 +206,7 @@ class FeatureGeneration(Solver):
     ) -> GenerationState:
         """Return the state of these blocks, with their optimal intercept, not priced yet."""
         block = _gathered(problem, members)
-        linear = block.dot(omega)
+        linear = block.predict(omega)
         intercept = optimal_intercept(problem, linear, intercept)
         origin = optimal_intercept(problem, np.zeros_like(problem.weight), intercept)
         state = GenerationState(
@@ -269,7 +270,8 @@ class FeatureGeneration(Solver):
         """Solve the subproblem to this relative accuracy."""
         restricted = self._subproblem(problem, following)
         master = self.master or choose_master(restricted)
-        if problem.loss.free is not None and problem.loss.free.separable:
+        free = free_columns(problem.loss)
+        if free is not None and free.separable:
             master = ModelNewton(master)
         # Next to a covariate that is the target, the remainder is rounding.
         target = max(self._gap_target(following, accuracy), negligible_objective(restricted))

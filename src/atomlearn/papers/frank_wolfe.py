@@ -174,7 +174,7 @@ class FrankWolfe(Solver):
         atoms, shares = hull.used()
         if self.direction == "toward" and isinstance(atoms, AtomSet):
             atoms, shares = atoms.merged(shares)
-        linear = atoms.images.dot(shares)
+        linear = atoms.images.predict(shares)
         intercept = optimal_intercept(problem, linear, hull.intercept)
         return FrankWolfeState(
             columns=atoms.columns,

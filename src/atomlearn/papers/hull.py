@@ -67,10 +67,10 @@ class Hull:
 
         O(n_samples t) from the images: no pass over the data.
         """
-        z = self.atoms.images.dot(self.shares)
+        z = self.atoms.images.predict(self.shares)
         self.intercept = optimal_intercept(problem, z, self.intercept)
         v = negative_gradient(problem, z + self.intercept)
-        slopes = self.atoms.images.transpose_dot(v)
+        slopes = self.atoms.images.scores(v).full()
         if problem.tau:
             slopes -= problem.tau * self.atoms.products(self.atoms.combine(self.shares))
         level = slope_of_gauge(problem, float(self.shares.sum()))
@@ -135,7 +135,7 @@ class Hull:
             d = self.atoms.combine(change)
             slope += problem.tau * float(w @ d)
             bend += problem.tau * float(d @ d)
-        return Way(images.dot(self.shares), images.dot(change), slope, bend)
+        return Way(images.predict(self.shares), images.predict(change), slope, bend)
 
 
 def slope_of_gauge(problem: Problem, gauge: float) -> float:

@@ -70,7 +70,7 @@ class SimplexModel:
         phi along the way there, until g'alpha - min g, which bounds phi - phi*, is small enough.
         """
         for _ in range(TUNING.inner_steps):
-            linear = self.atoms.images.dot(alpha[1:])
+            linear = self.atoms.images.predict(alpha[1:])
             intercept = optimal_intercept(self.problem, linear, intercept)
             gradient = self._gradient(alpha, linear + intercept)
             if float(alpha @ (gradient - gradient.min())) <= gap_target:
@@ -87,7 +87,7 @@ class SimplexModel:
                 pull = self.problem.tau * (self.atoms.gram @ change)
                 slope = slope + float(pull @ alpha[1:])
                 bend = float(pull @ change)
-            way = Way(linear, self.atoms.images.dot(change), slope, bend)
+            way = Way(linear, self.atoms.images.predict(change), slope, bend)
             length = best_step(self.problem, way, 1.0, intercept)
             if not length:
                 break
@@ -98,7 +98,7 @@ class SimplexModel:
     def _gradient(self, alpha: Array, prediction: Array) -> Array:
         gradient = self.costs.copy()
         dual = negative_gradient(self.problem, prediction)
-        gradient[1:] -= self.atoms.images.transpose_dot(dual)
+        gradient[1:] -= self.atoms.images.scores(dual).full()
         if self.atoms.gram is not None:
             gradient[1:] += self.problem.tau * (self.atoms.gram @ alpha[1:])
         return gradient
@@ -110,7 +110,7 @@ class SimplexModel:
         hessian = images.gram(curvature)
         total = float(curvature.sum())
         if problem.fit_intercept and total > 0:
-            means = images.transpose_dot(curvature)
+            means = images.scores(curvature).full()
             hessian = hessian - np.outer(means, means) / total
         if self.atoms.gram is not None:
             hessian = hessian + problem.tau * self.atoms.gram
@@ -196,7 +196,7 @@ class KFCFW(Solver):
         problem = model.problem
         atoms = model.atoms
         weights = atoms.combine(alpha[1:])
-        linear = atoms.images.dot(alpha[1:])
+        linear = atoms.images.predict(alpha[1:])
         intercept = optimal_intercept(problem, linear, intercept)
         prediction = linear + intercept
         price = prove(problem, atoms.columns, weights, prediction)

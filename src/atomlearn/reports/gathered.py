@@ -19,6 +19,7 @@ from atomlearn.core import (
     as_loss,
     dense_part,
     has_link,
+    has_probabilities,
     is_opened,
     moments_of,
 )
@@ -298,7 +299,7 @@ def _scale_of(view: View) -> str:
     if not view.results:
         return ""
     loss = as_loss(view.model.loss)
-    if loss.task == "survival" or loss.has_probabilities:
+    if loss.task == "survival" or has_probabilities(loss):
         return "hazard" if loss.task == "survival" else "odds"
     return "mean" if loss.task == "regression" and has_link(loss) else ""
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from atomlearn.core import Array, as_design, as_loss, has_link, log_probabilities
+from atomlearn.core import Array, as_design, as_loss, has_link, has_probabilities, log_probabilities
 from atomlearn.estimators.prediction_sets import scale_of
 from atomlearn.maps.levels import nearest
 from atomlearn.storage.intake.columns import ColumnPlan
@@ -188,7 +188,7 @@ class SavedModel:
 
     def probabilities(self, scores: Array) -> Array | None:
         """Return P(class | x), (n_samples, n_classes), where the loss knows them; else None."""
-        if self.classes is None or not as_loss(self.loss).has_probabilities:
+        if self.classes is None or not has_probabilities(as_loss(self.loss)):
             return None
         together = self.settings.get("classes") == "together"
         return np.asarray(np.exp(log_probabilities(as_loss(self.loss), scores, together)))

@@ -14,6 +14,7 @@ from atomlearn.core import (
     Certificate,
     Problem,
     block_of,
+    free_columns,
     hessian,
     is_perfect,
     objective_at,
@@ -87,7 +88,7 @@ def ridge_fit(problem: Problem, accuracy: float, gram: Array | None = None) -> F
 
 
 def _certified(problem: Problem, weights: Array, intercept: float) -> FittedPoint:
-    linear = block_of(problem).dot(weights)
+    linear = block_of(problem).predict(weights)
     intercept = optimal_intercept(problem, linear, intercept)
     prediction = linear + intercept
     price = prove(problem, None, weights, prediction)
@@ -107,7 +108,7 @@ def _along(problem: Problem, at: FittedPoint, step: Array) -> tuple[FittedPoint 
         return (found if better else None), 1.0
     for _ in range(HALVINGS):
         weights = at.weights + length * step
-        linear = block_of(problem).dot(weights)
+        linear = block_of(problem).predict(weights)
         b = optimal_intercept(problem, linear, at.intercept)
         reached = objective_at(problem, weights, linear + b)
         if reached <= at.objective - 1e-4 * length * promised:
@@ -141,7 +142,7 @@ def _first_damping(problem: Problem, prediction: Array) -> float:
 def _hessian(problem: Problem, block: Block, prediction: Array) -> Array:
     """Return the Hessian of f over the columns, intercept and free columns minimized out."""
     loss = problem.loss
-    free = problem.loss.free
+    free = free_columns(problem.loss)
     plain = loss if free is None else free.inner
     if plain.coupled != 1 or (free is not None and not free.separable):
         return hessian(problem, block, prediction)
@@ -153,14 +154,15 @@ def _hessian(problem: Problem, block: Block, prediction: Array) -> Array:
 def _largest(problem: Problem, block: Block) -> Array:
     """Return the Hessian of f at the largest possible curvature of all samples."""
     largest = problem.loss.smoothness * problem.weight
-    if problem.loss.free is not None and not problem.loss.free.separable:
+    free = free_columns(problem.loss)
+    if free is not None and not free.separable:
         return block.gram(largest)
     return _products(problem, block, largest)
 
 
 def _products(problem: Problem, block: Block, curvature: Array) -> Array:
     """Return A'CA, with the intercept or free columns projected out of A in the metric C."""
-    free = problem.loss.free
+    free = free_columns(problem.loss)
     A = np.array(block.dense(), dtype=np.float64, order="F")
     if free is not None:
         A = without(A, free.basis, curvature)

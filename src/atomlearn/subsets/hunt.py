@@ -128,7 +128,7 @@ class Hunt:
         # If rows are on other machines, the state does not have their predictions.
         linear = np.zeros(problem.y.size)
         for part in LIMITS.pieces(columns.size, linear.size):
-            linear += problem.design.gather(columns[part]).dot(weights[part])
+            linear += problem.design.gather(columns[part]).predict(weights[part])
         intercept = optimal_intercept(problem, linear, state.intercept)
         prediction = linear + intercept
         self.root = RelaxedPoint(columns, weights, intercept)

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from atomlearn.core import EPS, Array, Columns, growth, without
+from atomlearn.core import EPS, Array, Columns, free_columns, growth, without
 from atomlearn.subsets.fit import inverse_with_ridge
 from atomlearn.subsets.relaxation import Relaxation, RelaxedPoint
 
@@ -34,7 +34,7 @@ class Products:
         self._curvature = curvature
         self._rows: dict[int, Array] = {}
         problem = relaxation.problem
-        free = problem.loss.free
+        free = free_columns(problem.loss)
         basis = np.ones((problem.y.size, int(problem.fit_intercept)))
         self._basis = basis if free is None else free.basis
         self.plain = problem.design.squared_norms(curvature)
@@ -59,7 +59,7 @@ class Products:
         row = self._rows.pop(column, None)
         if row is None:
             design = self._relaxation.problem.design
-            x = design.gather(np.array([column])).dot(np.ones(1))[:, None]
+            x = design.gather(np.array([column])).predict(np.ones(1))[:, None]
             if self._basis.shape[1]:
                 x = without(x, self._basis, self._curvature)
             row = design.scores(self._curvature * x[:, 0]).full()

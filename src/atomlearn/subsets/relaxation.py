@@ -25,6 +25,7 @@ from atomlearn.core import (
     choose_master,
     counted,
     dual_part,
+    free_columns,
     gauge_of,
     growth,
     is_perfect,
@@ -115,7 +116,7 @@ class Relaxation:
         self.room = room
         self.units = Choices(problem)
         loss = problem.loss
-        free = problem.loss.free
+        free = free_columns(problem.loss)
         #: Whether f is quadratic, so that one Gram matrix is that of all points.
         plain = loss if free is None else free.inner
         self.quadratic = plain.is_quadratic and (free is None or free.separable)
@@ -173,7 +174,7 @@ class Relaxation:
     def prediction(self, point: RelaxedPoint) -> Array:
         """Return the predictions X w + b of a point, (n_samples,)."""
         places = self._gathered(point.columns)
-        linear = self._block.inner.gather(places).dot(point.weights)
+        linear = self._block.inner.gather(places).predict(point.weights)
         return linear + optimal_intercept(self.problem, linear, point.intercept)
 
     def norm(self, k: int, fixed: NDArray[np.int8]) -> BranchNorm:
@@ -300,7 +301,7 @@ class Relaxation:
         H, pull, places = self._model(columns)
         weights = self._modelled(inner, H, pull, places, weights)
         used = np.flatnonzero(weights)
-        linear = self._block.inner.gather(places[used]).dot(weights[used])
+        linear = self._block.inner.gather(places[used]).predict(weights[used])
         intercept = optimal_intercept(problem, linear, intercept)
         return weights, intercept, linear + intercept
 
@@ -341,13 +342,13 @@ class Relaxation:
         block = self._block.inner.gather(places)
         inner = norm.restrict(columns, self.units.count)
         problem = self._of(inner, block)
-        linear = block.dot(weights)
+        linear = block.predict(weights)
         intercept = optimal_intercept(problem, linear, intercept)
         value = began = objective_at(problem, weights, linear + intercept)
         for _ in range(WORKING):
-            slope = block.transpose_dot(negative_gradient(problem, linear + intercept))
+            slope = block.scores(negative_gradient(problem, linear + intercept)).full()
             move = self._modelled(inner, H, slope + H @ weights, here, weights) - weights
-            ahead = block.dot(move)
+            ahead = block.predict(move)
             before = value
             for length in 0.5 ** np.arange(HALVINGS):
                 there = linear + length * ahead
@@ -373,7 +374,7 @@ class Relaxation:
                 size = self._block.shape[1]
                 gathered = self.problem.design.gather(fresh)
                 self._block = self._block.append(gathered)
-                self._pull = np.append(self._pull, gathered.transpose_dot(self._slope))
+                self._pull = np.append(self._pull, gathered.scores(self._slope).full())
                 self._place[fresh] = np.arange(size, size + fresh.size)
             return self._place[columns]
 
@@ -381,7 +382,7 @@ class Relaxation:
         """Return H and p of f(X w) = 1/2 w'Hw - p'w + constant, and the places of columns there."""
         places = self._gathered(columns)
         problem = self.problem
-        free = problem.loss.free
+        free = free_columns(problem.loss)
         with self._lock:
             kept = self._block.growing_gram(
                 self._curvature, problem.fit_intercept, None if free is None else free.basis

@@ -89,7 +89,7 @@ class MasterChecks:
     def assert_consistent(self, problem: Problem, refit: Refit) -> None:
         """Assert that prediction, objective and gap are those of the point given back."""
         block = as_block(problem)
-        prediction = block.dot(refit.weights) + refit.intercept
+        prediction = block.predict(refit.weights) + refit.intercept
         scale = 1.0 + float(np.abs(prediction).max(initial=0.0))
         assert_allclose(refit.prediction, prediction, rtol=0, atol=1e-10 * scale)
         objective = objective_at(problem, refit.weights, prediction)
@@ -155,7 +155,7 @@ class MasterChecks:
                 weights = 0.05 * rng.standard_normal(problem.design.shape[1])
                 if not np.isfinite(problem.regularizer.norm.value(weights)):
                     weights = np.abs(weights)
-                linear = as_block(problem).dot(weights)
+                linear = as_block(problem).predict(weights)
                 start = objective_at(problem, weights, linear + optimal_intercept(problem, linear))
                 for gap in (10.0, 1e-1, 1e-4):
                     refit = self.solve(problem, weights, gap)

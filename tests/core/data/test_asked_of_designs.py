@@ -16,8 +16,10 @@ from atomlearn.core import (
     FoundScores,
     RepeatedBlock,
     SpreadRows,
+    affine_block,
     coefficient_matrix,
     coefficient_rows,
+    coupled_gram,
     nonzero_coefficients,
     part_of,
     scaled_design,
@@ -170,13 +172,16 @@ def test_blocks_with_others_and_of_some_rows(kind: str) -> None:
     c = rng.random(array.shape[0])
     K = rng.normal(size=(array.shape[0], 2))
     hessian = array.T @ (np.diag(c) - K @ K.T) @ array
-    assert_allclose(block.coupled_gram(c, sp.csc_array(K)), hessian, **CLOSE)
+    assert_allclose(coupled_gram(block, c, sp.csc_array(K)), hessian, **CLOSE)
     few = block.with_rows(ROWS)
     assert few is None or np.allclose(few.dense(), array[ROWS], atol=1e-14)
     factors = np.linspace(0.5, 3.0, array.shape[1])
     one, places = block.distinct()
     assert_allclose(one.dense()[:, places], array, **CLOSE)
-    assert_allclose(block.with_distinct(one).dense(), array, **CLOSE)
+    means = one.dense().mean(axis=0)[places]
+    for scales in (factors, factors[places]):
+        moved = affine_block(block, means, scales).dense()
+        assert_allclose(moved, (array - means) * scales, **CLOSE)
     assert block.predict(factors) == pytest.approx(array @ factors)
     factors[1:3] = 0.0
     assert_allclose(

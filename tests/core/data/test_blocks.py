@@ -116,7 +116,7 @@ def test_any_sequence_of_appends(parts: list[tuple[str, int]], data: st.DataObje
         known.append((parent.append(fresh), np.hstack([before, array])))
     for block, array in known:
         assert_array_equal(block.dense(), array)
-        assert_allclose(block.transpose_dot(np.arange(12.0)), array.T @ np.arange(12.0), atol=1e-12)
+        assert_allclose(block.scores(np.arange(12.0)).full(), array.T @ np.arange(12.0), atol=1e-12)
 
 
 def test_appending_is_amortized() -> None:

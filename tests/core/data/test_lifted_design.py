@@ -74,9 +74,8 @@ def same(block, twin, rng):
     assert block.shape == twin.shape
     size = twin.shape[1]
     w, v, curvature = rng.normal(size=size), rng.normal(size=N), rng.random(N)
-    assert_allclose(block.dot(w), twin.dot(w), atol=1e-12)
-    assert_allclose(block.transpose_dot(v), twin.transpose_dot(v), atol=1e-12)
-    assert_allclose(block.scores(v).full(), twin.transpose_dot(v), atol=1e-12)
+    assert_allclose(block.predict(w), twin.predict(w), atol=1e-12)
+    assert_allclose(block.scores(v).full(), twin.scores(v).full(), atol=1e-12)
     assert_allclose(block.squared_norms(curvature), twin.squared_norms(curvature), atol=1e-12)
     assert_array_equal(block.dense(), twin.dense())
     some = rng.permutation(size)[: size // 2 + 1]

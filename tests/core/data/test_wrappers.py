@@ -49,7 +49,7 @@ def test_counted_counts_passes() -> None:
     design.predict(np.ones(5))
     design.squared_norms()
     assert design.passes == 3.0
-    design.gather(np.array([1, 3, 3])).dot(np.ones(3))
+    design.gather(np.array([1, 3, 3])).predict(np.ones(3))
     assert design.passes == 3.0
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from atomlearn.core import Array, Loss, Offset
+from atomlearn.core import Array, Loss, Offset, bare_loss
 from atomlearn.losses import Multinomial, Quantile, as_loss, loss_names
 from atomlearn.testing.loss_oracles import targets_of
 
@@ -84,7 +84,7 @@ def test_scores_are_of_whole_predictions(case: Case) -> None:
     """What predictions mean, with all that is added to them, the loss inside says."""
     loss, y, z, s, o = case
     other = Offset(loss, o)
-    assert other.bare is loss.bare
+    assert bare_loss(other) is bare_loss(loss)
     assert (other.name, other.task) == (loss.name, loss.task)
     assert_allclose(other.mean(z), loss.mean(z))
     assert_allclose(other.score(y, z, s), loss.score(y, z, s))

@@ -12,7 +12,7 @@ from numpy.testing import assert_allclose
 from scipy.optimize import minimize
 
 from atomlearn import losses
-from atomlearn.core import Array, FreeColumns, Loss, Offset
+from atomlearn.core import Array, FreeColumns, Loss, Offset, bare_loss, free_columns, loss_of_rows
 from atomlearn.losses import Huber, Logistic, Multinomial, Poisson, Squared
 from atomlearn.testing.loss_oracles import targets_of
 from atomlearn.testing.tolerances import SAME_FLOAT64
@@ -45,7 +45,7 @@ def drawn(name: str, seed: int = 0) -> tuple[FreeColumns, Any, Array, Array]:
     if name == "multinomial":
         y = np.eye(Q)[np.arange(N // Q) % Q].ravel()
     else:
-        y = targets_of(inner.bare, rng.normal(size=N))
+        y = targets_of(bare_loss(inner), rng.normal(size=N))
     return FreeColumns(inner, Z, inner.coupled == 1), y, z, s
 
 
@@ -57,11 +57,11 @@ def test_the_value_is_the_least_and_the_coefficients_reach_it(made: Made) -> Non
     g, b = loss.free_part(y, z, s)
     assert (b != 0.0) == loss.intercept
     whole = z + loss.columns @ g + b
-    if loss.bare.coupled < 2:  # else the classes of a row may have moved alike
+    if bare_loss(loss).coupled < 2:  # else the classes of a row may have moved alike
         assert_allclose(loss.whole(y, z, s), whole, atol=1e-12)
     assert_allclose(loss.inner.value(y, whole, s), loss.value(y, z, s), rtol=SAME_FLOAT64)
     assert_allclose(loss.curvature(y, z, s), loss.inner.curvature(y, whole, s))
-    assert loss.free is loss
+    assert free_columns(loss) is loss
     assert loss.coupled == 0
 
 
@@ -114,13 +114,13 @@ def test_some_of_the_samples_have_coefficients_of_their_own(name: str) -> None:
     for rows in (slice(6, 18), slice(0, N, 2), np.arange(3, 15)):
         if name == "multinomial" and isinstance(rows, slice) and rows.step:
             continue
-        part = loss.part(rows)
-        own = FreeColumns(loss.inner.part(rows), loss.columns[rows], loss.intercept)
+        part = loss_of_rows(loss, rows)
+        own = FreeColumns(loss_of_rows(loss.inner, rows), loss.columns[rows], loss.intercept)
         at = y[rows], z[rows], s[rows]
         assert_allclose(part.value(*at), own.value(*at), rtol=1e-12)
-        assert part.value(*at) < loss.inner.part(rows).value(*at)
+        assert part.value(*at) < loss_of_rows(loss.inner, rows).value(*at)
     for rows in (slice(0, N), slice(None), slice(0, 2 * N)):
-        assert loss.part(rows) is loss
+        assert loss_of_rows(loss, rows) is loss
 
 
 def test_columns_that_move_the_classes_of_a_row_alike_are_no_directions() -> None:
@@ -146,7 +146,7 @@ def test_intercepts_of_tasks_are_the_columns_of_ones_that_they_stand_for() -> No
     loss = FreeColumns.of_tasks(inner, N, Q)
     dense = FreeColumns(inner, np.tile(np.eye(Q), (N, 1)), False)
     assert_allclose(loss.basis.T @ loss.basis, np.eye(Q - 1), atol=1e-14)
-    for one, other in ((loss, dense), (loss.part(at), dense.part(at))):
+    for one, other in ((loss, dense), (loss_of_rows(loss, at), loss_of_rows(dense, at))):
         case = y[at], z[at], s[at]
         case = case if one is not loss else (y, z, s)
         assert_allclose(one.value(*case), other.value(*case), rtol=1e-12)
@@ -186,11 +186,11 @@ def test_the_hessian_with_free_columns_is_the_derivative_of_the_gradient(inner):
     n = 24
     y = (
         np.eye(3)[np.arange(8) % 3].ravel()
-        if inner.bare.coupled > 1
+        if bare_loss(inner).coupled > 1
         else np.sign(rng.normal(size=n))
     )
     z, s = rng.normal(size=n), np.repeat(rng.uniform(0.5, 2.0, 8), 3)
-    loss = FreeColumns(inner, rng.normal(size=(n, 2)), inner.bare.coupled < 2)
+    loss = FreeColumns(inner, rng.normal(size=(n, 2)), bare_loss(inner).coupled < 2)
     c, K = loss.coupling(y, z, s)
     step = 1e-5
     ahead, behind = (

@@ -52,7 +52,7 @@ def test_no_columns_have_no_gauge_no_polar_and_no_best(suite: type[NormChecks]) 
 @EACH
 def test_columns_are_rated_in_the_order_in_which_they_are_best(suite: type[NormChecks]) -> None:
     norm = suite.norm.on(suite.n_features)
-    if not norm.rates_columns:
+    if norm.scores_for_ratings is None:
         pytest.skip("rates no columns")
     for seed in range(8):
         z = suite().sample(seed)
@@ -145,8 +145,9 @@ def test_ratings_by_hand() -> None:
     assert KSupport(2, ones).rated(z, 2.5).tolist() == [0, 1, 3, 4, 5]
     assert Groups(ones, [5.0, 1.0, 1.0]).reference(z) == pytest.approx(math.hypot(1.0, 0.5, 3.5))
     assert Groups(ones, [5.0, 1.0, 1.0]).rated(z, 1.0).tolist() == [3, 4, 5, 2, 6, 0, 1]
-    told = [norm.asks_large for norm in (L1(), L1(PRICES), KSupport(2), KSupport(2, ones), L2())]
-    assert told == [True, False, True, False, False]
+    rated = (L1(), L1(PRICES), L1(lower=0.0), KSupport(2), KSupport(2, ones), L2())
+    needed = [norm.scores_for_ratings for norm in rated]
+    assert needed == ["large", "all", None, "large", "all", "all"]
 
 
 @pytest.mark.parametrize(("given", "said"), [(3, "got int$"), (L1, r"write L1\(\.\.\.\)")])

@@ -10,7 +10,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from atomlearn import losses, norms
-from atomlearn.core import Factored, MatrixPart
+from atomlearn.core import Factored, MatrixPart, free_columns
 from atomlearn.core.problem.problem import loss_value
 from atomlearn.core.problem.proof import raised_by_floats
 from atomlearn.designs import as_design
@@ -164,7 +164,7 @@ def test_what_floats_of_free_columns_lose_raises_the_objective():
             unpenalized=[0, 1], fit_intercept=True,
         )  # fmt: skip
         prediction = np.zeros(30)
-        g, b = problem.loss.free.free_part(y, prediction, problem.weight)
+        g, b = free_columns(problem.loss).free_part(y, prediction, problem.weight)
         found = losses.Squared().value(y, prediction + (X[:, :2] @ g + b), problem.weight)
         lost[seed] = found - loss_value(problem, prediction)
         raised[seed] = raised_by_floats(problem, prediction)

@@ -57,7 +57,7 @@ def test_against_the_dense_matrix(seed: int, cached: bool) -> None:
         assert set(np.flatnonzero(U.any(axis=1))) <= set(atoms.columns)
         assert atoms.combine(shares).dtype == np.float64
         assert_allclose(w, U @ shares, atol=1e-12)
-        assert_allclose(atoms.images.dot(shares), X @ U @ shares, atol=1e-12)
+        assert_allclose(atoms.images.predict(shares), X @ U @ shares, atol=1e-12)
         v = rng.standard_normal(n_features)
         assert_allclose(atoms.products(v[atoms.columns]), U.T @ v, atol=1e-12)
         assert_allclose(atoms.gram, U.T @ U, atol=1e-12)

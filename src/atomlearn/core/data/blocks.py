@@ -73,11 +73,11 @@ class DenseBlock(Block):
         """Return A itself, read-only use."""
         return self._array
 
-    def dot(self, weights: Array) -> Array:
+    def predict(self, weights: Array) -> Array:
         return _kernels.predict_dense(self._array, weights)
 
-    def transpose_dot(self, v: Array) -> Array:
-        return _kernels.scores_dense(self._array, v)
+    def scores(self, v: Array) -> Scores:
+        return ArrayScores(_kernels.scores_dense(self._array, v))
 
     def scores_many(self, V: Array) -> Sequence[Scores]:
         return [ArrayScores(z) for z in _kernels.many_dense(self._array, V)]
@@ -162,7 +162,7 @@ class SparseBlock(Block):
     >>> import numpy as np
     >>> from atomlearn.interfaces import SparseBlock
     >>> A = SparseBlock.of(np.array([[1.0, 0.0], [0.0, 4.0]]))
-    >>> A.dot(np.array([1.0, 1.0]))
+    >>> A.predict(np.array([1.0, 1.0]))
     array([1., 4.])
     """
 
@@ -204,25 +204,16 @@ class SparseBlock(Block):
     def dense(self) -> Array:
         return self.stored().toarray(order="F")
 
-    def dot(self, weights: Array) -> Array:
+    def predict(self, weights: Array) -> Array:
         return _kernels.sparse_sums(*self._parts, weights, self._n_samples)
 
-    def transpose_dot(self, v: Array) -> Array:
-        return _kernels.sparse_dots(*self._parts, v)
+    def scores(self, v: Array) -> Scores:
+        return ArrayScores(_kernels.sparse_dots(*self._parts, v))
 
     def gram(self, curvature: Array, positions: Columns | None = None) -> Array:
         """Return A_S' diag(curvature) A_S: samples are the vectors of the sum."""
         chosen = self if positions is None else self.gather(positions)
         return weighted_squares(chosen.stored().tocsr(), curvature)
-
-    def coupled_gram(self, curvature: Array, coupling: Any) -> Array:
-        """Return A'(diag(c) - K K')A; from sparse products where K is stored sparse too."""
-        if not sp.issparse(coupling):
-            return super().coupled_gram(curvature, coupling)
-        stored: Any = coupling
-        pulled = (stored.T @ self.stored()).tocsr()
-        whole = weighted_squares(pulled, np.ones(pulled.shape[0]))
-        return np.asarray(self.gram(curvature) - whole)
 
     def _squares(self, weights: Array) -> Array:
         return _kernels.sparse_dots(*self._parts, weights, squared=True)

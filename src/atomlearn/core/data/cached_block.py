@@ -9,7 +9,7 @@ from atomlearn._kernels import ActiveFactor
 from atomlearn.core.data.blocks import DenseBlock
 from atomlearn.core.data.centered import CenteredBlock
 from atomlearn.core.data.limits import LIMITS
-from atomlearn.core.interfaces import Array, Block, Columns, Deadline, Design
+from atomlearn.core.interfaces import Array, Block, Columns, Deadline, Design, Scores
 from atomlearn.core.interfaces.forwarding import forward
 
 
@@ -71,7 +71,7 @@ class GrowingGram:
         packed = block.bytes_an_entry < 4.0
         if start == 0 and self.basis is None and columns is None and not packed:
             if self.centered:
-                self._means = block.transpose_dot(self.curvature) / self.curvature.sum()
+                self._means = block.scores(self.curvature).full() / self.curvature.sum()
             self._buffer[:total, :total] = self._whole(block, self._means)
             self.size = total
             return
@@ -139,7 +139,7 @@ def _products(block: Block, columns: Array, asked: Columns) -> Array:
     if not kept or columns.shape[1] == 1:
         block = block.gather(asked)
         for row, column in zip(found, columns.T, strict=True):
-            row[:] = block.transpose_dot(np.ascontiguousarray(column))
+            row[:] = block.scores(np.ascontiguousarray(column)).full()
         return found
     pieces = LIMITS.pieces(asked.size, block.shape[0], 4 * LIMITS.piece_entries)
 
@@ -197,11 +197,11 @@ class CachedBlock(Block):
         base, positions = self.inner.distinct()
         return (self if base is self.inner else base), positions
 
-    def dot(self, weights: Array) -> Array:
-        return self.inner.dot(weights)
+    def predict(self, weights: Array) -> Array:
+        return self.inner.predict(weights)
 
-    def transpose_dot(self, v: Array) -> Array:
-        return self.inner.transpose_dot(v)
+    def scores(self, v: Array) -> Scores:
+        return self.inner.scores(v)
 
     def _squares(self, weights: Array) -> Array:
         return self.inner.squared_norms(weights)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from atomlearn.core.data.blocks import DenseBlock, SparseBlock
-from atomlearn.core.interfaces import Array, Block, Columns, Rows
+from atomlearn.core.interfaces import Array, Block, Columns, Rows, Scores
+from atomlearn.core.interfaces.scores import ArrayScores
 
 
 class CenteredBlock(Block):
@@ -34,11 +35,11 @@ class CenteredBlock(Block):
     def dense(self) -> Array:
         return np.asfortranarray(self._inner.dense() - self._offsets)
 
-    def dot(self, weights: Array) -> Array:
-        return self._inner.dot(weights) - self._offsets @ weights
+    def predict(self, weights: Array) -> Array:
+        return self._inner.predict(weights) - self._offsets @ weights
 
-    def transpose_dot(self, v: Array) -> Array:
-        return self._inner.transpose_dot(v) - self._offsets * float(v.sum())
+    def scores(self, v: Array) -> Scores:
+        return ArrayScores(self._inner.scores(v).full() - self._offsets * float(v.sum()))
 
     def gram(self, curvature: Array, positions: Columns | None = None) -> Array:
         """Return A'CA - o b' - b o' with b = A'c - (sum c / 2) o."""
@@ -58,7 +59,7 @@ class CenteredBlock(Block):
 
     def _pull(self, curvature: Array) -> Array:
         half = 0.5 * float(curvature.sum())
-        return self._inner.transpose_dot(curvature) - half * self._offsets
+        return self._inner.scores(curvature).full() - half * self._offsets
 
     def gather(self, columns: Columns) -> CenteredBlock:
         return CenteredBlock(self._inner.gather(columns), self._offsets[columns])

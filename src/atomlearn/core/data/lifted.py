@@ -8,8 +8,10 @@ import numpy as np
 
 from atomlearn.core.data.blocks import DenseBlock, SparseBlock
 from atomlearn.core.data.cached_block import CachedBlock
+from atomlearn.core.data.standardized import affine_block
 from atomlearn.core.interfaces import Array, Block, Columns, Design, Expansion, Scores
 from atomlearn.core.interfaces.forwarding import Derived
+from atomlearn.core.interfaces.scores import ArrayScores
 
 
 class Lifted(Derived):
@@ -84,22 +86,15 @@ class RepeatedBlock(Block):
         self.shape = self.base.shape[0], self.positions.size
         self.dtype = self.base.dtype
 
-    @property
-    def n_distinct(self) -> int:
-        return self.base.shape[1]
-
     def distinct(self) -> tuple[Block, Columns]:
         return self.base, self.positions
 
-    def with_distinct(self, distinct: Block) -> RepeatedBlock:
-        return RepeatedBlock(distinct, self.features, self.positions)
-
-    def dot(self, weights: Array) -> Array:
+    def predict(self, weights: Array) -> Array:
         sums = np.bincount(self.positions, weights=weights, minlength=self.features.size)
-        return self.base.dot(sums.astype(np.float64, copy=False))
+        return self.base.predict(sums.astype(np.float64, copy=False))
 
-    def transpose_dot(self, v: Array) -> Array:
-        return self.base.transpose_dot(v)[self.positions]
+    def scores(self, v: Array) -> Scores:
+        return ArrayScores(self.base.scores(v).full()[self.positions])
 
     def _squares(self, weights: Array) -> Array:
         return self.base.squared_norms(weights)[self.positions]
@@ -141,3 +136,12 @@ class RepeatedBlock(Block):
             np.concatenate([self.features, other.features[new]]),
             np.concatenate([self.positions, target[other.positions]]),
         )
+
+
+@affine_block.register
+def _repeated(block: RepeatedBlock, means: Array, factors: Array) -> Block:
+    each = np.zeros((2, block.features.size))
+    each[:, block.positions] = means, factors
+    if not np.array_equal(each[:, block.positions], (means, factors)):
+        return affine_block.dispatch(Block)(block, means, factors)  # copies of a feature differ
+    return RepeatedBlock(affine_block(block.base, *each), block.features, block.positions)

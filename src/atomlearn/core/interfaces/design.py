@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from atomlearn.core.interfaces.arrays import Array, Columns, Rows
-from atomlearn.core.interfaces.scores import ArrayScores, Scores, affine_scores
+from atomlearn.core.interfaces.scores import Scores, affine_scores
 
 
 class RowAccess:
@@ -164,7 +164,7 @@ class Design(ABC):
         for part in self._bounded(np.arange(columns.size)):
             block = self.gather(columns[part])
             for z, w in zip(result.T, W[part].T, strict=True):
-                z += block.dot(np.ascontiguousarray(w))
+                z += block.predict(np.ascontiguousarray(w))
         return result
 
     def squared_norms(self, curvature: Array | None = None) -> Array:
@@ -233,26 +233,18 @@ class Block(Design):
     >>> import numpy as np
     >>> from atomlearn.designs import as_design
     >>> block = as_design(np.diag([1.0, -3.0, 2.0])).gather(np.array([2, 1]))
-    >>> block.dot(np.array([1.0, 1.0])), block.gram(np.ones(3))
+    >>> block.predict(np.array([1.0, 1.0])), block.gram(np.ones(3))
     (array([ 0., -3.,  2.]), array([[4., 0.],
            [0., 9.]]))
     """
 
     @abstractmethod
-    def dot(self, weights: Array) -> Array:
+    def predict(self, weights: Array) -> Array:
         """Return A w, shape (n_samples,)."""
-
-    @abstractmethod
-    def transpose_dot(self, v: Array) -> Array:
-        """Return A'v, shape (n_columns,)."""
 
     @abstractmethod
     def gram(self, curvature: Array, positions: Columns | None = None) -> Array:
         """Return A_S' diag(curvature) A_S, float64, S = ``positions`` (all where None)."""
-
-    def scores(self, v: Array) -> Scores:
-        """Return A'v, as scores."""
-        return ArrayScores(self.transpose_dot(v))
 
     #: Whether columns are stored as numbers, of which Gram matrices are fast products.
     keeps_gram: bool = False
@@ -280,30 +272,8 @@ class Block(Design):
         """Return the block of the distinct columns, and the place there of each column."""
         return self, np.arange(self.shape[1], dtype=np.int64)
 
-    def with_distinct(self, distinct: Block) -> Block:
-        """Return these columns made of other distinct ones, which stand in the same places."""
-        return distinct
-
-    #: Whether ``coupled_gram`` makes use of a structure, so that larger blocks are worth it.
+    #: Whether ``coupled_gram`` uses the structure of this kind, so that larger blocks are fast.
     couples_by_structure: bool = False
-
-    def coupled_gram(self, curvature: Array, coupling: Any) -> Array:
-        """Return A'(diag(c) - K K')A, (n_columns, n_columns); K sparse (n_samples, k).
-
-        The Hessian of a loss that couples predictions.
-        """
-        pulled = np.asarray(coupling.T @ self.dense())
-        return np.asarray(self.gram(curvature) - pulled.T @ pulled)
-
-    def spanned(self, right: Array) -> Block | None:
-        """Return the design of S (r, s) where coefficients are the rows of S right'.
-
-        right : (q, s). None where the columns are not q tasks of one feature after the other.
-        """
-        return None
-
-    def predict(self, weights: Array) -> Array:
-        return self.dot(weights)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
         return np.array(self.dense(), dtype=dtype)

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.core.interfaces.arrays import Array, Rows
+from atomlearn.core.interfaces.arrays import Array
 from atomlearn.core.interfaces.targets import binary_target, regression_target
 
 #: What a loss is for: numbers, labels, or times of which some are only known to be exceeded.
@@ -40,34 +40,12 @@ class Loss(ABC):
     is_quadratic: ClassVar[bool] = False
     #: True when loss(y, z + c) = loss(y - c, z): what is added to predictions may be taken off y.
     translates: ClassVar[bool] = False
-    #: True when predictions give probabilities of the labels, see ``log_probabilities``.
-    has_probabilities: ClassVar[bool] = False
     #: True when the deviance is in units of a dispersion (a variance) that nobody gives.
     dispersed: ClassVar[bool] = True
 
     #: Number of successive samples whose predictions the loss couples; 0: all of them. Everything
     #: else is a sum over such groups of samples, and may be computed piece by piece.
     coupled: ClassVar[int] = 1
-    #: The ``FreeColumns`` that this loss is, None for all others.
-    free: ClassVar[Any] = None
-
-    # --- what is around a loss of the targets alone -----------------------------------------
-
-    @property
-    def bare(self) -> Loss:
-        """The loss without offsets and free columns around it: what scores predictions."""
-        return self
-
-    def part(self, rows: Rows | slice) -> Loss:
-        """Return the loss of these samples: itself, unless it holds something of each sample."""
-        return self
-
-    def slack(self, y: Array, prediction: Array, dual: Array, weight: Array) -> float:
-        """Return what rounding leaves open in f(z) + f*(u) beyond z and u.
-
-        Where loss(y, z) is of z - y, the sum with y; of labels nothing.
-        """
-        return rounded(dual, y, weight) if self.task == "regression" else 0.0
 
     # --- what solvers need ------------------------------------------------------------------
 
@@ -106,6 +84,14 @@ class Loss(ABC):
 
         Losses that couple predictions return a diagonal that bounds their Hessian from above.
         """
+
+    def slack(self, y: Array, prediction: Array, dual: Array, weight: Array) -> float:
+        """Return a bound on the rounding error of f(z) + f*(u) that is not due to z and u.
+
+        The default suits functions of z - y, whose error is that of <u, y>, and labels, which
+        have none.
+        """
+        return rounded(dual, y, weight) if self.task == "regression" else 0.0
 
     def coupling(self, y: Array, prediction: Array, weight: Array) -> tuple[Array, Any]:
         """Return c (n_samples,) and K, sparse (n_samples, k): the Hessian is diag(c) - K K'.
@@ -146,7 +132,7 @@ class Loss(ABC):
         return prediction
 
     def log_probabilities(self, prediction: NDArray[Any]) -> NDArray[Any]:
-        """Return log P(-1) and log P(+1), (n_samples, 2), where ``has_probabilities``."""
+        """Return log P(-1) and log P(+1), (n_samples, 2), for a loss that is a likelihood."""
         raise AttributeError(f"the loss {self.name!r} has no probabilities")
 
     def score(self, y: Array, prediction: Array, weight: Array) -> float:
@@ -164,22 +150,9 @@ def has_link(loss: Loss) -> bool:
     return type(loss).mean is not Loss.mean
 
 
-def plain_loss(loss: Loss) -> Loss:
-    """Return the loss without free columns: that at given coefficients of them."""
-    return loss if loss.free is None else loss.free.inner
-
-
-def known_offset(loss: Loss) -> Array | None:
-    """Return the numbers that a loss adds to predictions; None if it adds none."""
-    plain: Any = plain_loss(loss)
-    return None if plain.bare is plain else plain.offset
-
-
-def mean_loss(loss: Loss, y: Array, prediction: Array, weight: Array) -> float:
-    """Return the mean loss at held-out predictions, by which cross-validation chooses."""
-    # The weight of a row of coupled predictions stands there once for each of them.
-    bare = loss.bare
-    return bare.value(y, prediction, weight) * max(bare.coupled, 1) / float(weight.sum())
+def has_probabilities(loss: Loss) -> bool:
+    """Return whether the loss gives probabilities of the labels, by ``log_probabilities``."""
+    return type(loss).log_probabilities is not Loss.log_probabilities
 
 
 def rounded(dual: Array, other: Array, weight: Array) -> float:

@@ -45,7 +45,7 @@ class GroupWeights:
 
 
 class Ratings:
-    """How near each column is to being used, by its scores; a norm that cannot tell says so.
+    """How near each column is to being used, by its scores.
 
     Examples
     --------
@@ -59,25 +59,24 @@ class Ratings:
     """
 
     @property
-    def rates_columns(self) -> bool:
-        """Whether the norm answers ``reference``; else its paths are solved level by level."""
-        return type(self).reference is not Ratings.reference
+    def scores_for_ratings(self) -> Literal["all", "large"] | None:
+        """The scores that polar and ratings need; None: the norm does not rate columns.
+
+        "large": only those of at least 0.8 times the reference. Paths of a norm that does not
+        rate columns are solved level by level.
+        """
+        return None if type(self).reference is Ratings.reference else "all"
 
     def reference(self, scores: Scores) -> float:
-        """Return the rating, in the units of ``rated``, that columns in use have at an optimum.
+        """Return the rating, in the units of ``rated``, of the columns in use at an optimum.
 
-        Of scores over the columns found so far it is never above that of all.
+        The reference of the columns found so far is never above that of all columns.
         """
-        raise TypeError(f"{type(self).__name__} rates no columns; see rates_columns")
+        raise TypeError(f"{type(self).__name__} rates no columns; see scores_for_ratings")
 
     def rated(self, scores: Scores, bound: float) -> Columns:
         r"""Return the columns rated ``bound`` > 0 or more, best first; by default \|z_j\| rates."""
         return scores.above(bound)[0]
-
-    @property
-    def asks_large(self) -> bool:
-        """Whether polar and ratings ask for no score below 0.8 times the reference."""
-        return False
 
 
 class Norm(Ratings, ABC):
@@ -98,8 +97,6 @@ class Norm(Ratings, ABC):
     usual_form: ClassVar[Form] = "penalized"
     #: Whether gauge(w) = gauge(|w|), growing with each |w_j|: what Nonnegative needs.
     absolute: bool = False
-    #: Whether the norm, or a part of it, is one of matrices or tensors.
-    of_matrices: bool = False
     #: Whether ``prox_point`` is known: by default, where a class has one.
     proximal: bool = False
     #: Whether problems can be solved over a few columns at a time: by default, where a class says
@@ -258,7 +255,10 @@ class Norm(Ratings, ABC):
 
     @property
     def matrix_shape(self) -> tuple[int, ...] | None:
-        """Shape of the matrix or tensor of which the columns are the entries, where it is known."""
+        """Shape of the matrix or tensor whose entries are the columns; () if not known yet.
+
+        None if neither the norm nor a part of it is a norm of matrices or tensors.
+        """
         return None
 
     def terms(self) -> list[Term]:

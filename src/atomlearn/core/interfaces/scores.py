@@ -137,7 +137,7 @@ def taking_arrays(method: Method) -> Method:
             return method(norm, scores, *args, **settings)
         z = np.ascontiguousarray(scores, dtype=np.float64)
         if z.ndim > 1:
-            if not norm.of_matrices:
+            if norm.matrix_shape is None:
                 raise ValueError(
                     f"{type(norm).__name__}.{method.__name__}: a vector of shape (n,) is expected, "
                     f"got shape {z.shape}; pass z.ravel()"

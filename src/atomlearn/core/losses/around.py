@@ -23,6 +23,10 @@ class Around(Loss):
         """Return the predictions with the term that this loss adds, (n_samples,)."""
 
     @abstractmethod
+    def part(self, rows: Rows | slice) -> Loss:
+        """Return the loss of these samples."""
+
+    @abstractmethod
     def around(self, inner: Loss) -> Self:
         """Return the same around another loss."""
 
@@ -45,7 +49,26 @@ class Around(Loss):
 
 
 forward(Around, "inner", "name", "task", "smoothness", "translates", "dispersed", "coupled")
-forward(Around, "inner", "bare", "has_probabilities", "mean", "log_probabilities", "score")
+forward(Around, "inner", "mean", "log_probabilities", "score")
+
+
+def bare_loss(loss: Loss) -> Loss:
+    """Return the loss without the offset and the free columns around it: it scores predictions."""
+    while isinstance(loss, Around):
+        loss = loss.inner
+    return loss
+
+
+def loss_of_rows(loss: Loss, rows: Rows | slice) -> Loss:
+    """Return the loss of these samples: the loss itself, unless it stores a term of each sample."""
+    return loss.part(rows) if isinstance(loss, Around) else loss
+
+
+def mean_loss(loss: Loss, y: Array, prediction: Array, weight: Array) -> float:
+    """Return the mean loss at held-out predictions, by which cross-validation chooses."""
+    # With coupled predictions the weight of a row is repeated for each prediction of the row.
+    bare = bare_loss(loss)
+    return bare.value(y, prediction, weight) * max(bare.coupled, 1) / float(weight.sum())
 
 
 class Offset(Around):
@@ -86,7 +109,7 @@ class Offset(Around):
 
     def part(self, rows: Rows | slice) -> Loss:
         """Return the loss of these samples, with their offsets."""
-        return Offset(self.inner.part(rows), self.offset[rows])
+        return Offset(loss_of_rows(self.inner, rows), self.offset[rows])
 
     def around(self, inner: Loss) -> Offset:
         """Return the same offset around another loss."""

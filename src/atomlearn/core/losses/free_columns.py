@@ -11,7 +11,7 @@ from scipy import sparse
 from scipy.linalg import qr, solve_triangular
 
 from atomlearn.core.interfaces import EPS, Array, Loss, Rows
-from atomlearn.core.losses.around import Around, Joined
+from atomlearn.core.losses.around import Around, Joined, Offset, bare_loss, loss_of_rows
 from atomlearn.core.losses.domain import EDGE_TOLERANCE
 
 #: A column whose distance from the span of the others is below this part of its length is left
@@ -75,14 +75,14 @@ class FreeColumns(Around):
         self._begin(inner)
         self.columns = columns
         self.intercept = intercept
-        tied = inner.bare.coupled > 1 and not intercept
+        tied = bare_loss(inner).coupled > 1 and not intercept
         if self.is_sparse:
             self._Q, self._back = _of_tasks(columns, tied)
             return
         self._Q, self._back = _basis(columns, intercept)
         if tied:
             # What moves all predictions of a row alike changes nothing, and leads nowhere.
-            rows = columns.reshape(-1, inner.bare.coupled, columns.shape[1])
+            rows = columns.reshape(-1, bare_loss(inner).coupled, columns.shape[1])
             level = (rows - rows.mean(axis=1, keepdims=True)).reshape(columns.shape)
             self._Q, _ = _basis(level, intercept)
             self._back = np.linalg.lstsq(level, self._Q, rcond=COLLINEAR)[0]
@@ -109,16 +109,16 @@ class FreeColumns(Around):
         return _dense(self._Q)
 
     def _begin(self, inner: Loss) -> None:
-        """Stand around this loss, with nothing found yet."""
-        self.inner, self.last = inner, LastAnswer()
-        self.free = self  # type: ignore[misc]
+        """Set the loss inside, and forget the last answer."""
+        self.inner = inner
+        self.last = LastAnswer()
 
     def part(self, rows: Rows | slice) -> Loss:
         """Return the loss of these samples, with separate coefficients."""
         n = self.columns.shape[0]
         if isinstance(rows, slice) and rows.indices(n) == (0, n, 1):
             return self
-        return FreeColumns(self.inner.part(rows), self.columns[rows], self.intercept)
+        return FreeColumns(loss_of_rows(self.inner, rows), self.columns[rows], self.intercept)
 
     def around(self, inner: Loss) -> FreeColumns:
         """Return the same columns around another loss."""
@@ -342,6 +342,22 @@ class FreeColumns(Around):
             large = sizes[:, 0] > 1e-6 * sizes.max()
             most *= float(factors[large].max(initial=1.0))
         return dual / most if most > 1.0 else dual
+
+
+def free_columns(loss: Loss) -> FreeColumns | None:
+    """Return the loss as one with free columns; None if it has none."""
+    return loss if isinstance(loss, FreeColumns) else None
+
+
+def plain_loss(loss: Loss) -> Loss:
+    """Return the loss without free columns: that at given coefficients of them."""
+    return loss.inner if isinstance(loss, FreeColumns) else loss
+
+
+def known_offset(loss: Loss) -> Array | None:
+    """Return the numbers that a loss adds to predictions; None if it adds none."""
+    plain = plain_loss(loss)
+    return plain.offset if isinstance(plain, Offset) else None
 
 
 def _dense(matrix: Any) -> Array:

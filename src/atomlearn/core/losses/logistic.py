@@ -42,7 +42,6 @@ class Logistic(Loss):
 
     name: ClassVar[str] = "logistic"
     task: ClassVar[Task] = "classification"
-    has_probabilities: ClassVar[bool] = True
     dispersed: ClassVar[bool] = False
     smoothness: ClassVar[float] = 0.25
 

@@ -57,7 +57,6 @@ class Multinomial(Loss):
     name: ClassVar[str] = "multinomial"
     task: ClassVar[Task] = "classification"
     dispersed: ClassVar[bool] = False
-    has_probabilities: ClassVar[bool] = True
     smoothness: ClassVar[float] = 0.5
 
     def __post_init__(self) -> None:

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from atomlearn.core.interfaces import Array, Loss
+from atomlearn.core.losses.around import loss_of_rows
 
 #: Samples of a piece: 256 kB a vector.
 PIECE = 2**15
@@ -27,7 +28,7 @@ def each_piece(loss: Loss, y: Array, z: Array, s: Array, shift: float = 0.0) -> 
         size = PIECE - PIECE % loss.coupled
     for start in range(0, y.size, size):
         at = slice(start, start + size)
-        own = loss if size == y.size else loss.part(at)
+        own = loss if size == y.size else loss_of_rows(loss, at)
         yield at, own, y[at], z[at] + shift if shift else z[at], s[at]
 
 

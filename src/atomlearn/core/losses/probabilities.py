@@ -19,7 +19,7 @@ def log_probabilities(loss: Loss, decisions: NDArray[Any], joint: bool = False) 
     Parameters
     ----------
     loss : Loss
-        One that ``has_probabilities``.
+        A loss that gives probabilities (``has_probabilities``).
     decisions : (n_samples, n_outputs) ndarray
         One output for two classes; else one for each class.
     joint : bool

@@ -81,7 +81,8 @@ def candidates_for_free(problem: Problem) -> int:
     converges so fast that the last digits cost a step or two: re-fits then go all the way at once.
     """
     # Of columns too many to be listed no groups are listed either, and plain l1 has none.
-    if problem.regularizer.norm.asks_large or not problem.design.listable:
+    large = problem.regularizer.norm.scores_for_ratings == "large"
+    if large or not problem.design.listable:
         return 0
     scales = problem.loss.coupled == 1 and masters.is_group_problem(problem)
     return masters.free_columns(problem) if scales and prices_of(problem) is None else 0

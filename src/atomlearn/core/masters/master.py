@@ -126,7 +126,7 @@ def certified(
     """Return the point with optimal intercept, sought from this one, and its certified gap."""
     block = block_of(problem)
     if linear is None:
-        linear = block.dot(weights)
+        linear = block.predict(weights)
     intercept = optimal_intercept(problem, linear, intercept)
     prediction = linear + intercept
     v = negative_gradient(problem, prediction)

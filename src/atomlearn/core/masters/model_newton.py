@@ -23,15 +23,20 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import singledispatch
+from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from scipy.linalg import cholesky, solve_triangular
 
 from atomlearn._kernels import active_set_qp
-from atomlearn.core.data.blocks import DenseBlock
+from atomlearn.core.data.blocks import DenseBlock, SparseBlock
 from atomlearn.core.data.cached_block import CachedBlock
+from atomlearn.core.data.compressed import weighted_squares
 from atomlearn.core.interfaces import Array, Block, Columns
-from atomlearn.core.interfaces.loss import plain_loss
+from atomlearn.core.losses.around import bare_loss
+from atomlearn.core.losses.free_columns import free_columns, plain_loss
 from atomlearn.core.losses.squared import Squared
 from atomlearn.core.masters.master import (
     Candidate,
@@ -163,7 +168,7 @@ def _of_program(problem: Problem, block: Block, at: Candidate, prices: Prices) -
     if not is_constant(problem):
         H = hessian(problem, block.gather(chosen), at.refit.prediction)
     else:
-        free = problem.loss.free
+        free = free_columns(problem.loss)
         intercept = problem.fit_intercept
         basis = None if free is None else free.basis
         cached = CachedBlock.of(block)
@@ -232,7 +237,7 @@ def levelled(problem: Problem) -> tuple[Problem, Array] | None:
     Where one number may be added to all q predictions of a row, and groups are the rows of W, the
     optimal rows sum to zero: their mean costs norm and changes nothing. None for other problems.
     """
-    q = problem.loss.bare.coupled
+    q = bare_loss(problem.loss).coupled
     size = problem.design.shape[1]
     groups = problem.regularizer.norm.as_groups(size) if q > 1 and size % q == 0 else None
     if groups is None:
@@ -242,7 +247,7 @@ def levelled(problem: Problem) -> tuple[Problem, Array] | None:
     if labels.size != count or not np.array_equal(groups.labels, np.repeat(labels, q)):
         return None
     right = np.linalg.qr(np.hstack([np.ones((q, 1)), np.eye(q)[:, 1:]]))[0][:, 1:]
-    block = block_of(problem).spanned(right)
+    block = spanned(_bare(block_of(problem)), right)
     if block is None:
         return None
     rows = Groups(Partition(np.repeat(labels, q - 1), count, count), groups.weights)
@@ -289,7 +294,38 @@ def _of_columns(problem: Problem, block: Block, at: Candidate) -> Problem | None
 
 def hessian(problem: Problem, block: Block, prediction: Array) -> Array:
     """Return A' (diag(c) - K K') A of the loss at these predictions."""
-    return block.coupled_gram(*problem.loss.coupling(problem.y, prediction, problem.weight))
+    c, K = problem.loss.coupling(problem.y, prediction, problem.weight)
+    return coupled_gram(_bare(block), c, K)
+
+
+def _bare(block: Block) -> Block:
+    """Return the block itself, whose kind decides how the functions below work."""
+    return CachedBlock.of(block).inner
+
+
+@singledispatch
+def coupled_gram(block: Block, curvature: Array, coupling: Any) -> Array:
+    """Return A'(diag(c) - K K')A, (n_columns, n_columns), for K (n_samples, k)."""
+    pulled = np.asarray(coupling.T @ block.dense())
+    return np.asarray(block.gram(curvature) - pulled.T @ pulled)
+
+
+@coupled_gram.register
+def _sparse_coupled_gram(block: SparseBlock, curvature: Array, coupling: Any) -> Array:
+    if not sp.issparse(coupling):
+        return coupled_gram.dispatch(Block)(block, curvature, coupling)
+    stored: Any = coupling
+    few = (stored.T @ block.stored()).tocsr()
+    return np.asarray(block.gram(curvature) - weighted_squares(few, np.ones(few.shape[0])))
+
+
+@singledispatch
+def spanned(block: Block, right: Array) -> Block | None:
+    """Return the block of S (r, s) if the coefficients of ``block`` are the rows of S right'.
+
+    right : (q, s). None if the columns are not q tasks of one feature after the other.
+    """
+    return None
 
 
 def _factor(H: Array, way: Array, most: float) -> tuple[Array, Array] | None:

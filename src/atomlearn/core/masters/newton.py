@@ -24,9 +24,9 @@ import numpy as np
 from scipy.linalg import LinAlgError
 
 from atomlearn.core.interfaces import EPS, Array, ProxPoint, TimeIsUp
-from atomlearn.core.interfaces.loss import plain_loss
 from atomlearn.core.losses import pieces
 from atomlearn.core.losses.around import Offset
+from atomlearn.core.losses.free_columns import free_columns, plain_loss
 from atomlearn.core.masters.accelerated_gradient import Acceleration, Iterate
 from atomlearn.core.masters.master import (
     Candidate,
@@ -171,7 +171,7 @@ class _Run:
         acceleration = Acceleration()
         objective = self.best.refit.objective
         settled = False
-        if problem.loss.free is not None:
+        if free_columns(problem.loss) is not None:
             # Not at the best point: from there the same steps might lead nowhere, again and again.
             self.at = self._iterate(self.last, self.at)
         for count in range(1, period + 1):
@@ -269,7 +269,7 @@ def _without_free(problem: Problem, linear: Array) -> Problem:
 
     For gradient steps: to minimize over them at each of many points would take most of the time.
     """
-    free = problem.loss.free
+    free = free_columns(problem.loss)
     if free is None:
         return problem
     loss = Offset(free.inner, free.whole(problem.y, linear, problem.weight) - linear)
@@ -306,10 +306,10 @@ def newton_step(
     base = inverse.apply(weights - prox.point)
     system = NewtonSystem(block, curvature, gains, step, free, step_free)
     try:
-        change = system.direction(block.dot(base))
+        change = system.direction(block.predict(base))
     except (LinAlgError, TimeIsUp):  # too large, the one on the diagonal in rounding, no time
         return None
-    direction = -base - step * gains.apply(block.transpose_dot(curvature * change))
+    direction = -base - step * gains.apply(block.scores(curvature * change).full())
     reached = _searched(problem, at, step, direction, curvature, free)
     if reached is None:
         return None
@@ -328,15 +328,16 @@ def _searched(
     y = problem.y
     s = problem.weight
     start = at.refit.prediction
-    turned = block.dot(way)
-    if problem.loss.free is not None:
-        start = problem.loss.free.whole(y, start, s)
+    turned = block.predict(way)
+    around = free_columns(problem.loss)
+    if around is not None:
+        start = around.whole(y, start, s)
     if not np.isfinite(turned).all():
         return None
     bent = (curvature[:, None] * free).T
     aside = -(free @ np.linalg.lstsq(bent @ free, bent @ turned, rcond=1e-13)[0])
     moved = turned + aside
-    bend = block.transpose_dot(curvature * moved)
+    bend = block.scores(curvature * moved).full()
     if not np.isfinite(bend).all():
         return None
 
@@ -348,9 +349,9 @@ def _searched(
         if length and not loss.is_quadratic:
             z = start + length * moved
             v = pieces.gradient(loss, y, z, s)
-            scores = -block.transpose_dot(v)
+            scores = -block.scores(v).full()
             rest = float(v @ aside)
-            curve = block.transpose_dot(loss.curvature(y, z, s) * moved)
+            curve = block.scores(loss.curvature(y, z, s) * moved).full()
         here = at.refit.weights + length * way
         try:
             ahead = problem.regularizer.prox_point(here + step * scores, step, problem.tau)
@@ -365,8 +366,9 @@ def _searched(
 def _free(problem: Problem, curvature: Array) -> Array:
     """Return what predictions are free along where f is curved: 1, or the basis of free columns."""
     free = np.ones((curvature.size, int(problem.fit_intercept)))
-    if problem.loss.free is not None:
-        free = problem.loss.free.basis
+    around = free_columns(problem.loss)
+    if around is not None:
+        free = around.basis
     return free if curvature.any() else free[:, :0]
 
 

@@ -50,7 +50,7 @@ class NewtonSystem:
             change, free_change = self._coordinate_space(residual, support)
         else:
             change, free_change = self._sample_space(residual, support, curved)
-        return self.block.dot(change) - residual + self.free @ free_change
+        return self.block.predict(change) - residual + self.free @ free_change
 
     def _coordinate_space(self, residual: Array, support: NDArray[np.int64]) -> tuple[Array, Array]:
         """Cholesky of I + s G s over support and free columns; then Woodbury for J's rest."""
@@ -60,7 +60,7 @@ class NewtonSystem:
         augmented = np.empty((used + self.free.shape[1],) * 2)
         augmented[:used, :used] = self.block.gram(self.curvature, support)
         for place, column in enumerate(curved.T, start=used):
-            augmented[place, :used] = self.block.transpose_dot(column)[support]
+            augmented[place, :used] = self.block.scores(column).full()[support]
         augmented[:used, used:] = augmented[used:, :used].T
         augmented[used:, used:] = self.free.T @ curved
         scale = np.full(augmented.shape[0], np.sqrt(self.step_free))
@@ -69,7 +69,7 @@ class NewtonSystem:
         matrix[np.diag_indices(scale.size)] += 1.0
         Deadline.current().check()
         factor = cho_factor(matrix, lower=True, overwrite_a=True, check_finite=False)
-        products = self.block.transpose_dot(weighted)[support]
+        products = self.block.scores(weighted).full()[support]
         target = np.append(products, self.free.T @ weighted)
         low_rank = np.zeros(scale.size)
         factors = self.jacobian.dense_factors()
@@ -111,7 +111,7 @@ class NewtonSystem:
             target = target - images @ weights
         dual = np.zeros(residual.size)
         dual[curved] = root * cho_solve(factor, target, check_finite=False)
-        change = self.step * self.jacobian.apply(self.block.transpose_dot(dual))
+        change = self.step * self.jacobian.apply(self.block.scores(dual).full())
         return change, self.step_free * (self.free.T @ dual)
 
     def _woodbury(self, inner: Array, right: Array) -> Array:

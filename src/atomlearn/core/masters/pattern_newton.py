@@ -81,7 +81,7 @@ class PatternNewton(Master):
         taken = few and plain and 0.0 < problem.regularizer.amount < np.inf and size > 0
         if pattern_of(problem) is None or not (taken and block.keeps_gram):
             return None
-        z = block.dot(weights) + intercept
+        z = block.predict(weights) + intercept
         steps = 0
         value = objective_at(problem, weights, z)
         for _ in range(TUNING.inner_steps):
@@ -105,7 +105,7 @@ class PatternNewton(Master):
                     break
             if not value < (1.0 - TUNING.rounding_share) * before:
                 break
-        return weights, optimal_intercept(problem, block.dot(weights), intercept), steps
+        return weights, optimal_intercept(problem, block.predict(weights), intercept), steps
 
 
 def _minimum(
@@ -123,7 +123,7 @@ def _minimum(
     free = float(problem.fit_intercept)
     if pattern is None or not 0.0 < total < np.inf:
         return None
-    pull = block.transpose_dot(curvature)
+    pull = block.scores(curvature).full()
     means = free * pull / total
     shift = free * float(slope.sum()) / total
     if gram:
@@ -139,7 +139,7 @@ def _minimum(
             matrix -= means
         matrix *= np.sqrt(curvature[used])[:, None]
         ahead = matrix.T @ (matrix @ weights)
-    ahead -= block.transpose_dot(slope - shift * curvature) + problem.tau * weights
+    ahead -= block.scores(slope - shift * curvature).full() + problem.tau * weights
     found, steps = pattern_newton(
         matrix,
         ahead,
@@ -151,4 +151,4 @@ def _minimum(
         gram=gram,
     )
     way = found - weights
-    return found, block.dot(way) - means @ way - shift, steps
+    return found, block.predict(way) - means @ way - shift, steps

@@ -203,11 +203,11 @@ def _model(problem: Problem, base: Block, z: Array) -> _Quadratic | None:
     if by_columns:
         columns = np.asarray(base.dense(), dtype=np.float64)
         if problem.fit_intercept:
-            columns = columns - base.transpose_dot(curvature) / total
+            columns = columns - base.scores(curvature).full() / total
         if (root != 1.0).any():
             columns = columns * root[:, None]
         return _Quadratic(columns, target, False, square)
     if np.array_equal(curvature, problem.weight):
         curvature = problem.weight  # one array from call to call: Gram matrices are kept for it
     gram = cached.growing_gram(curvature, problem.fit_intercept).matrix
-    return _Quadratic(gram, cached.transpose_dot(response), True, square)
+    return _Quadratic(gram, cached.scores(response).full(), True, square)

@@ -25,6 +25,7 @@ import numpy as np
 from atomlearn._kernels import newton_qp
 from atomlearn.core.data.cached_block import CachedBlock
 from atomlearn.core.interfaces import Array, Block
+from atomlearn.core.losses.free_columns import free_columns
 from atomlearn.core.masters.master import Candidate, Master, Refit, block_of, certified, finished
 from atomlearn.core.masters.newton import SemismoothNewton
 from atomlearn.core.masters.tuning import TUNING
@@ -195,7 +196,7 @@ def reads(problem: Problem, block: Block) -> bool:
 
 def is_constant(problem: Problem) -> bool:
     """Return whether the Hessian is the same at all points, and columns are free or large."""
-    free = problem.loss.free
+    free = free_columns(problem.loss)
     block = block_of(problem)
     if free is not None:
         return free.separable and bool(free.inner.is_quadratic)

@@ -111,7 +111,7 @@ class Scaled(Wrapper):
         return replace(inner, polar=polar, prices=prices)
 
 
-forward(Scaled, "norm", "of_matrices", "matrix_shape", "solver", *vars(Ratings))
+forward(Scaled, "norm", "matrix_shape", "solver", *vars(Ratings))
 
 
 class Nonnegative(Wrapper):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -98,9 +98,9 @@ class KSupport(RatedNorm):
         return KSupport(self.k, self.partition(n_features).restrict(columns)[0])
 
     @property
-    def asks_large(self) -> bool:
-        """True if columns are rated by their own scores: the polar needs the k largest."""
-        return self.groups is None
+    def scores_for_ratings(self) -> Literal["all", "large"]:
+        """Large ones without groups: the polar needs the k largest."""
+        return "large" if self.groups is None else "all"
 
     def thresholds(self, w: Array, columns: Columns, n_features: int) -> float:
         """(T / (k - q)) / gauge, T = sum |w_j| over 0 < d_j < 1, q = #{d_j = 1}.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -134,14 +134,11 @@ class L1(RatedNorm):
         return GroupWeights(each, sides.price) if usable else None
 
     @property
-    def rates_columns(self) -> bool:
-        """True without bounds, at which scores may be beyond those of all others."""
-        return self.absolute
-
-    @property
-    def asks_large(self) -> bool:
-        """True without weights: the polar is the largest magnitude."""
-        return self.weights is self.lower is self.upper is None
+    def scores_for_ratings(self) -> Literal["all", "large"] | None:
+        """Large ones if there are no weights; None with bounds, at which scores can be larger."""
+        if self.weights is self.lower is self.upper is None:
+            return "large"
+        return "all" if self.absolute else None
 
     def thresholds(self, w: Array, columns: Columns, n_features: int) -> Array | float:
         """The weights of these columns; 0 with bounds, where multipliers do not tell."""

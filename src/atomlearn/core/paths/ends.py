@@ -11,7 +11,7 @@ import numpy as np
 
 from atomlearn.core.data.convert import as_design
 from atomlearn.core.interfaces import whole_number
-from atomlearn.core.interfaces.loss import mean_loss
+from atomlearn.core.losses.around import mean_loss
 from atomlearn.core.problem.problem import Problem, gauge_of, loss_value, optimal_intercept
 from atomlearn.core.problem.result import Result
 

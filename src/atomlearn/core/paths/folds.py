@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from atomlearn.core.interfaces import Array, Design, Rows
-from atomlearn.core.interfaces.loss import known_offset, mean_loss
+from atomlearn.core.losses.around import loss_of_rows, mean_loss
+from atomlearn.core.losses.free_columns import known_offset
 from atomlearn.core.problem.problem import Problem, over_sums
 from atomlearn.core.problem.result import Result
 from atomlearn.core.problem.rounding import Measured
@@ -64,7 +65,7 @@ class HeldOutLoss:
         parts = []
         for p in self.problems:
             of_rows: dict[str, Any] = {
-                "loss": p.loss.part(test),
+                "loss": loss_of_rows(p.loss, test),
                 "y": p.y[test],
                 "weight": p.weight[test],
             }

@@ -8,8 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from atomlearn.core.interfaces import Array, Design
-from atomlearn.core.interfaces.loss import plain_loss
-from atomlearn.core.losses.free_columns import FreeColumns
+from atomlearn.core.losses.free_columns import FreeColumns, free_columns, plain_loss
 from atomlearn.core.paths.path import PathResult
 from atomlearn.core.problem.problem import Problem, center_targets
 from atomlearn.core.problem.result import Result
@@ -33,7 +32,7 @@ def refitted(problem: Problem, result: Result) -> Result:
         )
     whole = center_targets(problem)
     loss = plain_loss(whole.loss)
-    free = whole.loss.free
+    free = free_columns(whole.loss)
     intercept = whole.fit_intercept or (free is not None and free.intercept)
     Z = np.asarray(problem.design.gather(result.columns).dense(), dtype=np.float64)
     start = Z @ result.weights + (result.intercept - whole.origin)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from atomlearn.core import solvers
 from atomlearn.core.interfaces import Array, Deadline, Scores, WarmStart, is_whole
+from atomlearn.core.losses.around import bare_loss
 from atomlearn.core.paths.ends import Reached
 from atomlearn.core.paths.pool import Pool
 from atomlearn.core.paths.shared_levels import SharedLevels
@@ -120,7 +121,7 @@ class Settings:
         norm = problem.regularizer.norm
         if not (
             self.solver in (None, ColumnGeneration(tol=self.tol))
-            and loss.bare.coupled <= 1
+            and bare_loss(loss).coupled <= 1
             and loss.smoothed(1.0) is None  # a loss with kinks takes a series of smooth problems
             and problem.metric is None
             and over_sums(problem).design.reads_at_once
@@ -131,4 +132,6 @@ class Settings:
         if lift and problem.tau:
             return False
         norm = lift.norm if lift else norm
-        return norm.over_columns and norm.solver(0.0) is None and norm.rates_columns
+        return (
+            norm.over_columns and norm.solver(0.0) is None and norm.scores_for_ratings is not None
+        )

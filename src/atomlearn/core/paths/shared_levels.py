@@ -298,7 +298,7 @@ class SharedLevels(Task):
             guess = choose_master(whole).guess(whole, weights, shift)
         if guess is not None:
             weights, shift, _ = guess
-        prediction = block_of(whole).dot(weights)
+        prediction = block_of(whole).predict(weights)
         shift = optimal_intercept(problem, prediction, shift)
         prediction = prediction + shift
         if guess is None:
@@ -312,7 +312,7 @@ class SharedLevels(Task):
         used = np.flatnonzero(weights)
         point = Point(used, weights[used], shift, prediction, dual, reference)
         if whole.design is not self.block:  # its predictions are not those of the samples
-            point.prediction = self.block.dot(weights)
+            point.prediction = self.block.predict(weights)
             point.dual = None
         return point
 
@@ -320,7 +320,7 @@ class SharedLevels(Task):
         """Return the question of the levels to the data."""
         points = [level.point for level in self.batch if level.point is not None]
         bounds = None
-        large_only = self.lift is None and self.inner.regularizer.norm.asks_large
+        large_only = self.lift is None and self.inner.regularizer.norm.scores_for_ratings == "large"
         if large_only and not self.inner.tau and self.sweep is None:
             # A bound of 0 would ask for every column.
             references = np.array([point.reference for point in points])

@@ -21,11 +21,10 @@ from atomlearn.core.interfaces import (
 )
 from atomlearn.core.interfaces.certificate import Certificate
 from atomlearn.core.interfaces.forwarding import wrappers
-from atomlearn.core.interfaces.loss import known_offset, plain_loss
 from atomlearn.core.interfaces.numbers import check_offset, check_weight
 from atomlearn.core.losses import pieces
-from atomlearn.core.losses.around import Offset
-from atomlearn.core.losses.free_columns import FreeColumns
+from atomlearn.core.losses.around import Offset, bare_loss
+from atomlearn.core.losses.free_columns import FreeColumns, free_columns, known_offset, plain_loss
 from atomlearn.core.losses.shift import optimal_shift, without_surplus
 from atomlearn.core.problem.checks import check_free, check_loss, check_tau
 from atomlearn.core.problem.regularizer import Regularizer
@@ -160,7 +159,7 @@ def with_offset(problem: Problem, offset: object) -> Problem:
     if offset is None:
         return problem
     numbers = check_offset(offset, problem.y.size)
-    free = problem.loss.free
+    free = free_columns(problem.loss)
     plain = plain_loss(problem.loss)
     if plain.translates:
         check_loss(plain, problem.y - numbers, problem.weight, problem.fit_intercept)
@@ -190,7 +189,7 @@ def with_free(problem: Problem, unpenalized: object) -> Problem:
     # Samples without weight must not change the scale of the basis.
     Z = np.where((problem.weight > 0.0)[:, None], Z, 0.0)
     intercept = problem.fit_intercept
-    before = problem.loss.free
+    before = free_columns(problem.loss)
     if before is not None:
         # Intercepts of tasks are free columns, too; all are fitted together.
         intercept = before.intercept
@@ -274,16 +273,16 @@ def center_targets(problem: Problem) -> Problem:
     if not problem.loss.translates:
         return problem
     loss = problem.loss
-    free = problem.loss.free
+    free = free_columns(problem.loss)
     s = problem.weight
     c = 0.0
-    known = None if loss.bare is loss else known_offset(loss)
+    known = known_offset(loss)
     offset: Array | float = 0.0 if known is None else known
     if known is not None:
-        loss = loss.bare if free is None else free.around(loss.bare)
+        loss = bare_loss(loss) if free is None else free.around(bare_loss(loss))
     if problem.fit_intercept or (free is not None and free.intercept):
         y = problem.y - offset
-        c = optimal_shift(loss.bare, y, s, np.zeros(y.size))
+        c = optimal_shift(bare_loss(loss), y, s, np.zeros(y.size))
     y = less(problem.y, offset, c)
     return replace(problem, loss=loss, y=y, origin=problem.origin + c)
 
@@ -398,7 +397,7 @@ def with_ridge(problem: Problem, scores: Scores, columns: Columns | None, weight
 
 def free_part(problem: Problem, prediction: Array) -> tuple[Array, float] | None:
     """Return coefficients and intercept that the loss has minimized over; None if it has none."""
-    free = problem.loss.free
+    free = free_columns(problem.loss)
     if free is not None:
         found: tuple[Array, float] = free.free_part(problem.y, prediction, problem.weight)
         return found

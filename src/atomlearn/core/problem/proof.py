@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -17,6 +18,7 @@ from atomlearn.core.interfaces.certificate import Certificate, Excess
 from atomlearn.core.interfaces.scores import ArrayScores
 from atomlearn.core.losses import pieces
 from atomlearn.core.losses.domain import where_weighted
+from atomlearn.core.losses.free_columns import free_columns
 from atomlearn.core.problem.problem import (
     Problem,
     gauge_of,
@@ -339,7 +341,7 @@ def given_back(
     problem: Problem, certificate: Certificate, intercept: float, prediction: Array
 ) -> Certificate:
     """Return the certificate of the point as a result reports it, rounded to floats."""
-    if problem.loss.free is not None:
+    if free_columns(problem.loss) is not None:
         return certificate.widened(0.0, raised_by_floats(problem, prediction))
     if not problem.origin:
         return certificate
@@ -356,7 +358,7 @@ def raised_by_floats(problem: Problem, prediction: Array) -> float:
     It includes the rounding of the sum Z g + b; without it, a fit could be called perfect that is
     perfect only in floats.
     """
-    free = problem.loss.free
+    free: Any = free_columns(problem.loss)
     y = problem.y
     s = problem.weight
     g, b = free.free_part(y, prediction, s)

@@ -17,6 +17,7 @@ import numpy as np
 from atomlearn.core.data.limits import LIMITS
 from atomlearn.core.interfaces import EPS, TINY, Array, Block, Columns, Design, Loss
 from atomlearn.core.losses import pieces
+from atomlearn.core.losses.around import bare_loss
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +62,7 @@ class Measured:
         """Return f(0) of these very parts."""
         known = self._zero
         if known[0] is not loss or known[1] is not y or known[2] is not weight:
-            value = pieces.value(loss.bare, y, np.zeros(y.size), weight)
+            value = pieces.value(bare_loss(loss), y, np.zeros(y.size), weight)
             self._zero = known = loss, y, weight, value
         return known[3]
 

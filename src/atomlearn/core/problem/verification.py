@@ -69,7 +69,7 @@ def verification(problem: Any, result: Any) -> Verification:
         weights[[] if problem.free is None else problem.free] = 0.0  # the loss has those
         prediction = inner.design.predict(weights)
     else:
-        prediction = inner.design.gather(columns).dot(weights)
+        prediction = inner.design.gather(columns).predict(weights)
     if inner.fit_intercept:
         prediction = prediction + (result.intercept - inner.origin)
     price = prove(inner, columns, weights, prediction)

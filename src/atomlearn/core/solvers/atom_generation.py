@@ -165,7 +165,7 @@ def priced_atoms(
     search computes the bound from above more thoroughly.
     """
     weights = atoms.combine(shares)
-    linear = atoms.images.dot(shares)
+    linear = atoms.images.predict(shares)
     intercept = optimal_intercept(problem, linear, intercept)
     prediction = linear + intercept
     price = prove(

@@ -66,7 +66,7 @@ class AtomSet:
 
     def append(self, design: Design, atom: Atom) -> AtomSet:
         """Return U with one more atom; gathers its columns."""
-        image = design.gather(atom.columns).dot(atom.values)
+        image = design.gather(atom.columns).predict(atom.values)
         return self._append(atom, image)
 
     def _append(self, atom: Atom, image: Array) -> AtomSet:
@@ -110,7 +110,7 @@ class AtomSet:
         if not total:
             return none, np.zeros(0)
         atom = Atom(self.columns, self.combine(shares) / total)
-        return none._append(atom, self.images.dot(shares) / total), np.array([total])
+        return none._append(atom, self.images.predict(shares) / total), np.array([total])
 
     def find(self, atom: Atom) -> int:
         """Return the number of this atom, -1 if the set does not have it."""

@@ -12,9 +12,9 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from atomlearn.core.data.blocks import DenseBlock
 from atomlearn.core.data.cached_block import CachedBlock
 from atomlearn.core.data.limits import LIMITS
+from atomlearn.core.data.standardized import affine_block
 from atomlearn.core.interfaces import Array, Block, Columns, WarmStart
 from atomlearn.core.interfaces.scores import ArrayScores
 from atomlearn.core.masters.choose import candidates_for_free, choose_master
@@ -152,7 +152,7 @@ class ColumnGeneration(Solver):
         if columns.size:
             restricted = restrict(problem, block, columns)
             weights, intercept, steps = self._first_fit(restricted, weights, intercept)
-        linear = block.dot(weights)
+        linear = block.predict(weights)
         intercept = optimal_intercept(problem, linear, intercept)
         return ActiveState(
             columns=columns,
@@ -220,7 +220,7 @@ class ColumnGeneration(Solver):
         refit = self._refit(restricted, weights, state, problem.design.shape[1])
         prediction = refit.prediction
         if restricted.design is not block:  # its predictions are not those of the samples
-            prediction = block.dot(refit.weights)
+            prediction = block.predict(refit.weights)
         following = ActiveState(
             columns=columns,
             weights=refit.weights,
@@ -343,16 +343,16 @@ def centered_columns(problem: Problem, columns: Columns) -> tuple[Block, Lengths
     allowed = problem.fit_intercept or problem.loss.task == "survival"
     if not (allowed and columns.size):
         return gathered, Lengths(scored, lengths, nothing)
-    means = block.transpose_dot(problem.weight) / float(problem.weight.sum())
+    means = block.scores(problem.weight).full() / float(problem.weight.sum())
     # With sample weights the mean may not be the nearest constant: a few more columns are centered.
     large = 2.0 * block.shape[0] * means * means > squares
     if not large.any():
         return gathered, Lengths(scored, lengths, nothing)
     offsets = np.where(large, means, 0.0)
-    block = DenseBlock(np.asfortranarray(block.dense() - offsets))
+    centered = affine_block(CachedBlock.of(gathered).inner, offsets[places], np.ones(places.size))
     taken_up = offsets[places] if problem.fit_intercept else nothing
-    summed = np.sqrt(block.squared_norms(used))[places]
-    return gathered.with_distinct(block), Lengths(scored, summed, taken_up)
+    summed = np.sqrt(centered.squared_norms(used))
+    return centered, Lengths(scored, summed, taken_up)
 
 
 def appended(
@@ -365,7 +365,7 @@ def appended(
     """
     block = block.append(more)
     lengths = lengths.append(further)
-    places = block.distinct()[1]
-    first = np.zeros(block.n_distinct, dtype=np.int64)
+    distinct, places = block.distinct()
+    first = np.zeros(distinct.shape[1], dtype=np.int64)
     first[places[::-1]] = np.arange(places.size)[::-1]
     return block, lengths.take(first[places])

@@ -21,7 +21,7 @@ import numpy as np
 
 from atomlearn.core.interfaces import EPS, Array, Arrays, Loss, WarmStart
 from atomlearn.core.interfaces.certificate import Certificate, Status
-from atomlearn.core.interfaces.loss import plain_loss
+from atomlearn.core.losses.free_columns import plain_loss
 from atomlearn.core.problem.problem import (
     Problem,
     loss_value,

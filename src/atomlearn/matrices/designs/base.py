@@ -14,7 +14,17 @@ from typing import Any
 
 import numpy as np
 
-from atomlearn.core import Array, Block, Columns, Deadline, DenseBlock, Design, Scores, unwrapped
+from atomlearn.core import (
+    Array,
+    ArrayScores,
+    Block,
+    Columns,
+    Deadline,
+    DenseBlock,
+    Design,
+    Scores,
+    unwrapped,
+)
 from atomlearn.matrices.scores import MatrixScores, Shape, score_matrix
 
 
@@ -68,13 +78,13 @@ class MatrixDesign(Design):
 
 
 class OperatorBlock(Block):
-    """A block defined by ``dot`` and ``transpose_dot``; the array is computed if it is needed."""
+    """A block defined by ``predict`` and ``scores``; the array is computed if it is needed."""
 
     def column(self, number: int) -> Array:
         """Return one column of the block."""
         unit = np.zeros(self.shape[1])
         unit[number] = 1.0
-        return self.dot(unit)
+        return self.predict(unit)
 
     def dense(self) -> Array:
         result = np.empty(self.shape, order="F")
@@ -105,12 +115,12 @@ class SideBySide(OperatorBlock):
         self._starts = np.cumsum([0, *(block.shape[1] for block in blocks)])
         self.shape = self._blocks[0].shape[0], int(self._starts[-1])
 
-    def dot(self, weights: Array) -> Array:
+    def predict(self, weights: Array) -> Array:
         parts = zip(self._blocks, np.split(weights, self._starts[1:-1]), strict=True)
-        return sum((block.dot(w) for block, w in parts if w.size), np.zeros(self.shape[0]))
+        return sum((block.predict(w) for block, w in parts if w.size), np.zeros(self.shape[0]))
 
-    def transpose_dot(self, v: Array) -> Array:
-        return np.concatenate([block.transpose_dot(v) for block in self._blocks])
+    def scores(self, v: Array) -> Scores:
+        return ArrayScores(np.concatenate([block.scores(v).full() for block in self._blocks]))
 
     def dense(self) -> Array:
         blocks = [np.asarray(block.dense(), dtype=np.float64) for block in self._blocks]
@@ -134,25 +144,26 @@ class SpanBlock(FactorBlock):
         super().__init__(design, images, right)
         self.shape = design.shape[0], images.shape[1] * right.shape[1]
 
-    def dot(self, weights: Array) -> Array:
+    def predict(self, weights: Array) -> Array:
         S = weights.reshape(self._images.shape[1], self._right.shape[1])
         if S.shape[0] <= S.shape[1]:
             return self._design.predictions(self._images, self._right @ S.T)
         return self._design.predictions(self._images @ S, self._right)
 
-    def transpose_dot(self, v: Array) -> Array:
-        return np.asarray(self._images.T @ self._design.pulled(v, self._right)).reshape(-1)
+    def scores(self, v: Array) -> Scores:
+        pulled = self._images.T @ self._design.pulled(v, self._right)
+        return ArrayScores(pulled.reshape(-1))
 
 
 class RayBlock(FactorBlock):
     """c -> predictions of left diag(c) right'."""
 
-    def dot(self, weights: Array) -> Array:
+    def predict(self, weights: Array) -> Array:
         return self._design.predictions(self._images * weights, self._right)
 
-    def transpose_dot(self, v: Array) -> Array:
+    def scores(self, v: Array) -> Scores:
         pulled = self._design.pulled(v, self._right)
-        return np.asarray(np.einsum("ij,ij->j", self._images, pulled))
+        return ArrayScores(np.einsum("ij,ij->j", self._images, pulled))
 
     def column(self, number: int) -> Array:
         one = slice(number, number + 1)

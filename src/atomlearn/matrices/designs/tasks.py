@@ -9,7 +9,19 @@ import numpy as np
 from scipy import sparse
 
 from atomlearn import _kernels
-from atomlearn.core import TUNING, Array, Block, Columns, Scores, SparseBlock, as_design, is_whole
+from atomlearn.core import (
+    TUNING,
+    Array,
+    ArrayScores,
+    Block,
+    Columns,
+    Scores,
+    SparseBlock,
+    as_design,
+    coupled_gram,
+    is_whole,
+    spanned,
+)
 from atomlearn.matrices.designs.base import MatrixDesign, SpanBlock
 from atomlearn.matrices.scores import MatrixScores
 
@@ -21,39 +33,6 @@ class TaskSpan(SpanBlock):
     """
 
     couples_by_structure = True
-
-    def coupled_gram(self, curvature: Array, coupling: Any) -> Array:
-        """Return (A kron B)'(diag(c) - K K')(A kron B), (r s, r s), from the two factors.
-
-        c : (n_samples,); K : sparse (n_samples, k). Columns of K within a row of the data leave row
-        i with a matrix C_i (s, s), and the block (a, b) is A'diag(C_ab)A: one Gram matrix for each
-        distinct entry of C, O(n_rows r^2) each. Other columns are summed.
-        """
-        A = self._images
-        B = self._right
-        (n_rows, r) = A.shape
-        (n_tasks, s) = B.shape
-        K = sparse.csc_array(coupling)
-        owners = np.repeat(np.arange(K.shape[1]), np.diff(K.indptr))
-        # In losses of several classes column i of K belongs to row i; other columns may follow.
-        inside = (owners < n_rows) & (K.indices // n_tasks == owners)
-        wide = np.unique(owners[~inside])
-        inside &= ~np.isin(owners, wide)
-        shares = np.zeros((n_rows, n_tasks))
-        shares[owners[inside], K.indices[inside] % n_tasks] = K.data[inside]
-        U = shares @ B
-        C = np.einsum("it,ta,tb->iab", np.reshape(curvature, (n_rows, n_tasks)), B, B)
-        C -= U[:, :, None] * U[:, None, :]
-        blocks = np.empty((r, s, r, s))
-        for a in range(s):
-            for b in range(a, s):
-                blocks[:, a, :, b] = (A * C[:, a, b][:, None]).T @ A
-                blocks[:, b, :, a] = blocks[:, a, :, b]
-        H: Array = blocks.reshape(r * s, r * s)
-        for column in wide:
-            pulled = self.transpose_dot(K[:, [column]].toarray().ravel())
-            H -= np.outer(pulled, pulled)
-        return H
 
 
 class TaskBlock(Block):
@@ -75,13 +54,13 @@ class TaskBlock(Block):
         self._stored: SparseBlock | None = None
         self.shape = self.features.shape[1] * self.n_tasks, self.tasks.size
 
-    def dot(self, weights: Array) -> Array:
+    def predict(self, weights: Array) -> Array:
         parts = np.asarray(weights)[self._order], *self._pattern
         W = sparse.csr_array(parts, shape=(self.features.shape[0], self.n_tasks))
         return np.ascontiguousarray((W.T @ self.features).T).reshape(-1)
 
-    def transpose_dot(self, v: Array) -> Array:
-        return self._pairs(self.features, v)
+    def scores(self, v: Array) -> Scores:
+        return ArrayScores(self._pairs(self.features, v))
 
     def _squares(self, weights: Array) -> Array:
         return self._pairs(np.square(self.features), weights)
@@ -108,15 +87,6 @@ class TaskBlock(Block):
             corner = (rows * weights[task]) @ rows.T
             result[np.ix_(own, own)] = 0.5 * (corner + corner.T)
         return result
-
-    def spanned(self, right: Array) -> Block | None:
-        """Return the design of S if the rows of all tasks, one for each feature, are S right'."""
-        places = self.places[:: self.n_tasks]
-        pairs = np.repeat(places, self.n_tasks), np.tile(np.arange(self.n_tasks), places.size)
-        if not (np.array_equal(self.places, pairs[0]) and np.array_equal(self.tasks, pairs[1])):
-            return None
-        images = np.ascontiguousarray(self.features[places].T)
-        return TaskSpan(Tasks(images, self.n_tasks), images, right)
 
     def dense(self) -> Array:
         return self.explicit().dense()
@@ -286,3 +256,49 @@ class Tasks(MatrixDesign):
 
     def _rows(self, v: Array) -> Array:
         return np.reshape(v, (self.base.shape[0], self.n_tasks))
+
+
+@coupled_gram.register
+def _of_span(block: TaskSpan, curvature: Array, coupling: Any) -> Array:
+    """Return (A kron B)'(diag(c) - K K')(A kron B), (r s, r s), from the two factors.
+
+    c : (n_samples,); K : sparse (n_samples, k). Columns of K within a row of the data leave row
+    i with a matrix C_i (s, s), and the block (a, b) is A'diag(C_ab)A: one Gram matrix for each
+    distinct entry of C, O(n_rows r^2) each. Other columns are summed.
+    """
+    A = block._images
+    B = block._right
+    (n_rows, r) = A.shape
+    (n_tasks, s) = B.shape
+    K = sparse.csc_array(coupling)
+    owners = np.repeat(np.arange(K.shape[1]), np.diff(K.indptr))
+    # In losses of several classes column i of K belongs to row i; other columns may follow.
+    inside = (owners < n_rows) & (K.indices // n_tasks == owners)
+    wide = np.unique(owners[~inside])
+    inside &= ~np.isin(owners, wide)
+    shares = np.zeros((n_rows, n_tasks))
+    shares[owners[inside], K.indices[inside] % n_tasks] = K.data[inside]
+    U = shares @ B
+    C = np.einsum("it,ta,tb->iab", np.reshape(curvature, (n_rows, n_tasks)), B, B)
+    C -= U[:, :, None] * U[:, None, :]
+    blocks = np.empty((r, s, r, s))
+    for a in range(s):
+        for b in range(a, s):
+            blocks[:, a, :, b] = (A * C[:, a, b][:, None]).T @ A
+            blocks[:, b, :, a] = blocks[:, a, :, b]
+    H: Array = blocks.reshape(r * s, r * s)
+    for column in wide:
+        pulled = block.scores(K[:, [column]].toarray().ravel()).full()
+        H -= np.outer(pulled, pulled)
+    return H
+
+
+@spanned.register
+def _of_tasks(block: TaskBlock, right: Array) -> Block | None:
+    """Return the design of S if the rows of all tasks, one for each feature, are S right'."""
+    places = block.places[:: block.n_tasks]
+    pairs = np.repeat(places, block.n_tasks), np.tile(np.arange(block.n_tasks), places.size)
+    if not (np.array_equal(block.places, pairs[0]) and np.array_equal(block.tasks, pairs[1])):
+        return None
+    images = np.ascontiguousarray(block.features[places].T)
+    return TaskSpan(Tasks(images, block.n_tasks), images, right)

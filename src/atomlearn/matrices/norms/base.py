@@ -55,12 +55,10 @@ class MatrixNorm(Parameters, Norm):
     tensor: ClassVar[Any] = None
     mode: ClassVar[Any] = 0
 
-    of_matrices = True
-
     @property
-    def matrix_shape(self) -> tuple[int, ...] | None:
-        """(p, q), or None if it is not known yet."""
-        return None if self.shape is None else tuple(self.shape)
+    def matrix_shape(self) -> tuple[int, ...]:
+        """(p, q), or () if it is not known yet."""
+        return () if self.shape is None else tuple(self.shape)
 
     def search(
         self,
@@ -96,7 +94,7 @@ class MatrixNorm(Parameters, Norm):
 
     def at_zero(self, term: Term, design: Design) -> Coordinates:
         """Return W = 0 in the coordinates of this norm; ``term`` contains the norm."""
-        p, q = self.matrix_shape or ()
+        p, q = self.matrix_shape
         view = as_matrix_design(design, (p, q), self.tensor, self.mode)
         return self.coordinates(term, view, np.zeros(0), np.zeros((p, 0)), np.zeros((q, 0)))
 

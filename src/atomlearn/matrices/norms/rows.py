@@ -43,12 +43,10 @@ class RowGroups(Parameters, Norm):
         self.k = k
         self.shape = shape
 
-    of_matrices = True
-
     @property
-    def matrix_shape(self) -> tuple[int, ...] | None:
-        """(p, q), or None if it is not known yet."""
-        return None if self.shape is None else tuple(self.shape)
+    def matrix_shape(self) -> tuple[int, ...]:
+        """(p, q), or () if it is not known yet."""
+        return () if self.shape is None else tuple(self.shape)
 
     def on(self, n_features: int, shape: Shape | None = None) -> Norm:
         """Return the norm over the rows of a matrix of this shape."""

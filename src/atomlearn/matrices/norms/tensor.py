@@ -77,8 +77,6 @@ class TensorTrace(LiftedNorm):
         shape, weights = self.modes()
         return [Term(UnfoldedTrace(shape, mode), weight) for mode, weight in enumerate(weights)]
 
-    of_matrices = True
-
     @property
     def matrix_shape(self) -> tuple[int, ...]:
         """The shape of the tensor."""

@@ -138,7 +138,7 @@ class MatrixGeneration(Solver):
             share = problem.regularizer.amount / gauge
             terms = [replace(term, x=share * term.x) for term in terms]
             gauge = share * gauge
-        linear = SideBySide([term.block() for term in terms]).dot(_values(terms))
+        linear = SideBySide([term.block() for term in terms]).predict(_values(terms))
         ahead = [part.ahead for part in parts if part.ahead is not None]
         if len(ahead) < len(terms):
             return self._priced(problem, terms, linear, intercept, np.inf)
@@ -339,7 +339,7 @@ def begun(problem: Problem) -> list[Coordinates]:
 
 def at_zero(term: Term, design: Design) -> Coordinates:
     """Return a term at zero in the coordinates of its norm; norms of vectors have entries."""
-    if term.norm.matrix_shape is None:
+    if not term.norm.matrix_shape:
         return Entrywise(term, design, np.zeros(0), np.zeros(0, dtype=np.int64))
     norm: Any = term.norm
     coordinates: Coordinates = norm.at_zero(term, design)

@@ -79,7 +79,7 @@ class Rays(Coordinates):
         cols = np.flatnonzero(self.right.any(axis=1))
         left = np.eye(self.left.shape[0])[:, rows]
         right = np.eye(self.right.shape[0])[:, cols]
-        some = unwrapped(self.design).span(left, right).transpose_dot(v)
+        some = unwrapped(self.design).span(left, right).scores(v).full()
         Z = dense_matrix(some.reshape(rows.size, cols.size))
         found: Found = norm.search_near(Z, self.left[rows], self.right[cols])
         return replace(found, left=left @ found.left, right=right @ found.right)

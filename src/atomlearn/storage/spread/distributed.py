@@ -28,6 +28,7 @@ from atomlearn.core import (
     existing_columns,
     is_dask,
     is_sparse,
+    loss_of_rows,
     unwrapped,
 )
 from atomlearn.storage.spread import chunks as pieces
@@ -219,7 +220,11 @@ class Dask(Design, RowAccess):
             """Return targets and weights, which are sent once to the worker of each chunk."""
             return self.kept(
                 [
-                    task(pieces.rows_beside, chunk, *map(sent_once, (loss.part(i), y[i], s[i])))
+                    task(
+                        pieces.rows_beside,
+                        chunk,
+                        *map(sent_once, (loss_of_rows(loss, i), y[i], s[i])),
+                    )
                     for chunk, i in zip(self.chunks_for_a_pass()[:, 0], parts, strict=True)
                 ]
             )

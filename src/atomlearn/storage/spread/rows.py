@@ -53,7 +53,7 @@ class HeldRows:
         looks = list[Sums]()
         duals = list[Array]()
         for weights, shift in zip(question["weights"], question["shifts"], strict=True):
-            linear = block.dot(weights) + shift
+            linear = block.predict(weights) + shift
             slopes = pieces.gradient(self.loss, self.y, linear, self.weight)
             curvature = self.loss.curvature(self.y, linear, self.weight)
             look = {
@@ -72,8 +72,8 @@ class HeldRows:
         found: Sums = {name: np.array([look[name] for look in looks]) for name in looks[0]}
         found["squares"] = block.squared_norms(used.astype(np.float64))
         if question["ask"] == "bend":
-            found["gradient"] = block.transpose_dot(slopes)
-            found["pull"] = block.transpose_dot(curvature)
+            found["gradient"] = block.scores(slopes).full()
+            found["pull"] = block.scores(curvature).full()
             found["hessian"] = block.gram(curvature)
         if duals:
             scores = design.scores_many(np.column_stack(duals))

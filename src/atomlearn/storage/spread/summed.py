@@ -27,6 +27,7 @@ from atomlearn.core import (
     Problem,
     RowAccess,
     SparseDesign,
+    free_columns,
     growth,
     least_shift,
 )
@@ -368,4 +369,4 @@ def sums_suffice(problem: Problem) -> bool:
     lift = norm.lift(problem.design.shape[1])
     columns = norm.over_columns if lift is None else lift.expansion.repeats
     smooth = loss.coupled == 1 and loss.smoothed(1.0) is None
-    return smooth and loss.free is None and problem.metric is None and columns
+    return smooth and free_columns(loss) is None and problem.metric is None and columns

@@ -8,7 +8,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from atomlearn import _kernels
-from atomlearn.core import LIMITS, Array, Block, Columns, DenseBlock, affine_block, check_same_rows
+from atomlearn.core import (
+    LIMITS,
+    Array,
+    ArrayScores,
+    Block,
+    Columns,
+    DenseBlock,
+    Scores,
+    affine_block,
+    check_same_rows,
+)
 
 
 class GenotypeBlock(Block):
@@ -41,7 +51,7 @@ class GenotypeBlock(Block):
     def _parts(self) -> tuple[NDArray[Any], ...]:
         return self._packed, self._means, self._scale, self._shift
 
-    def dot(self, weights: Array) -> Array:
+    def predict(self, weights: Array) -> Array:
         scaled = weights * self._scale
 
         def product(some: slice) -> Array:
@@ -55,9 +65,8 @@ class GenotypeBlock(Block):
         total = _kernels.sum_of_pieces(product, size, self._n_samples * size / 8.0)
         return np.asarray(total - self._shift @ weights)
 
-    def transpose_dot(self, v: Array) -> Array:
-        z: Array = self._sums(v, False) * self._scale - self._shift * v.sum()
-        return z
+    def scores(self, v: Array) -> Scores:
+        return ArrayScores(self._sums(v, False) * self._scale - self._shift * v.sum())
 
     def _squares(self, weights: Array) -> Array:
         sums = self._sums(weights, False)
