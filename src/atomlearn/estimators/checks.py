@@ -269,12 +269,6 @@ def whole(name: str, value: Any) -> int:
     return whole_number("the estimator", name, value)
 
 
-def set_parameters(estimator: Any, parameters: dict[str, Any]) -> None:
-    """Set each argument of a constructor as the attribute of its name, as scikit-learn wants it."""
-    del parameters["self"]
-    vars(estimator).update(parameters)
-
-
 def loss_task(estimator: Any) -> str:
     """Return the task of the estimator's loss; "" where ``fit`` will say that there is no such."""
     try:

@@ -19,13 +19,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
-from scipy.sparse.csgraph import connected_components
 from scipy.spatial.distance import cdist
 
 from atomlearn.core import TINY, Array, Design, Rows, as_design, column_moments, dense_part
-from atomlearn.findings.precision import standardized
+from atomlearn.findings.precision import connected_parts, standardized
 from atomlearn.findings.ranking import MOST_DRAWN
 
 #: Distance, over the median one, up to which rows may be nearly the same: those of one subject with
@@ -103,13 +101,7 @@ def joined(n_rows: int, *labels: Rows | None) -> Rows | None:
         return given[0] if given else None
     starts = n_rows + np.cumsum([0, *(int(values.max()) + 1 for values in given)])
     to = np.concatenate([values + start for values, start in zip(given, starts, strict=False)])
-    return _components(np.tile(np.arange(n_rows), len(given)), to, int(starts[-1]))[:n_rows]
-
-
-def _components(rows: Rows, others: Rows, count: int) -> Rows:
-    """Return the number of the part of a graph that each of ``count`` points is in."""
-    links = sp.coo_array((np.ones(rows.size), (rows, others)), shape=(count, count))
-    return connected_components(links, directed=False)[1].astype(np.int64)
+    return connected_parts(np.tile(np.arange(n_rows), len(given)), to, int(starts[-1]))[:n_rows]
 
 
 def numbers_of_table(X: Any) -> Design:
@@ -162,7 +154,7 @@ def _near(keys: Array) -> Rows:
     links = (
         _neighbors(keys, NEAR * median) if n_rows <= MOST_ROWS else _along(keys, NEARER * median)
     )
-    return _components(*links, n_rows)
+    return connected_parts(*links, n_rows)
 
 
 def _neighbors(keys: Array, radius: float) -> tuple[Rows, Rows]:
