@@ -347,4 +347,5 @@ def reading_of(options: argparse.Namespace) -> Reading:
     given = vars(options)
     roles = {role: given.get("split_column" if role == "split" else role) for role in ROLES}
     named = {role: name for role, name in roles.items() if name and ROLES[role]}
-    return Reading(**given_to(Reading, options), roles=named)
+    seed = given.get("seed") or 0
+    return Reading(**given_to(Reading, options), roles=named, rng=seed)

@@ -270,12 +270,6 @@ def whole(name: str, value: Any) -> int:
     return whole_number("the estimator", name, value)
 
 
-def set_parameters(estimator: Any, parameters: dict[str, Any]) -> None:
-    """Set each argument of a constructor as the attribute of the same name."""
-    del parameters["self"]
-    vars(estimator).update(parameters)
-
-
 def loss_task(estimator: Any) -> str:
     """Return the task of the estimator's loss, or "" if there is no such loss."""
     try:

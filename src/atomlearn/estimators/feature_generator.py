@@ -34,7 +34,6 @@ from atomlearn.estimators.checks import (
     expanded,
     input_names,
     loss_task,
-    set_parameters,
     whole,
 )
 from atomlearn.estimators.coefficients import coefficient_rows, single_row
@@ -234,7 +233,9 @@ class FeatureGenerator(ScaledModel):
         unpenalized: Any = None,
         cv: Any = 5,
     ) -> None:
-        set_parameters(self, locals())
+        given = locals()
+        del given["self"]
+        self.__dict__.update(given)
 
     #: Several classes are one problem.
     multi_class = "multinomial"

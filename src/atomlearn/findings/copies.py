@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
 from atomlearn.core import TINY, Array, Design, Rows, as_design, column_moments, dense_part
-from atomlearn.findings.precision import standardized
+from atomlearn.findings.precision import connected_parts, standardized
 from atomlearn.findings.ranking import MOST_DRAWN
 
 #: Distance, over the median one, up to which rows may be nearly the same: those of one subject with
@@ -101,20 +101,7 @@ def joined(n_rows: int, *labels: Rows | None) -> Rows | None:
         return given[0] if given else None
     starts = n_rows + np.cumsum([0, *(int(values.max()) + 1 for values in given)])
     to = np.concatenate([values + start for values, start in zip(given, starts, strict=False)])
-    return _components(np.tile(np.arange(n_rows), len(given)), to, int(starts[-1]))[:n_rows]
-
-
-def _components(rows: Rows, others: Rows, count: int) -> Rows:
-    """Return the number of the part of a graph that each of ``count`` points is in."""
-    found = np.arange(count)
-    before = np.arange(0)
-    while not np.array_equal(found, before):
-        before = found.copy()
-        least = np.minimum(found[rows], found[others])
-        for ends in (rows, others):
-            np.minimum.at(found, ends, least)
-        found = found[found]
-    return np.unique(found, return_inverse=True)[1].astype(np.int64)
+    return connected_parts(np.tile(np.arange(n_rows), len(given)), to, int(starts[-1]))[:n_rows]
 
 
 def numbers_of_table(X: Any) -> Design:
@@ -167,7 +154,7 @@ def _near(keys: Array) -> Rows:
     links = (
         _neighbors(keys, NEAR * median) if n_rows <= MOST_ROWS else _along(keys, NEARER * median)
     )
-    return _components(*links, n_rows)
+    return connected_parts(*links, n_rows)
 
 
 def _neighbors(keys: Array, radius: float) -> tuple[Rows, Rows]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -29,7 +30,7 @@ from atomlearn.core import (
     table_names,
     whole_number,
 )
-from atomlearn.estimators.checks import checked_array, input_names, set_parameters
+from atomlearn.estimators.checks import checked_array, input_names
 from atomlearn.estimators.targets import checked_target
 from atomlearn.findings.gaussian import Knockoffs, generator, knockoffs_of, rescaled
 from atomlearn.findings.importance import coefficients
@@ -85,6 +86,7 @@ def e_threshold(values: Array, fdr: float) -> float:
     return float(ordered[enough[-1]]) if enough.size else float("inf")
 
 
+@dataclass(eq=False, repr=False)
 class KnockoffSelector(OwnParameters, SelectorMixin, BaseEstimator):
     """Select features so that on average at most a share ``fdr`` of them is false.
 
@@ -170,21 +172,17 @@ class KnockoffSelector(OwnParameters, SelectorMixin, BaseEstimator):
     True
     """
 
-    def __init__(
-        self,
-        norm: str | Norm = "l1",
-        fdr: float = 0.1,
-        knockoffs: Any = "gaussian",
-        n_draws: int | None = None,
-        random_state: Any = None,
-        *,
-        covariance: Any = "auto",
-        groups: Any = None,
-        loss: str | Loss = "auto",
-        n_alphas: int = 20,
-        cv: int | Literal["auto"] = "auto",
-    ) -> None:
-        set_parameters(self, locals())
+    norm: str | Norm = "l1"
+    fdr: float = 0.1
+    knockoffs: Any = "gaussian"
+    n_draws: int | None = None
+    random_state: Any = None
+    _: KW_ONLY
+    covariance: Any = "auto"
+    groups: Any = None
+    loss: str | Loss = "auto"
+    n_alphas: int = 20
+    cv: int | Literal["auto"] = "auto"
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

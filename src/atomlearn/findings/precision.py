@@ -162,6 +162,12 @@ def near_duplicates(X: Array) -> Columns:
     return labels
 
 
+def connected_parts(rows: Columns, others: Columns, count: int) -> Columns:
+    """Return the number of the part of a graph that each of ``count`` points is in."""
+    links = sp.coo_array((np.ones(rows.size), (rows, others)), shape=(count, count))
+    return connected_components(links, directed=False)[1].astype(np.int64)
+
+
 def members_of(labels: Columns) -> list[Columns]:
     """Return the columns with each label 0, 1, ..."""
     return np.split(np.argsort(labels, kind="stable"), np.cumsum(np.bincount(labels))[:-1])

@@ -11,6 +11,7 @@ number of low features selected by B pairs of complementary halves at the thresh
 from __future__ import annotations
 
 import warnings
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -39,7 +40,6 @@ from atomlearn.core import (
     whole_number,
 )
 from atomlearn.estimators.base import AtomicModel
-from atomlearn.estimators.checks import set_parameters
 from atomlearn.estimators.classifier import AtomicClassifier
 from atomlearn.estimators.dependent_rows import fit_parameters, halves
 from atomlearn.estimators.parameters import PackedState
@@ -78,6 +78,7 @@ def selected_by(estimator: Any) -> tuple[Mask, Array]:
     return mask, np.where(mask, np.maximum(sizes, TINY), 0.0)
 
 
+@dataclass(eq=False, repr=False)
 class StabilitySelector(OwnParameters, MetaEstimatorMixin, SelectorMixin, PackedState):
     """Keep the features that an estimator selects from a share ``threshold`` of random halves.
 
@@ -150,18 +151,14 @@ class StabilitySelector(OwnParameters, MetaEstimatorMixin, SelectorMixin, Packed
     [0, 1]
     """
 
-    def __init__(
-        self,
-        estimator: Any = None,
-        n_resamples: int = 100,
-        threshold: float = 0.7,
-        random_state: Any = None,
-        *,
-        alphas: Any = None,
-        n_features: int | None = None,
-        groups: Any = None,
-    ) -> None:
-        set_parameters(self, locals())
+    estimator: Any = None
+    n_resamples: int = 100
+    threshold: float = 0.7
+    random_state: Any = None
+    _: KW_ONLY
+    alphas: Any = None
+    n_features: int | None = None
+    groups: Any = None
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -116,10 +116,9 @@ class Relaxation:
         self.accuracy = accuracy
         self.room = room
         self.units = Choices(problem)
-        loss = problem.loss
         free = free_columns(problem.loss)
         #: Whether f is quadratic, so that one Gram matrix is that of all points.
-        plain = loss if free is None else free.inner
+        plain = problem.loss if free is None else free.inner
         self.quadratic = is_quadratic(plain) and (free is None or free.separable)
         self._lock = threading.Lock()
         self._forget()
@@ -149,10 +148,7 @@ class Relaxation:
         return np.sqrt(np.bincount(units, point.weights**2, minlength=self.units.count))
 
     def fit(self, units: Columns) -> tuple[RelaxedPoint, float, float, bool]:
-        """Return the ridge fit of units, its objective with their price, and a bound on that.
-
-        And whether the fit is perfect: the objective is 0 up to rounding.
-        """
+        """Return the fit of units, the objective with prices, its bound, and if it is perfect."""
         fixed = np.full(self.units.count, OUT, dtype=np.int8)
         fixed[units] = IN
         columns = np.sort(self.units.columns(units))
@@ -223,10 +219,7 @@ class Relaxation:
     def _steps(
         self, norm: BranchNorm, start: RelaxedPoint, near: Columns, cutoff: float
     ) -> Generator[Array, Scores, Bound]:
-        """Yield dual points, for whose scores it is sent, and return the bound of a branch.
-
-        start, near : weights of the branch before, and the columns to begin with.
-        """
+        """Yield dual points, receive their scores, and return the bound of a branch."""
         problem = self._of(norm, self.problem.design)
         fixed = norm.fixed
         inside = self.units.columns(np.flatnonzero(fixed == IN))

@@ -86,11 +86,6 @@ class FactoredAtoms:
         block: Block = unwrapped(self.design).rays(self.left / self.term.factor, self.right)
         return block
 
-    def image(self, atom: RankOne) -> Array:
-        """Return X vec(u v') / factor."""
-        one = replace(self, left=atom.left[:, None], right=atom.right[:, None])
-        return one.images.predict(np.ones(1))
-
     def append(self, design: Design, atom: RankOne) -> FactoredAtoms:
         """Return U with this atom added."""
         left = np.column_stack([self.left, atom.left])

@@ -42,7 +42,7 @@ def kept_variants(design: Any, reading: Reading) -> tuple[NDArray[np.int64], lis
     return np.flatnonzero(keep), notes
 
 
-def components(design: Design, count: int, seed: int = 0) -> Array:
+def components(design: Design, count: int, rng: int = 0) -> Array:
     """Return the first principal components of the standardized columns, (n_samples, count)."""
     scaled = Standardized(design)
     if not 1 <= count < min(design.shape):
@@ -55,7 +55,7 @@ def components(design: Design, count: int, seed: int = 0) -> Array:
         rmatvec=lambda v: scaled.scores(np.ravel(v)).full(),
         dtype=np.float64,
     )
-    start = np.random.default_rng(seed).standard_normal(min(design.shape))
+    start = np.random.default_rng(rng).standard_normal(min(design.shape))
     left, sizes, _ = svds(operator, count, v0=start, tol=TOLERANCE)
     found = (left * sizes)[:, ::-1]
     # The sign is arbitrary; this choice makes it reproducible.

@@ -265,7 +265,7 @@ def _put_components(table: DataTable, reading: Reading) -> DataTable:
     X = table.X
     width = len(table.variants.names)
     genotypes = X if X.shape[1] == width else part_of(X, columns=np.arange(width))
-    found = components(genotypes, reading.pcs, reading.seed)
+    found = components(genotypes, reading.pcs, reading.rng)
     names = [f"PC{number}" for number in range(1, reading.pcs + 1)]
     plans = [ColumnPlan(name, fill=0.0, why="of the variants") for name in names]
     return _put_beside(table, found, names, plans)

@@ -70,7 +70,7 @@ class Reading:
         Leave out variants missing in more than this share of the samples.
     pcs : int
         Number of principal components to add as covariates.
-    seed : int
+    rng : int
         Seed of the principal components.
     memory_limit : int, optional
         Bytes that reading may take.
@@ -98,7 +98,7 @@ class Reading:
     maf: float | None = None
     geno: float | None = None
     pcs: int = 0
-    seed: int = 0
+    rng: int = 0
     memory_limit: int | None = None
 
     def __post_init__(self) -> None:

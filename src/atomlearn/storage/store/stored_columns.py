@@ -72,16 +72,16 @@ class ColumnsOnDisk(ABC):
         Byte at which the first column begins.
     """
 
-    chunks: Columns
-    n_samples: int
     dtype: np.dtype[Any]
-    file: ByteFile
     offset: int = 0
     #: Bytes of a column, if all columns have the same length.
     _column: int
-    _checks: Checks
 
-    def __init__(self) -> None:
+    def __init__(self, file: ByteFile, n_samples: int, chunks: Columns, checks: Checks) -> None:
+        self.file = file
+        self.n_samples = n_samples
+        self.chunks = chunks
+        self._checks = checks
         self._buffers = threading.local()
 
     def look(self, file: ByteFile, start: int, end: int, dtype: Any = np.uint8) -> NDArray[Any]:
@@ -176,11 +176,7 @@ class DenseColumns(ColumnsOnDisk):
     def __init__(
         self, file: ByteFile, n_samples: int, dtype: np.dtype[Any], chunks: Columns, checks: Checks
     ) -> None:
-        super().__init__()
-        self.file = file
-        self.n_samples = n_samples
-        self.chunks = chunks
-        self._checks = checks
+        super().__init__(file, n_samples, chunks, checks)
         self.stored = dtype
         self.dtype = np.dtype(np.float64 if dtype == np.float64 else np.float32)
         self._column = n_samples * dtype.itemsize
@@ -232,13 +228,10 @@ class SparseColumns(ColumnsOnDisk):
         chunks: Columns,
         checks: Checks,
     ) -> None:
-        super().__init__()
-        self.file, self.rows = files
+        super().__init__(files[0], n_samples, chunks, checks)
+        self.rows = files[1]
         self.stored, self.row_dtype = types
-        self.n_samples = n_samples
         self.starts = starts
-        self.chunks = chunks
-        self._checks = checks
         self.dtype = np.dtype(np.float64 if self.stored == np.float64 else np.float32)
         entries = n_samples * (starts.size - 1)
         self._full = int(starts[-1]) >= LIMITS.dense_from * entries
@@ -313,12 +306,8 @@ class GenotypeColumns(ColumnsOnDisk):
     def __init__(
         self, file: ByteFile, offset: int, n_samples: int, chunks: Columns, checks: Checks
     ) -> None:
-        super().__init__()
-        self.file = file
+        super().__init__(file, n_samples, chunks, checks)
         self.offset = offset
-        self.n_samples = n_samples
-        self.chunks = chunks
-        self._checks = checks
         self._column = (n_samples + 3) // 4
         self.counts: NDArray[np.int64] = np.zeros((int(chunks[-1]), 2), dtype=np.int64)
         self.means: Array = np.zeros(int(chunks[-1]))
