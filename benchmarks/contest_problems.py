@@ -347,7 +347,7 @@ def matrix_pursuit(size: float, noise: bool = False) -> Timed:
     from atomlearn import MatrixPursuit
 
     X = _low_rank(int(1000 * size), noise)
-    model = MatrixPursuit(alpha=5.0)
+    model = MatrixPursuit(alpha=5.0 / X.size)
     return lambda: float(model.fit(X).n_passes_)
 
 

@@ -105,7 +105,7 @@ def scores(table: Table, place: Place) -> None:
     for what, make in makers.items():
         design = OnDevice(make())
         v = np.random.default_rng(0).standard_normal(design.shape[0])
-        entry = design.dtype.itemsize + (4 if design.is_sparse else 0)
+        entry = design.dtype.itemsize + (4 if design.traits.is_sparse else 0)
         size = entry * design.nonzeros / 1e9
         best = seconds(lambda: design.scores(v).top(10), place.times)["least_ms"]  # noqa: B023
         row = {"size": f"{design.shape[0]} x {design.shape[1]}", "gigabytes": size}

@@ -243,7 +243,7 @@ class GroupTable:
                 "BlockCoordinateDescent needs form='penalized', where groups are separate; got "
                 f"form={problem.regularizer.form!r}. Use ColumnGeneration, or form='penalized'"
             )
-        if not np.isfinite(problem.loss.smoothness):
+        if not np.isfinite(problem.loss.curvature_bounds[1]):
             raise TypeError(
                 f"BlockCoordinateDescent needs a loss of bounded curvature, got "
                 f"{problem.loss.name!r}; use ColumnGeneration"
@@ -271,7 +271,7 @@ def _majorizer(problem: Problem, block: Block) -> Array:
     if problem.fit_intercept:
         means = block.scores(problem.weight).full()
         matrix = matrix - np.outer(means, means) / float(problem.weight.sum())
-    matrix = problem.loss.smoothness * matrix
+    matrix = problem.loss.curvature_bounds[1] * matrix
     matrix[np.diag_indices_from(matrix)] += problem.tau
     return matrix
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from atomlearn.core import is_quadratic
 from atomlearn.core.interfaces import Array
 from atomlearn.core.masters.master import Master, Refit, block_of, certified
 from atomlearn.core.masters.sequential_qp import SequentialQP, check_prices
@@ -48,7 +49,7 @@ class LARS(Master):
     def solve(self, problem: Problem, weights: Array, intercept: float, gap_target: float) -> Refit:
         """Minimise the restricted problem to ``gap_target``; see Master."""
         prices = check_prices(problem)
-        plain = problem.loss.is_quadratic and not problem.tau and not prices.signed
+        plain = is_quadratic(problem.loss) and not problem.tau and not prices.signed
         if not plain or problem.regularizer.form != "penalized":
             raise TypeError(
                 "LARS follows the path of a level over rays: it is for the squared loss in the "

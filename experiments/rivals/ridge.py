@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import lu_factor, lu_solve
 
+from atomlearn.core import is_quadratic
 from atomlearn.core.interfaces import Array, Block, Design
 from atomlearn.core.interfaces.forwarding import Forwarding
 from atomlearn.core.problem.problem import Problem, loss_gradient, optimal_intercept
@@ -235,7 +236,7 @@ class TaskSpace(RidgeSystem):
     def serves(problem: Problem) -> bool:
         """Return whether the tasks do not touch each other and weigh the same."""
         weight = problem.weight
-        plain = problem.loss.is_quadratic and not problem.fit_intercept
+        plain = is_quadratic(problem.loss) and not problem.fit_intercept
         return plain and bool((weight == weight[0]).all())
 
     def mean_eigenvalue(self, problem: Problem) -> float:

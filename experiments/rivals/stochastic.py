@@ -126,7 +126,7 @@ class SDCA(Epochs):
 
     def _sample(self, problem: Problem, state: EpochState, sample: int) -> Array:
         x = state.rows[sample]
-        smooth = problem.loss.smoothness * float(problem.weight[sample])
+        smooth = problem.loss.curvature_bounds[1] * float(problem.weight[sample])
         share = 1.0 / (1.0 + smooth * float(x @ x) / problem.tau) if smooth else 1.0
         slope = _slope(problem, sample, float(x @ state.weights))
         change = share * (-slope - state.dual[sample])

@@ -14,6 +14,7 @@ from atomlearn.core.interfaces import (
     ProxPoint,
     Scores,
     Term,
+    Traits,
     WarmStart,
 )
 from atomlearn.core.interfaces.factored import Factored
@@ -54,5 +55,6 @@ __all__ = [
     "SparseBlock",
     "State",
     "Term",
+    "Traits",
     "WarmStart",
 ]

@@ -20,6 +20,7 @@ import numpy as np
 import pytest
 
 from atomlearn import AtomicRegressor
+from tests.architecture.public_names import public as public_names
 from tests.oracles.sources import PACKAGE, nodes, trees
 
 #: Raised from 348,374 tokens by what came since: best subsets with proof (16,500, and 1,000 of
@@ -36,25 +37,31 @@ from tests.oracles.sources import PACKAGE, nodes, trees
 #: (1,300), verdicts and rows that repeat (4,600), targets made of columns (1,300), the number of
 #: features as good as the best (650), and smaller ones.
 CEILINGS = {
-    "tokens of Python": 419_300,
+    "tokens of Python": 415_000,
     "tokens of C++": 72_110,
     "files": 386,
-    "functions": 3842,
+    "functions": 3841,
     "numbers that decide": 345,
     "isinstance": 200,
     "getattr and hasattr": 55,
-    "fmt: skip": 8,
-    "public names that stand twice": 10,
+    "fmt: skip": 7,
+    "public names that stand twice": 2,
     "files with TYPE_CHECKING": 0,
-    "members of Loss": 16,
+    "members of Loss": 14,
     "members of Norm": 18,
     "members of Design": 14,
-    "members of Block": 11,
+    "members of Block": 5,
+    "members of Problem": 1,
+    "public callables": 190,
+    "tuple assignments": 34,
     "constructions of Result": 1,
     "handlers of KeyboardInterrupt in the core": 1,
 }
 #: One l1 fit of 300 x 5000, by the estimator: through how much of the package does it pass?
 FIT = {"files": 51, "functions": 277, "frames": 16}
+
+#: The classes whose public functions are counted.
+KINDS = ("Loss", "Norm", "Design", "Block", "Problem")
 
 SILENT = {
     tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT,
@@ -116,17 +123,20 @@ def weighed() -> dict[str, int]:
                 weight["isinstance"] += called == "isinstance"
                 weight["getattr and hasattr"] += called in ("getattr", "hasattr")
                 weight["constructions of Result"] += called == "Result"
+            pair = isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Tuple)
+            weight["tuple assignments"] += pair and isinstance(node.value, ast.Tuple)
             if isinstance(node, ast.ExceptHandler) and PACKAGE / "core" in path.parents:
                 caught = node.type is not None and "KeyboardInterrupt" in ast.unparse(node.type)
                 weight["handlers of KeyboardInterrupt in the core"] += caught
         for node in tree.body:
             if isinstance(node, ast.ClassDef | ast.FunctionDef) and not node.name.startswith("_"):
                 names[node.name] += 1
-            if isinstance(node, ast.ClassDef) and node.name in ("Loss", "Norm", "Design", "Block"):
+            if isinstance(node, ast.ClassDef) and node.name in KINDS:
                 functions = [each for each in node.body if isinstance(each, ast.FunctionDef)]
                 public = sum(not each.name.startswith("_") for each in functions)
                 name = f"members of {node.name}"
                 weight[name] = max(weight[name], public)
+    weight["public callables"] = sum(bool(text) for text in public_names().values())
     weight["public names that stand twice"] = sum(count > 1 for count in names.values())
     for path in [path for end in ("cpp", "hpp", "h") for path in PACKAGE.rglob(f"*.{end}")]:
         text = re.sub(r"//[^\n]*|/\*.*?\*/", " ", path.read_text(encoding="utf-8"), flags=re.S)

@@ -15,7 +15,7 @@ from tests.oracles.sums import solve_sum
 
 mp = pytest.importorskip("mpmath")
 pytest.importorskip("cvxpy")
-from atomlearn.core.problem.proof import prove  # noqa: E402
+from atomlearn.problem import prove  # noqa: E402
 from benchmarks.certificate.bounded import NAMES, draw_bounded  # noqa: E402
 from benchmarks.certificate.campaign import judge  # noqa: E402
 from benchmarks.certificate.drawn import Task  # noqa: E402

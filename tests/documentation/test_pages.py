@@ -10,6 +10,7 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from unittest import mock
 from xml.etree import ElementTree
 
 import numpy as np
@@ -18,6 +19,7 @@ import pytest
 
 import atomlearn
 from atomlearn.cli import main
+from atomlearn.core import catalogue
 from atomlearn.maps import features
 from atomlearn.storage.intake import registry
 from tests.oracles.sums import solve_sum
@@ -63,6 +65,8 @@ PAGES = [
 
 
 # The affinity of exact planes is one of blocks.
+@mock.patch.dict(catalogue.LOSSES)
+@mock.patch.dict(catalogue.NORMS)
 @pytest.mark.filterwarnings("ignore:Graph is not fully connected")
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_the_blocks_of_a_page_run_and_print_what_it_shows(

@@ -276,8 +276,8 @@ def test_rules_are_joined_with_rules() -> None:
 
 
 BAD_WARM = [
-    (WarmStart(np.array([7]), np.ones(1)), r"columns must lie in \[0, 5\)"),
-    (WarmStart(np.array([-1]), np.ones(1)), r"columns must lie in \[0, 5\)"),
+    (WarmStart(np.array([7]), np.ones(1)), r"columns must be in \[0, 5\)"),
+    (WarmStart(np.array([-1]), np.ones(1)), r"columns must be in \[0, 5\)"),
     (WarmStart(np.array([1, 1]), np.ones(2)), "columns must be distinct"),
     (WarmStart(np.array([1, 2]), np.ones(1)), "vectors of one length"),
     (WarmStart(np.array([1]), np.array([np.nan])), "must be finite"),

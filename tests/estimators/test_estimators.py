@@ -435,7 +435,7 @@ def test_both_classes_must_carry_weight() -> None:
 
 def test_class_weights_must_be_usable() -> None:
     X, y = labels()
-    with pytest.raises(ValueError, match="class_weight must hold finite numbers"):
+    with pytest.raises(ValueError, match="class_weight must have finite numbers"):
         AtomicClassifier(class_weight={"yes": -1.0, "no": 1.0}).fit(X, y)
     with pytest.raises(ValueError, match="class_weight"):
         AtomicClassifier(class_weight="equal").fit(X, y)

@@ -385,7 +385,7 @@ def test_as_good_is_by_differences_in_folds() -> None:
     """None, 1, 2 and 3 features in five folds that differ more than the numbers do."""
     folds, gain = np.array([5.0, -3.0, 0.0, 4.0, -1.0]), np.array([1.0, 1.2, 0.8, 1.0, 1.0])
     off = np.array([0.1, -0.1, 0.2, 0.0, 0.1])
-    least = Trials._least
+    least = Trials._smallest
     assert least(np.array([folds, folds + gain, folds + gain + off, folds + gain])) == 1
     assert least(np.array([folds, folds + gain / 2, folds + gain, folds + gain])) == 2
     assert least(np.array([folds, folds - gain, folds - gain, folds + 0.01 * off])) == 0

@@ -22,7 +22,7 @@ from atomlearn import (
     AtomicSurvivalCV,
     norms,
 )
-from atomlearn.core.problem.problem import loss_value
+from atomlearn.core import loss_value
 from atomlearn.losses import survival_target
 from atomlearn.problem import Problem
 

@@ -53,11 +53,12 @@ class Twin:
 def test_the_optimum_at_a_level(level: float) -> None:
     X = data(0)
     twin = Twin(X)
-    model = MatrixCompletion(level, tol=1e-7, standardize=True).fit(X)
+    n_entries = np.isfinite(X).sum()
+    model = MatrixCompletion(level / n_entries, tol=1e-7, standardize=True).fit(X)
     best = twin.fit(level, twin.observed, 1000)
     mine = model.left_ @ model.right_.T
     exact = twin.objective(best, level, twin.observed)
-    assert model.objective_ == pytest.approx(exact, rel=1e-6)
+    assert model.objective_ == pytest.approx(exact / n_entries, rel=1e-6)
     assert twin.objective(mine, level, twin.observed) == pytest.approx(exact, rel=1e-6)
     np.testing.assert_allclose(mine, best, atol=2e-3)
     filled, expected = model.transform(X), best * twin.scale + twin.mean
@@ -77,11 +78,12 @@ def test_scores_are_those_of_entries_held_out() -> None:
     out = np.random.default_rng(0).random(rows.size) < 0.1
     held = np.zeros(X.shape, dtype=bool)
     held[rows[out], cols[out]] = True
-    for number in (1, len(model.levels_) - 1):
-        fitted = twin.fit(float(model.levels_[number]), twin.observed & ~held, 1000)
+    for number in (1, len(model.alphas_) - 1):
+        level = float(model.alphas_[number]) * rows.size
+        fitted = twin.fit(level, twin.observed & ~held, 1000)
         score = 2.0 * twin.loss(fitted, held) / out.sum()
         assert model.scores_[number] == pytest.approx(score, rel=1e-3)
-    assert model.level_ == model.levels_[np.argmin(model.scores_)]
+    assert model.alpha_ == model.alphas_[np.argmin(model.scores_)]
 
 
 @each("seed", range(2))
@@ -98,13 +100,13 @@ def test_the_rank_is_bounded_in_the_final_fit_and_chosen_by_held_out_entries(see
         True
     ] * 3
     free = MatrixCompletion(random_state=seed, standardize=True).fit(X)
-    assert free.level_ == free.levels_[np.argmin(free.scores_)]
-    # The level that was chosen predicts unseen entries better than its neighbors far away.
+    assert free.alpha_ == free.alphas_[np.argmin(free.scores_)]
+    # The chosen alpha predicts unseen entries better than values that are far from it.
     unseen = np.isnan(X)
     errors = [
         np.mean(
-            (MatrixCompletion(level=level, standardize=True).fit_transform(X) - truth)[unseen] ** 2
+            (MatrixCompletion(alpha=alpha, standardize=True).fit_transform(X) - truth)[unseen] ** 2
         )
-        for level in (free.level_, 8 * free.level_, free.level_ / 8)
+        for alpha in (free.alpha_, 8 * free.alpha_, free.alpha_ / 8)
     ]
     assert errors[0] < min(errors[1], 1.2 * errors[2])

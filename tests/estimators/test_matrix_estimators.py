@@ -195,7 +195,7 @@ def test_sparse_low_rank_separates() -> None:
     residual = clean + spikes - model.low_rank_ - model.sparse_
     singular = np.linalg.svd(model.low_rank_, compute_uv=False)
     gauge = singular.sum() + model.ratio_ * np.abs(model.sparse_).sum()
-    here = 0.5 * (residual**2).sum() + model.alpha_ * gauge
+    here = 0.5 * (residual**2).mean() + model.alpha_ * gauge
     assert_allclose(here, model.objective_, rtol=1e-9)
     assert_allclose(model.singular_values_, singular[:2], rtol=1e-6)
     assert model.get_feature_names_out().tolist() == ["sparselowrank0", "sparselowrank1"]
@@ -206,7 +206,7 @@ def test_transform_is_robust(form: str) -> None:
     """New rows with gross errors, against Huber regression solved by CVXPY."""
     clean, spikes = low_rank_case()
     options = {"radius": 200.0} if form == "constrained" else {}
-    alpha = 0.005 if form == "squared" else None
+    alpha = 0.005 / 2000 if form == "squared" else None
     model = SparseLowRank(alpha, form=form, tol=1e-4, **options).fit(clean[:50] + spikes[:50])
     fresh = clean[50:53] + spikes[50:53]
     coordinates = model.set_params(tol=1e-7).transform(fresh)
@@ -224,7 +224,8 @@ def test_sparse_low_rank_against_cvxpy() -> None:
     gauge = cp.normNuc(L) + 0.4 * cp.sum(cp.abs(S))
     objective = 0.5 * cp.sum_squares(M - L - S) + 0.6 * gauge
     optimum = cp.Problem(cp.Minimize(objective)).solve(solver=cp.CLARABEL)
-    model = SparseLowRank(0.6, 0.4).fit(M)
+    model = SparseLowRank(0.6 / M.size, 0.4).fit(M)
+    optimum /= M.size
     assert -1e-7 * optimum <= model.objective_ - optimum <= model.gap_ + 1e-7 * optimum
 
 
@@ -247,9 +248,9 @@ def test_sparse_pca_finds_blocks() -> None:
 
 
 def test_all_features_are_principal_components() -> None:
-    """With k = p the gauge is that of PSD matrices: eigenvalues, less alpha."""
+    """With k = p the gauge is that of PSD matrices: eigenvalues, less N alpha."""
     data = np.random.default_rng(2).normal(size=(80, 5)) * [3, 2, 1, 1, 1]
-    model = SparsePCA(n_features=5, alpha=1.5, tol=1e-8).fit(data)
+    model = SparsePCA(n_features=5, alpha=1.5 / 25, tol=1e-8).fit(data)
     values, vectors = np.linalg.eigh(np.cov(data.T))
     W = (vectors * np.maximum(values - 1.5, 0)) @ vectors.T
     fitted = (model.components_.T * model.weights_) @ model.components_
@@ -262,7 +263,7 @@ def test_matrix_pursuit_clusters_planes() -> None:
     rng = np.random.default_rng(0)
     planes = [rng.normal(size=(20, 2)) @ rng.normal(size=(2, 10)) for _ in range(3)]
     truth = np.repeat([0, 1, 2], 20)
-    model = MatrixPursuit(alpha=0.1).fit(np.vstack(planes))
+    model = MatrixPursuit(alpha=0.1 / 600).fit(np.vstack(planes))
     assert model.status_.is_converged
     affinity = model.affinity_
     assert abs(affinity - affinity.T).max() == 0
@@ -273,7 +274,7 @@ def test_matrix_pursuit_clusters_planes() -> None:
     rows /= np.linalg.norm(rows, axis=1, keepdims=True)
     W = model.coef_.toarray()
     gauge = norms.KSupport(4 * 60).value(W.ravel())
-    here = 0.5 * ((rows.T - rows.T @ W) ** 2).sum() + 0.05 * gauge**2
+    here = 0.5 * ((rows.T - rows.T @ W) ** 2).mean() + 0.05 / rows.size * gauge**2
     assert_allclose(here, model.objective_, rtol=1e-9)
 
 
@@ -289,10 +290,10 @@ def test_sparse_components_end_at_their_time_limit(monkeypatch: pytest.MonkeyPat
     assert model.status_ is Status.TIME_LIMIT
     W = (model.components_.T * model.weights_) @ model.components_
     S = np.cov(data.T)
-    value = 0.5 * np.sum((S - W) ** 2) + model.alpha_ * model.weights_.sum()
+    value = 0.5 * np.mean((S - W) ** 2) + model.alpha_ * model.weights_.sum()
     assert model.objective_ == pytest.approx(value, rel=1e-9)
     assert model.gap_ > 1e-4 * model.objective_
     # Nothing below the bound: the diagonal of S is a feasible point, of atoms with one non-zero.
-    diagonal = np.maximum(np.diag(S) - model.alpha_, 0.0)
-    other = 0.5 * np.sum((S - np.diag(diagonal)) ** 2) + model.alpha_ * diagonal.sum()
+    diagonal = np.maximum(np.diag(S) - S.size * model.alpha_, 0.0)
+    other = 0.5 * np.mean((S - np.diag(diagonal)) ** 2) + model.alpha_ * diagonal.sum()
     assert model.objective_ - model.gap_ <= other

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import warnings
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 from sklearn.model_selection import GroupKFold
 
 import atomlearn as al
+from atomlearn.core.interfaces.other_names import PARAMETERS, SAME
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((40, 5))
@@ -35,9 +37,28 @@ TABLE = pd.DataFrame(X, columns=list("abcde"))
         (lambda: al.findings.prediction_sets(None, X, Y, X, share=0.9), "confidence=0.9"),
         (lambda: al.AtomicRegressor(n_alphas=3), "'alpha'"),
         (lambda: al.SparsePCA(k=3), "n_features=k"),
+        (lambda: al.MatrixCompletion(level=3.0), "alpha=level / n_entries"),
+        (lambda: al.MatrixPursuit(standardize=True), "normalize=True"),
+        (lambda: al.SubsetRegressor(max_iter=50), "max_nodes=50"),
         (lambda: al.solve(X, Y, level=4.0), "alpha=level / n_samples"),
         (lambda: al.solve(X, Y, alpha=0.1, intercept=True), "fit_intercept=True"),
         (lambda: al.paths.path(X, Y, gap=0.1), "tol=1e-6"),
+        (lambda: al.solve(X, Y, normalize=True), "designs.Standardized(X)"),
+        (lambda: al.solve(X, Y, weights=Y), "sample_weight=weights"),
+        (lambda: al.solve_subset(X, Y, max_iter=9), "max_nodes=max_iter"),
+        (lambda: al.paths.path(X, Y, nlambda=50), "n_alphas="),
+        (lambda: al.paths.path(X, Y, lambda_min_ratio=0.1), "alpha_ratio="),
+        (lambda: al.paths.path(X, Y, lmda_path=[1.0]), "alphas="),
+        (lambda: al.paths.path(X, Y, penalty_factor=Y), "norms.L1(weights=penalty_factor)"),
+        (lambda: al.paths.path(X, Y, thresh=0.1), "tol=1e-6"),
+        (lambda: al.AtomicRegressor(positive=True), "norms.L1(lower=0)"),
+        (lambda: al.AtomicRegressor(lower_limits=0), "norms.L1(lower=..., upper=...)"),
+        (lambda: al.AtomicRegressor(max_epochs=9), "max_iter=max_epochs"),
+        (lambda: al.AtomicRegressorCV(eps=1e-3), "alpha_ratio="),
+        (lambda: al.AtomicRegressorCV(tau=0.5), "alphas=(levels + tau) / n_samples"),
+        (lambda: al.AtomicClassifierCV(Cs=10), "alphas=1 / (Cs * n_samples)"),
+        (lambda: al.AtomicClassifierCV(nfolds=10), "cv="),
+        (lambda: al.SubsetRegressor(n_nonzero_coefs=3), "n_features="),
         (lambda: al.datasets.read(TABLE, "a", mising="drop"), "'missing'"),
     ],
 )
@@ -45,6 +66,17 @@ def test_parameters_of_others_are_named_by_ours(made: Any, meant: str) -> None:
     with pytest.raises(TypeError, match="has no parameter") as caught:
         made()
     assert meant in str(caught.value)
+
+
+def test_an_answer_names_a_parameter_that_exists() -> None:
+    named = [getattr(al, name) for name in al.__all__]
+    takers = [each for each in named if callable(each)]
+    takers += [al.paths.path, al.subsets.subset_path, al.findings.estimates]
+    takers += [al.datasets.Reading, al.findings.prediction_sets, al.findings.full_conformal]
+    known = {name for each in takers for name in inspect.signature(each).parameters}
+    for old, answers in PARAMETERS.items():
+        assert answers.keys() <= known, old
+    assert PARAMETERS.keys() >= set(SAME.values())
 
 
 @pytest.mark.parametrize(

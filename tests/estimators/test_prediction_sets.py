@@ -165,7 +165,7 @@ def test_what_has_no_interval_says_so() -> None:
     with pytest.raises(ValueError, match="between 0 and 1"):
         model.predict(X, interval=90)
     hinge = AtomicClassifierCV(n_alphas=3, loss="squared_hinge").fit(X, y > 0)
-    with pytest.raises(ValueError, match="held-out rows of each fold"):
+    with pytest.raises(ValueError, match="has no intervals"):
         hinge.predict(X, interval=0.9)
 
 

@@ -70,7 +70,7 @@ def test_an_open_k_is_refused_where_nothing_chooses_it() -> None:
     X, y = drawn()
     with pytest.raises(ValueError, match="has no k: a cross-validated estimator"):
         AtomicRegressor("ksupport").fit(X, y)
-    with pytest.raises(ValueError, match="is searched by itself"):
+    with pytest.raises(ValueError, match="has no k, so it must be the only"):
         AtomicRegressorCV(["l1", norms.KSupport()]).fit(X, y)
 
 

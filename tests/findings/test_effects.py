@@ -282,5 +282,5 @@ def test_power_counts_what_a_selector_finds() -> None:
         assert abs(curve.found[0] - 3 / 20) < 0.2
         # Three are told: two of them true leave one that is false.
         np.testing.assert_allclose(3 * (1 - curve.false), 2 * curve.found)
-    with pytest.raises(ValueError, match="at most as many true features"):
+    with pytest.raises(ValueError, match="n_true of at most the number of columns"):
         power(Largest(), X, n_true=21)

@@ -152,8 +152,8 @@ def test_the_threshold_is_the_least_with_the_bound() -> None:
         (([1.0, np.nan], 0.1), "statistics must hold one finite number"),
         (([1.0, np.inf], 0.1), "statistics must hold one finite number"),
         (([[1.0], [2.0]], 0.1), r"statistics must hold .* shape \(2, 1\)"),
-        (([1.0, 2.0], -1.0), "fdr must lie between 0 and 1"),
-        (([1.0, 2.0], 1.0), "fdr must lie between 0 and 1"),
+        (([1.0, 2.0], -1.0), "fdr must be between 0 and 1"),
+        (([1.0, 2.0], 1.0), "fdr must be between 0 and 1"),
         (([1.0, 2.0], 0.1, -1), "offset must be 0 or 1"),
     ],
 )

@@ -11,10 +11,9 @@ import scipy.sparse as sp
 
 from atomlearn import designs, losses, norms, problem
 from atomlearn._kernels import KeptHessian, newton_qp
-from atomlearn.core import CachedBlock, DenseBlock, choose_master, l1_weights
+from atomlearn.core import CachedBlock, DenseBlock, choose_master, l1_weights, objective_at
 from atomlearn.core.masters.sequential_qp import model_terms
-from atomlearn.core.problem.problem import objective_at, optimal_intercept
-from atomlearn.core.problem.proof import prove
+from atomlearn.problem import optimal_intercept, prove
 
 POSITIVE = ["gamma", "negative_binomial", "poisson", "tweedie"]
 LOSSES = [*POSITIVE, "huber", "logistic", "squared", "squared_hinge"]
@@ -227,7 +226,7 @@ def test_an_error_of_the_loss_is_told():
     class Broken(losses.as_loss("logistic").__class__.__base__):
         """Fails at the first gradient."""
 
-        smoothness, check_target, conjugate = 1.0, None, None
+        curvature_bounds, check_target, conjugate = (0.0, 1.0), None, None
 
         def value(self, y, prediction, weight):
             return 1.0

@@ -10,9 +10,8 @@ import pytest
 from sklearn.model_selection import KFold
 
 from atomlearn import AtomicRegressorCV, norms, paths, solve
-from atomlearn.core import Settings
+from atomlearn.core import Settings, objective_at
 from atomlearn.core.paths.shared_levels import SharedLevels
-from atomlearn.core.problem.problem import objective_at
 from atomlearn.designs import Standardized, as_design
 from atomlearn.losses import as_loss
 from atomlearn.problem import Problem, Regularizer

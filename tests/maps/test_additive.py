@@ -369,7 +369,7 @@ def test_nearest_level_by_brute_force():
     ("arguments", "message"),
     [
         ({"kernel": "cubic"}, "kernel must be one of"),
-        ({"n_bins": 256}, "n_bins must lie between"),
+        ({"n_bins": 256}, "n_bins must be between"),
         ({"n_bins": 2.0}, "whole number"),
         ({"binning": "equal"}, "binning must be"),
         ({"length_scale": 0.0}, "length_scale must be positive and finite"),

@@ -71,7 +71,7 @@ def test_a_reading_serves_all(name: str) -> None:
 def test_too_many_products_are_searched_for_each_vector() -> None:
     wide = Polynomial.interactions(np.random.default_rng(0).standard_normal((10, 2000)))
     V = np.random.default_rng(1).standard_normal((10, 2))
-    assert not wide.reads_at_once
+    assert not wide.traits.reads_at_once
     for z, v in zip(wide.scores_many(V), V.T, strict=True):
         assert z.top(3)[0].tolist() == wide.scores(v.copy()).top(3)[0].tolist()
 

@@ -93,7 +93,7 @@ CASES = {
 def test_factored_products(name: str, r: int, s: int) -> None:
     """Spans, rays and matrices of scores agree with W and Z formed in full."""
     design, X = CASES[name]()
-    assert design.matrix_shape == (P, Q)
+    assert design.traits.matrix_shape == (P, Q)
     rng = np.random.default_rng(3)
     left, right, S = rng.normal(size=(P, r)), rng.normal(size=(Q, s)), rng.normal(size=(r, s))
     v = rng.normal(size=X.shape[0])

@@ -10,9 +10,8 @@ from numpy.testing import assert_allclose
 from scipy.optimize import minimize
 
 from atomlearn import designs, norms
-from atomlearn.core import DenseBlock, FreeColumns, hessian
+from atomlearn.core import DenseBlock, FreeColumns, hessian, objective_at, shrink_inside
 from atomlearn.core.masters.model_newton import is_coupled, levelled
-from atomlearn.core.problem.problem import objective_at, shrink_inside
 from atomlearn.interfaces import Block, Loss, Norm
 from atomlearn.losses import Logistic, Multinomial
 from atomlearn.masters import AcceleratedGradient, ModelNewton, SemismoothNewton
@@ -176,7 +175,7 @@ def test_spans_of_tasks_use_their_factors(free: bool, r: int, s: int) -> None:
     c, K = problem.loss.coupling(problem.y, prediction, weight)
     expected = array.T @ (np.diag(c) - (K @ K.T).toarray()) @ array
     assert isinstance(block, Block)
-    assert block.couples_by_structure
+    assert block.traits.couples_by_structure
     assert_allclose(hessian(problem, block, prediction), expected, atol=1e-11)
     assert_allclose(hessian(problem, DenseBlock(array), prediction), expected, atol=1e-11)
     refit = ModelNewton(AcceleratedGradient()).solve(problem, np.zeros(r * s), 0.0, 1e-9)

@@ -11,12 +11,11 @@ from numpy.typing import NDArray
 
 from atomlearn import norms
 from atomlearn.core import Block, Columns, Design, Iterations, RelativeGap, Scores
-from atomlearn.core.problem.problem import negative_gradient
 from atomlearn.designs import as_design
 from atomlearn.interfaces import Norm
 from atomlearn.norms import L1, L2, ElasticNetNorm, Groups, KSupport
 from atomlearn.papers.fista import NamedProx
-from atomlearn.problem import Problem
+from atomlearn.problem import Problem, negative_gradient
 from atomlearn.result import Status
 from atomlearn.solvers import FISTA, KFCFW, AtomGeneration, run
 from atomlearn.testing import tolerances

@@ -187,7 +187,7 @@ def test_chunks_of_another_shape_than_announced() -> None:
 
 def test_wrong_columns_and_weights() -> None:
     design = Dask(da.from_array(normal(), chunks=9))
-    with pytest.raises(IndexError, match="columns must lie"):
+    with pytest.raises(IndexError, match="columns must be in"):
         design.gather(np.array([41]))
     with pytest.raises(ValueError, match="weights must have shape"):
         design.predict(np.ones(40))

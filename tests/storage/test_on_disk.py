@@ -163,7 +163,7 @@ class TestPackedGenotypes(TestPlinkBed):
     def test_blocks_are_packed(self) -> None:
         block = self.build()[0].gather(np.arange(20))
         assert block.stored() is None
-        assert block.append(block).bytes_an_entry == 0.25
+        assert block.append(block).traits.bytes_an_entry == 0.25
 
 
 @pytest.mark.usefixtures("packed")

@@ -113,7 +113,7 @@ class TestSparseTensors(DesignChecks):
     def build(self) -> tuple[Design, Array]:
         X = few().astype(self.dtype)
         design = OnDevice(LAYOUTS[self.layout](X), precision=self.precision)
-        assert design.is_sparse
+        assert design.traits.is_sparse
         assert design.nonzeros == np.count_nonzero(X)
         return design, X.astype(np.float64)
 

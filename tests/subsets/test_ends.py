@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from atomlearn import SubsetRegressor, losses
-from atomlearn.core import Deadline, Status, Work
+from atomlearn.core import Deadline, Status, Work, with_deadline
 from atomlearn.subsets.fit import ridge_fit
 from atomlearn.subsets.result import SubsetResult, SubsetStatus
 from benchmarks.subsets.brute_force import fault_of_status, faults
@@ -59,7 +59,7 @@ def test_a_set_whose_fit_was_cut_short_leaves_the_gap_open(monkeypatch: pytest.M
         """Fit all sets but one, which stays where fits begin."""
         columns = problem.design.dense()
         if columns.shape[1] == 2 and np.array_equal(columns, X[:, cut]):
-            problem = replace(problem, deadline=Deadline(work=Work(0)))
+            problem = with_deadline(problem, Deadline(work=Work(0)))
         return ridge_fit(problem, accuracy, gram)
 
     monkeypatch.setattr("atomlearn.subsets.relaxation.ridge_fit", at_zero)
@@ -140,7 +140,7 @@ def test_the_limit_covers_the_choice_by_cross_validation(monkeypatch: pytest.Mon
     monkeypatch.setattr(SubsetRegressor, "fit", slow)
     X, y = table()
     model = SubsetRegressor([1, 2, 3], l2="cv", time_limit=40.0, standardize=True)
-    with pytest.warns(UserWarning, match="3 of 18 sizes and values of l2 were tried"):
+    with pytest.warns(UserWarning, match="ended after 3 of 18 pairs of n_features and l2"):
         model.fit(X, y)
     assert len(model.cv_scores_) == 3
     assert (model.n_selected_, model.l2_) in model.cv_scores_
@@ -157,7 +157,7 @@ def test_without_time_for_any_choice_the_usual_ridge_is_taken(
     monkeypatch.setattr(Deadline, "left", property(lambda self: 0.0))
     model = SubsetRegressor([1, 2], l2="cv", time_limit=1.0, standardize=True)
     with (
-        pytest.warns(UserWarning, match="0 of 12 sizes"),
+        pytest.warns(UserWarning, match="after 0 of 12 pairs"),
         pytest.warns(UserWarning, match="limit reached"),
     ):
         model.fit(X, y)

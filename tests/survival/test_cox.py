@@ -362,7 +362,7 @@ def test_events_may_be_ones_and_zeros_and_nothing_else():
     y = np.array([(1, 2.0), (0, 3.0), (1, 1.0)], dtype=[("event", "i8"), ("time", "f8")])
     assert checked_survival(y)["event"].tolist() == [True, False, True]
     y["event"][1] = 2
-    with pytest.raises(ValueError, match="whether its event was seen"):
+    with pytest.raises(ValueError, match="whether its event was observed"):
         checked_survival(y)
 
 
@@ -370,7 +370,7 @@ def test_events_may_be_ones_and_zeros_and_nothing_else():
 def test_entries_may_be_minus_infinity_only(entry):
     kinds = [("event", "?"), ("time", "f8"), ("entry", "f8")]
     y = np.array([(True, 2.0, -np.inf), (True, 3.0, entry)], dtype=kinds)
-    with pytest.raises(ValueError, match="one finite number a sample for its field 'entry'"):
+    with pytest.raises(ValueError, match="one finite number for each sample in its field 'entry'"):
         checked_survival(y)
     y["entry"][1] = 1.0
     assert checked_survival(y).dtype == RECORD

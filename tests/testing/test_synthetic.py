@@ -173,7 +173,7 @@ def test_text_like_rows() -> None:
     [
         (lambda: make_k_support_logistic(10, 50, 30, 7), "multiple of n_groups"),
         (lambda: make_k_support_logistic(10, 50, 60, 6), "at most p"),
-        (lambda: make_correlated(10, 20, 1.0), r"rho must lie in \[0, 1\)"),
+        (lambda: make_correlated(10, 20, 1.0), r"rho must be in \[0, 1\)"),
         (lambda: make_correlated(10, 20, 0.5, 3, snr=0.0), "snr must be positive"),
         (lambda: make_feature_generation(10, 20, 3, density=0.0), "density"),
         (lambda: make_feature_generation(10, 25, 10, group_size=10), "multiples of group_size"),

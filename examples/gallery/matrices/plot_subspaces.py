@@ -15,7 +15,7 @@ from atomlearn import MatrixPursuit
 rng = np.random.default_rng(0)
 X = np.vstack([rng.normal(size=(25, 2)) @ rng.normal(size=(2, 12)) for _ in range(4)])
 X += 0.05 * rng.standard_normal(X.shape)
-model = MatrixPursuit(alpha=0.3, tol=1e-4).fit(X)
+model = MatrixPursuit(alpha=0.3 / X.size, tol=1e-4).fit(X)
 labels = SpectralClustering(4, affinity="precomputed", random_state=0).fit_predict(model.affinity_)
 
 fig, axes = plt.subplots(1, 2, figsize=(8, 3.2), layout="constrained")

@@ -42,7 +42,7 @@ def positions(value: Positions, name: str, limit: int) -> Positions:
     result = np.ascontiguousarray(value)
     if result.size and not 0 <= result.min() <= result.max() < limit:
         raise ValueError(
-            f"{name} must lie in [0, {limit}), got values from {result.min()} to {result.max()}"
+            f"{name} must be in [0, {limit}), got values from {result.min()} to {result.max()}"
         )
     return result
 

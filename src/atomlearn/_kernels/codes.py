@@ -99,7 +99,7 @@ def pair_histograms(
     if codes.dtype != np.uint8 or codes.ndim != 2 or not codes.flags.f_contiguous:
         raise TypeError("codes must be uint8 of two dimensions in Fortran order")
     if not 1 <= n_levels <= MOST_PAIR_LEVELS:
-        raise ValueError(f"n_levels must lie between 1 and {MOST_PAIR_LEVELS}, got {n_levels}")
+        raise ValueError(f"n_levels must be between 1 and {MOST_PAIR_LEVELS}, got {n_levels}")
     given = codes.ravel(order="K"), n_levels, first, second
     out = _sums(_native.pair_histograms, given, weights, first.size * n_levels**2)
     return out.reshape(-1, n_levels, n_levels, *out.shape[1:])

@@ -92,6 +92,7 @@ def newton_qp(
 def _asked(loss: Any, y: Array, s: Array) -> _native.PythonLoss:
     """Return the loss as the kernel asks it: at a point, and for derivatives, that both see."""
     z, first, second = np.empty((3, y.size))
+    least, largest = loss.curvature_bounds
 
     def differentiate() -> None:
         first[:] = loss.gradient(y, z, s)
@@ -109,6 +110,6 @@ def _asked(loss: Any, y: Array, s: Array) -> _native.PythonLoss:
         first,
         second,
         s,
-        loss.smoothness,
-        loss.is_quadratic,
+        largest,
+        least == largest,
     )

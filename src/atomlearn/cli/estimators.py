@@ -22,7 +22,7 @@ from atomlearn.estimators.cross_validated_survival import AtomicSurvivalCV
 from atomlearn.estimators.feature_generator import FeatureGenerator
 from atomlearn.estimators.generation_trials import SIZES
 from atomlearn.estimators.regressor import AtomicRegressor
-from atomlearn.estimators.subsets import SECONDS, SubsetClassifier, SubsetRegressor, told
+from atomlearn.estimators.subsets import SECONDS, SubsetClassifier, SubsetRegressor, line_of
 from atomlearn.estimators.survival import AtomicSurvival
 from atomlearn.subsets.hunt import GAP
 from atomlearn.subsets.result import SubsetRecord
@@ -117,8 +117,8 @@ def _subset_search(
 
 def _show_search(progress: ProgressPrinter, record: SubsetRecord) -> None:
     """Show how far a search for the best subset has come."""
-    if not progress.line(f"{progress.doing}: {told(record)}"):
-        progress.say(f"  {told(record)}")
+    if not progress.line(f"{progress.doing}: {line_of(record)}"):
+        progress.say(f"  {line_of(record)}")
 
 
 def count_folds(data: TrainingData) -> int:

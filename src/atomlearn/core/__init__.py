@@ -11,7 +11,7 @@ __getattr__ = lazy(
     {
         "catalogue": "loaded",
         "data.blocks": "DenseBlock SparseBlock check_same_rows",
-        "data.cached_block": "CachedBlock without",
+        "data.cached_block": "CachedBlock distinct_columns without",
         "data.coefficients": (
             "coefficient_matrix coefficient_rows nonzero_coefficients packed single_row unpacked"
         ),
@@ -39,12 +39,12 @@ __getattr__ = lazy(
         "interfaces.arrays": "Array Columns EPS Mask Rows TINY power_of_two ranges",
         "interfaces.certificate": "Certificate Status",
         "interfaces.deadline": "Deadline TimeIsUp Work",
-        "interfaces.design": "Block Design RowAccess",
+        "interfaces.design": "Block Design RowAccess Traits",
         "interfaces.factored": "Factored MatrixPart",
         "interfaces.forwarding": "Forwarding unwrapped",
         "interfaces.libraries": "is_anndata is_dask is_table library_of",
         "interfaces.lift": "Expansion Nested Part",
-        "interfaces.loss": "Loss Task has_link has_probabilities",
+        "interfaces.loss": "Loss Task has_link has_probabilities is_quadratic",
         "interfaces.norm": "Form GroupWeights Lift Norm Term",
         "interfaces.numbers": (
             "all_text check_offset check_share check_weight is_number is_whole normalized positive "

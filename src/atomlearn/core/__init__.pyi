@@ -5,6 +5,7 @@ from atomlearn.core.data.blocks import DenseBlock as DenseBlock
 from atomlearn.core.data.blocks import SparseBlock as SparseBlock
 from atomlearn.core.data.blocks import check_same_rows as check_same_rows
 from atomlearn.core.data.cached_block import CachedBlock as CachedBlock
+from atomlearn.core.data.cached_block import distinct_columns as distinct_columns
 from atomlearn.core.data.cached_block import without as without
 from atomlearn.core.data.coefficients import coefficient_matrix as coefficient_matrix
 from atomlearn.core.data.coefficients import coefficient_rows as coefficient_rows
@@ -74,6 +75,7 @@ from atomlearn.core.interfaces.deadline import Work as Work
 from atomlearn.core.interfaces.design import Block as Block
 from atomlearn.core.interfaces.design import Design as Design
 from atomlearn.core.interfaces.design import RowAccess as RowAccess
+from atomlearn.core.interfaces.design import Traits as Traits
 from atomlearn.core.interfaces.factored import Factored as Factored
 from atomlearn.core.interfaces.factored import MatrixPart as MatrixPart
 from atomlearn.core.interfaces.forwarding import Forwarding as Forwarding
@@ -89,6 +91,7 @@ from atomlearn.core.interfaces.loss import Loss as Loss
 from atomlearn.core.interfaces.loss import Task as Task
 from atomlearn.core.interfaces.loss import has_link as has_link
 from atomlearn.core.interfaces.loss import has_probabilities as has_probabilities
+from atomlearn.core.interfaces.loss import is_quadratic as is_quadratic
 from atomlearn.core.interfaces.norm import Form as Form
 from atomlearn.core.interfaces.norm import GroupWeights as GroupWeights
 from atomlearn.core.interfaces.norm import Lift as Lift

@@ -18,6 +18,7 @@ from atomlearn.core import (
     Norm,
     Problem,
     Result,
+    Settings,
     Task,
     WarmStart,
     as_loss,
@@ -70,23 +71,23 @@ def _has_decisions(estimator: Any) -> bool:
 
 
 class AtomicModel(FitParameters):
-    """(1 / sum s) sum_i s_i loss_i + alpha * penalty: the shared part; not for direct use.
+    """Base class of linear models with a mean loss plus alpha * penalty; not for direct use.
 
-    Subclasses have the parameters norm, alpha (or more) and loss.
+    Subclasses add the parameters norm, alpha (or a grid of them) and loss.
     """
 
-    #: scikit-learn's ``SelectFromModel`` asks by this name whether zeros are exact: then it keeps
-    #: coefficients from 1e-5 on, and not those above the mean.
+    #: scikit-learn's ``SelectFromModel`` reads this name. For "l1" it keeps coefficients of at
+    #: least 1e-5, instead of those above the mean.
     penalty: ClassVar[str] = "l1"
-    #: The task that the loss must be for.
+    #: The required task of the loss.
     task: ClassVar[Task] = "regression"
     several_targets: ClassVar[bool] = False
-    #: What the parameters of these names are where an estimator has none.
+    #: Values of the parameters that some estimators do not have.
     fit_intercept: bool = True
     multi_class: str = "ovr"
     class_weight: Any = None
     warm_start: bool = False
-    #: Of the last fit, if there was one.
+    #: Results of the last fit.
     results_: Sequence[Result] = ()
     norm: str | Norm
     loss: str | Loss
@@ -106,23 +107,23 @@ class AtomicModel(FitParameters):
     # --- fitting ----------------------------------------------------------------------------
 
     def skip_proof(self) -> Self:
-        """Select as ever, without a proof that takes long where nobody asks for it."""
+        """Skip a long proof whose result is not used; most models have none to skip."""
         return self
 
     @keeps_blas_single
     def fit(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None) -> Self:
         """Fit to X (n_samples, n_features) and y (n_samples,), weighted by ``sample_weight``.
 
-        y : numbers, labels, or a structured array for survival, as the class says. ``offset``
-        (n_samples,) is added to X w + b, such as the logarithm of an exposure; where there are
-        several outputs it is (n_samples, n_outputs).
+        y has numbers, labels, or a structured array for survival, depending on the class.
+        ``offset`` (n_samples,), or (n_samples, n_outputs) for several outputs, is added to
+        X w + b, such as the logarithm of an exposure.
         """
         settings = self._settings()
         with settings.deadline.kept():
             data = self._checked(X, y, sample_weight, offset)
         joint = joint_loss(self.multi_class, data)
         if joint is not None:
-            matrices.fit_tasks(self, data, joint, settings)
+            self._fit_jointly(data, joint, settings)
             return self
         problems = self._problems(data, *self._regularized_by())
         starts = self._starts(len(problems), data.design.shape[1], data.classes)
@@ -133,8 +134,17 @@ class AtomicModel(FitParameters):
         self._take(data, results)
         return self
 
+    def _fit_jointly(self, data: Checked, loss: Loss, settings: Settings) -> None:
+        """Fit all outputs by one problem over a matrix of coefficients."""
+        task = matrices.joint_problem(self, data, loss, *self._regularized_by())
+        starts = self._starts(1, task.problem.design.shape[1], data.classes)
+        results = self._solve([task.problem], starts, settings)
+        coef, intercepts = matrices.joint_coefficients(task, results[0], data)
+        self._take_coefficients(data, coef, intercepts)
+        self._report(results)
+
     def _checked(self, X: Any, y: Any, sample_weight: Any, offset: Any = None) -> Checked:
-        """Return the data of a fit, weights with sum 1, or say what is wrong with them."""
+        """Return the checked data of a fit, with weights of sum 1."""
         inputs = checked_design(self, X, reset=True)
         loss = as_loss(self.loss)
         if loss.task != self.task:
@@ -143,14 +153,14 @@ class AtomicModel(FitParameters):
             raise ValueError(f"loss={loss.name!r} is a loss for {loss.task}; {other}")
         weight = normalized(sample_weight, inputs.shape[0])
         found = checked_targets(self, inputs, y, weight, loss, offset)
-        # Labels do not decide what the curves of an input look like: nor do their weights.
+        # The curves of an input depend on neither the labels nor the class weights.
         found.design = self._columns(inputs, weight)
         if self.standardize:
             found.units = units_of(self, found.design, found.weight)
         return found
 
     def _columns(self, inputs: Design, weight: Array) -> Design:
-        """Return the design that is fitted to."""
+        """Return the design of the fit, expanded by ``features``."""
         linear = self.features == "linear"
         return inputs if linear else expanded(inputs, self.features, weight)
 
@@ -161,7 +171,7 @@ class AtomicModel(FitParameters):
     def _problems(
         self, data: Checked, norm: str | Norm, amount: float, l1_ratio: float
     ) -> list[Problem]:
-        """Return one checked problem for each output, made of the same design, norm and loss."""
+        """Return one problem for each output; they share the design, the norm and the loss."""
         design = data.design
         the_norm = norm_on(norm_for(self, norm, design), design)
         penalty, tau = penalty_of(the_norm, self._form_of(the_norm), amount, l1_ratio)
@@ -177,13 +187,13 @@ class AtomicModel(FitParameters):
         return problems
 
     def _form_of(self, norm: Norm) -> Form:
-        """Return how the norm enters."""
+        """Return the form of the regularizer."""
         return self.form or norm.usual_form
 
     def _starts(
         self, n_outputs: int, n_columns: int, classes: NDArray[Any] | None = None
     ) -> list[WarmStart | None]:
-        """Return where the last fit ended, by output; None where that was of other things."""
+        """Return the last solution of each output, or None if it does not fit this data."""
         former = self.results_
         if (
             self.warm_start
@@ -195,7 +205,7 @@ class AtomicModel(FitParameters):
         return [None] * n_outputs
 
     def _take(self, data: Checked, results: list[Result]) -> None:
-        """Set what was fitted: coefficients and intercepts, in the shapes of the task."""
+        """Set coefficients and intercepts in the shapes of the task."""
         entries = []
         intercepts = []
         for result in results:
@@ -220,11 +230,11 @@ class AtomicModel(FitParameters):
         self.selected_ = nonzero_coefficients(coef)[0]
         self.selected_names_ = self.feature_map_.names(self.selected_, input_names(self))
 
-    # --- what the fitted model says ---------------------------------------------------------
+    # --- predictions ------------------------------------------------------------------------
 
     def _expanded(self, design: Design) -> Design:
         """Return the design of new rows, with the columns that the model was fitted to."""
-        # A design that was made by the user comes made again.
+        # For a design that the user made, the new rows are expanded already.
         return design if self.features == "linear" else self.feature_map_.apply(design)
 
     def _linear(self, X: Any, offset: Any = None) -> NDArray[Any]:
@@ -232,7 +242,7 @@ class AtomicModel(FitParameters):
         check_is_fitted(self)
         design = self._expanded(checked_design(self, X, reset=False))
         columns, weights = nonzero_coefficients(self.coef_)
-        if design.listable and (design.is_sparse or 2 * columns.size > design.shape[1]):
+        if design.listable and (design.traits.is_sparse or 2 * columns.size > design.shape[1]):
             whole = np.zeros((weights.shape[0], design.shape[1]))
             whole[:, columns] = weights
             linear = [design.predict(row) for row in whole]
@@ -248,17 +258,17 @@ class AtomicModel(FitParameters):
     def decision_function(self, X: Any, offset: Any = None) -> NDArray[Any]:
         """Return X w + b (+ offset), (n_samples,), or (n_samples, n_outputs) of several outputs.
 
-        Of regressions only where the loss has a link, such as Poisson: of others it is what
-        ``predict`` returns, and scikit-learn allows a regressor but one.
+        Regressors have this method only if their loss has a link, such as Poisson. Otherwise it
+        would be the same as ``predict``, and scikit-learn does not expect it.
         """
         values = self._linear(X, offset)
         return values if values.shape[1] > 1 else values[:, 0]
 
     def predict(self, X: Any, offset: Any = None) -> NDArray[Any]:
-        """Return the label of the largest decision, or what is expected at X w + b (+ offset).
+        """Return the label of the largest decision, or the expected target.
 
-        That is X w + b itself for the squared loss and survival (the log hazard ratio: the larger
-        the earlier), and what the link of another loss makes of it.
+        The expected target is X w + b (+ offset) for the squared loss, the log hazard ratio for
+        survival (larger means earlier events), and its mean under the link of other losses.
         """
         values = self._linear(X, offset)
         loss = as_loss(self.loss)
@@ -274,8 +284,8 @@ class AtomicModel(FitParameters):
     def predict_proba(self, X: Any, offset: Any = None) -> NDArray[Any]:
         """Return P(class | x), shape (n_samples, n_classes); for the logistic loss.
 
-        Two classes: 1 / (1 + exp(-decision)). More: the one-against-rest values scaled to sum 1,
-        or the softmax where the loss is multinomial.
+        Two classes: 1 / (1 + exp(-decision)). More classes: the one-against-rest values scaled to
+        sum 1, or the softmax if the loss is multinomial.
         """
         probabilities: NDArray[Any] = np.exp(self.predict_log_proba(X, offset))
         return probabilities
@@ -287,44 +297,47 @@ class AtomicModel(FitParameters):
         return log_probabilities(as_loss(self.loss), self._linear(X, offset), joint)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None) -> float:
-        """Return the share of labels that are right, or the score of the loss, 1 at best.
+        """Return the accuracy of a classifier, or the score of the loss, which is 1 at best.
 
-        That is R^2 for the squared loss, the concordance for survival, and of others D^2, the share
-        of the deviance of the best constant that is explained: R^2 would be of squared errors,
-        which such a fit does not minimize. Of several targets the mean.
+        The score is R^2 for the squared loss, the concordance for survival, and D^2 for other
+        losses: the share of the deviance of the best constant that the model explains. For several
+        targets it is the mean of their scores.
         """
         loss = as_loss(self.loss)
         if loss.task == "classification":
             labels = self.predict(X, offset)
-            given, known, _ = checked_labels(self, y, len(labels))
+            true_labels, known, _ = checked_labels(self, y, len(labels))
             if is_text(known) != is_text(self.classes_):
                 raise ValueError(
                     f"y holds labels such as {known[:1].tolist()}, and the classes of the model "
                     f"are {self.classes_[:5].tolist()}; pass labels of one type"
                 )
             weight = check_weight(sample_weight, len(labels))
-            return float(np.average(given == labels, weights=weight))
+            return float(np.average(true_labels == labels, weights=weight))
         decisions = self._linear(X, offset).astype(np.float64)
         weight = check_weight(sample_weight, len(decisions))
         targets = target_of(self, y, len(decisions), loss).reshape(decisions.shape)
-        each = zip(targets.T, decisions.T, strict=True)
-        return float(np.mean([loss.score(loss.check_target(t), z, weight) for t, z in each]))
+        scores = [
+            loss.score(loss.check_target(target), decision, weight)
+            for target, decision in zip(targets.T, decisions.T, strict=True)
+        ]
+        return float(np.mean(scores))
 
     @property
     def partial_fit(self) -> NoReturn:
-        """Refused: an optimum is of all rows together."""
+        """Not available: the optimum depends on all rows together."""
         raise AttributeError(
-            f"{type(self).__name__} has no partial_fit, for its optimum is of all rows together; "
-            "fit again with warm_start=True, or to data on disk: fit('data.store', y), of "
-            "`atomlearn convert`"
+            f"{type(self).__name__} has no partial_fit, because its optimum depends on all rows; "
+            "fit again with warm_start=True, or fit to data on disk: fit('data.store', y) with a "
+            "store made by `atomlearn convert`"
         )
 
     def curve(self, feature: int | str, output: int = 0) -> tuple[Array, Array]:
-        """Return values of one input and what the additive model adds at them.
+        """Return values of one input and the curve of the additive model at them.
 
-        ``feature`` : its number, or its name in ``feature_names_in_``; ``output`` : the class, of
-        more than two. The curve is 0 at the origin of the input; for models whose ``features`` are
-        additive.
+        ``feature`` is the number of the input, or its name in ``feature_names_in_``. ``output`` is
+        the number of the class if there are more than two. The curve is 0 at the origin of the
+        input. Only models with additive ``features`` have curves.
         """
         check_is_fitted(self)
         return self.feature_map_.curve(self._input(feature), np.atleast_2d(self.coef_)[output])
@@ -332,10 +345,10 @@ class AtomicModel(FitParameters):
     def surface(
         self, first: int | str, second: int | str, output: int = 0
     ) -> tuple[Array, Array, Array]:
-        """Return values of two inputs, and what their pair adds at them beyond the two curves.
+        """Return values of two inputs and the surface of their pair, without the two curves.
 
-        Inputs and ``output`` as in ``curve``; the last array is (n_values, n_values) and zero
-        where the pair is not selected. For ``features="anova"``.
+        ``first``, ``second`` and ``output`` are as in ``curve``. The surface has shape (n_values,
+        n_values); it is zero if the pair is not selected. For ``features="anova"``.
         """
         check_is_fitted(self)
         inputs = self._input(first), self._input(second)

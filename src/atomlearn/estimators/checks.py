@@ -1,4 +1,4 @@
-"""Checks of what users give to estimators: parameters, data, losses, solvers."""
+"""Checks of the parameters and the data that users pass to estimators."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ from atomlearn.maps.features import features_named
 
 
 class Available:
-    """A method of the objects for which ``check`` raises nothing; its words reach the caller."""
+    """A method that an object has if ``check`` accepts it; else ``check`` raises its error."""
 
     def __init__(self, check: Callable[[Any], Any], method: Callable[..., Any]) -> None:
         self.check = check
@@ -54,7 +54,7 @@ class Available:
         self.__doc__ = method.__doc__
 
     def __get__(self, owner: Any, kind: type) -> Callable[..., Any]:
-        """Return the method, bound to an object that has it."""
+        """Return the method bound to an object, after the check."""
         if owner is None:
             return self.method
         self.check(owner)
@@ -62,11 +62,11 @@ class Available:
 
 
 def available_if(check: Callable[[Any], Any]) -> Callable[[Callable[..., Any]], Any]:
-    """Have a method only where ``check`` of the object raises no AttributeError."""
+    """Make a method available only if ``check(object)`` raises no AttributeError."""
     return partial(Available, check)
 
 
-#: The solvers that ``solver=`` may name; those that re-fit take the accuracy.
+#: The solvers by the names of ``solver=``; they receive ``tol``.
 SOLVERS: dict[str, Callable[[float], Solver]] = {
     "column_generation": lambda tol: core.ColumnGeneration(tol=tol),
     "atom_generation": lambda tol: core.AtomGeneration(tol=tol),
@@ -79,10 +79,10 @@ SOLVERS: dict[str, Callable[[float], Solver]] = {
 def checked_design(estimator: Any, X: Any, *, reset: bool) -> Design:
     """Return X as a Design, without copying float32 and float64 data.
 
-    Sets or compares ``n_features_in_`` and ``feature_names_in_``. A Design is taken as it is, and
-    so are files and folders that ``as_design`` opens.
+    It sets ``n_features_in_`` and ``feature_names_in_``, or compares them if not ``reset``. A
+    Design, a file or a folder is opened by ``as_design``.
     """
-    # An array that needs no conversion: its entries are all that can be wrong.
+    # An array that needs no conversion: only its entries are checked.
     is_plain = (
         type(X) is np.ndarray
         and X.ndim == 2
@@ -106,23 +106,24 @@ def checked_design(estimator: Any, X: Any, *, reset: bool) -> Design:
     return design
 
 
-def checked_array(estimator: Any, X: Any, **how: Any) -> Any:
-    """Return X as a matrix of float32 or float64 by scikit-learn's checks, each fault in one line.
+def checked_array(estimator: Any, X: Any, **options: Any) -> Any:
+    """Return X as a matrix of float32 or float64, by the checks of scikit-learn.
 
-    Its entries may still be NaN or infinite. ``how`` : other arguments of ``validate_data``.
+    Entries may still be NaN or infinite. ``options`` are arguments of ``validate_data``. Error
+    messages have one line.
     """
-    how = {"dtype": [np.float64, np.float32], "ensure_all_finite": False, **how}
+    options = {"dtype": [np.float64, np.float32], "ensure_all_finite": False, **options}
     try:
-        # Arrays of other libraries become those of NumPy, whatever else scikit-learn may dispatch.
+        # Arrays of other libraries become NumPy arrays, also if scikit-learn could dispatch them.
         with config_context(array_api_dispatch=False):
-            # SciPy would follow the indices of other sparse formats before anyone looks at them.
-            return validate_data(estimator, as_compressed(readable(X)), **how)
+            # SciPy uses the indices of other sparse formats without checking them.
+            return validate_data(estimator, as_compressed(readable(X)), **options)
     except (ValueError, TypeError, OverflowError) as error:
         kind = TypeError if type(error) is TypeError else ValueError
         if not re.search(r"could not convert|too large|inhomogeneous|float\(\)", str(error)):
             raise kind(_one_line(str(error))) from error
         if is_table(X):
-            frame_to_array(X[:0])  # it names the columns that are none of numbers
+            frame_to_array(X[:0])  # raises an error that names the columns without numbers
         raise kind(
             f"X must hold numbers: {error}; encode categories with "
             "sklearn.preprocessing.OneHotEncoder, or leave such columns out"
@@ -130,7 +131,7 @@ def checked_array(estimator: Any, X: Any, **how: Any) -> Any:
 
 
 def _one_line(message: str) -> str:
-    """Return a message of scikit-learn in one line, without the array that it prints."""
+    """Return a message of scikit-learn in one line, without its printed array."""
     message = re.sub(r":\narray=.*?\.\n", "; ", message, flags=re.DOTALL)
     message = message.replace("Found array with", "X has").replace(
         "at least one array or dtype is required", "X has no columns; give at least 1"
@@ -161,10 +162,10 @@ def expanded(
     weight: Any = None,
     scales: tuple[float, float] = (1.0, 1.0),
 ) -> Design:
-    """Return the design of what ``features`` names: columns, their products, curves, surfaces.
+    """Return the design expanded by ``features``: columns, products, curves or surfaces.
 
-    ``weight`` : of the samples that the map is made from; ``scales`` : gamma and r of the kernels
-    that have them.
+    ``weight`` are sample weights, from which the map is made. ``scales`` are gamma and r of the
+    polynomial kernel.
     """
     kind = features_named(features)
     if tuple(scales) == (1.0, 1.0):
@@ -178,10 +179,10 @@ def expanded(
 
 
 def norm_for(estimator: Any, norm: str | Norm, design: Design) -> Norm:
-    """Return the norm over the columns of the design, its groups by number.
+    """Return the norm over the columns of the design, with groups of column numbers.
 
-    Groups that are named, such as "inputs", are those of the design; "groups" is the norm of
-    those that it has.
+    Named groups, such as "inputs", are groups of the design. The norm "groups" uses the groups
+    that the design has.
     """
     map = map_of(design)
     if norm == "groups" and map.unit is not None:
@@ -204,16 +205,16 @@ def norm_for(estimator: Any, norm: str | Norm, design: Design) -> Norm:
 
 
 def norm_on(norm: Norm, design: Design) -> Norm:
-    """Return the norm read for the columns of a design.
+    """Return the norm for the columns of a design.
 
-    They are one column of a matrix, unless the design or the norm knows its shape.
+    They form a matrix with one column, unless the design or the norm has another shape.
     """
-    shape: Any = design.matrix_shape or norm.matrix_shape or (design.shape[1], 1)
+    shape: Any = design.traits.matrix_shape or norm.matrix_shape or (design.shape[1], 1)
     return norm.on(design.shape[1], shape)
 
 
 def unpenalized_columns(estimator: Any, design: Design) -> Columns | None:
-    """Return the columns of the design that ``unpenalized`` means: those of these inputs."""
+    """Return the columns of the design that belong to the ``unpenalized`` inputs."""
     if estimator.unpenalized is None:
         return None
     given = named_columns(estimator.unpenalized, input_names(estimator), "unpenalized")
@@ -222,13 +223,13 @@ def unpenalized_columns(estimator: Any, design: Design) -> Columns | None:
 
 
 def input_names(estimator: Any) -> list[str] | None:
-    """Return the names of the columns that an estimator was fitted to, if they had any."""
+    """Return the names of the columns of the fit, if they had names."""
     names = getattr(estimator, "feature_names_in_", None)
     return None if names is None else list(names)
 
 
 def amount_of(estimator: Any, default: Callable[[], float] | None = None) -> float:
-    """Return alpha, or radius where the form is constrained; ``default()`` where alpha is None."""
+    """Return alpha (``default()`` if it is None), or radius in the constrained form."""
     if estimator.form == "constrained":
         return positive("radius", estimator.radius, "bound on the gauge")
     if estimator.alpha is None and default is not None:
@@ -270,7 +271,7 @@ def whole(name: str, value: Any) -> int:
 
 
 def loss_task(estimator: Any) -> str:
-    """Return the task of the estimator's loss; "" where ``fit`` will say that there is no such."""
+    """Return the task of the estimator's loss, or "" if there is no such loss."""
     try:
         return as_loss(estimator.loss).task
     except (TypeError, ValueError):
@@ -278,7 +279,7 @@ def loss_task(estimator: Any) -> str:
 
 
 def check_probabilities(estimator: Any) -> bool:
-    """Return whether the estimator's loss gives probabilities, or raise with the remedy."""
+    """Return True if the loss of the estimator gives probabilities, or raise AttributeError."""
     loss = estimator.loss
     if loss_task(estimator) == "classification" and has_probabilities(as_loss(loss)):
         return True
@@ -289,7 +290,7 @@ def check_probabilities(estimator: Any) -> bool:
 
 
 def as_solver(solver: str | Solver, tol: float) -> Solver | None:
-    """Return the solver of a name, or the object itself; "auto" is None, what suits the norm."""
+    """Return the solver of a name, or the given solver; None for "auto"."""
     if isinstance(solver, Solver):
         return solver
     if solver == "auto":

@@ -1,4 +1,4 @@
-"""AtomicClassifier: classification with an atomic norm, certified; one against rest."""
+"""AtomicClassifier: classification with an atomic norm."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from atomlearn.estimators.selects_columns import SelectsColumns
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class LinearClassifier(ClassifierMixin, AtomicModel):
-    """Shared by ``AtomicClassifier`` and ``AtomicClassifierCV``; not for direct use."""
+    """Base class of ``AtomicClassifier`` and ``AtomicClassifierCV``; not for direct use."""
 
     task = "classification"
     loss: str | Loss = "logistic"
@@ -29,10 +29,10 @@ class AtomicClassifier(SelectsColumns, OneLevel, LinearClassifier):
     """min over w, b of  (1 / sum s) sum_i s_i loss(y_i, x_i'w + b) + alpha * penalty(w).
 
     penalty = gauge ("penalized") or gauge^2 / 2 ("squared"); for "constrained" there is none and
-    gauge(w) <= radius instead. More than two classes are fitted one against rest, or all together
-    (``multi_class="multinomial"``): then w is a matrix W (n_features, n_classes), the loss -log of
-    the softmax, and ``norm`` may be one of matrices: "rows" (each feature across all classes),
-    "trace".
+    gauge(w) <= radius instead. More than two classes are fitted one against the rest, or together
+    with ``multi_class="multinomial"``. Then w is a matrix W (n_features, n_classes), the loss is
+    -log of the softmax, and ``norm`` may be a norm of matrices: "rows" (each feature across all
+    classes) or "trace".
 
     Parameters
     ----------
@@ -107,37 +107,34 @@ class AtomicClassifier(SelectsColumns, OneLevel, LinearClassifier):
     ----------
     classes_ : (n_classes,) ndarray
     coef_ : (1, n_features) or (n_classes, n_features) ndarray, float64
-        With ``features`` beyond "linear" one column a main effect, square or product; a csr_array
-        where these are more than 2^26.
+        With ``features`` other than "linear" it has a column for each main effect, square or
+        product; it is a csr_array if there are more than 2^26.
     selected_, selected_names_ : ndarray of int, list of str
-        The columns with a coefficient, of whatever class, and their names: those of the table or
-        x0, x1, ..., products as "age:dose".
+        The columns with a coefficient in any class, and their names: those of the table or x0, x1,
+        ...; products have names such as "age:dose".
     parts_ : list of Part, or None; a list of such lists with several classes
-        For latent norms the parts z_B that coef_ is the sum of, with the sets they belong to.
+        For latent norms the parts z_B whose sum is ``coef_``, with their sets.
     intercept_ : (1,) or (n_classes,) ndarray
     objective_, gap_ : float
         The objective at this point and a proved bound on its distance to the optimum. With
-        several classes the objective is the sum over the one-against-rest problems, and the
-        sum of their gaps is its certificate.
+        several classes both are sums over the one-against-rest problems.
     status_ : Status
-        CONVERGED where every class is, else the reason of the first that is not.
+        CONVERGED if every class is, else the reason of the first class that is not.
     n_passes_ : float
         Passes over the data, all classes together.
     n_iter_ : int
         Points whose gap was computed, the starting point included; the largest of all classes.
-    history_ : list of Record, or a list of such lists, one a class
-    results_ : list of Result, one for two classes, else one a class
+    history_ : list of Record, or a list of such lists, one for each class
+    results_ : list of Result, one for two classes, else one for each class
     n_features_in_, feature_names_in_
 
     Notes
     -----
-    ``solve`` minimizes the *sum* over samples: its ``level`` is alpha * sum(sample_weight), or
-    alpha * n_samples without weights. ``C`` of ``sklearn.linear_model.LogisticRegression`` (l1) is
-    1 / (alpha * n_samples), ``C`` of ``LinearSVC`` (l1, squared hinge without our factor 1/2) is
-    1 / (2 * alpha * n_samples). With ``class_weight`` or sample weights n_samples is, in all of
-    these, the sum of the weights of the samples, each times that of its class. Dense X in float32
-    or float64 (also read-only, memory mapped) and sparse CSR and CSC are not copied; a ``Design``
-    is accepted, too.
+    ``alpha`` is also that of ``solve``. ``C`` of ``sklearn.linear_model.LogisticRegression`` (l1)
+    is 1 / (alpha * n_samples), and ``C`` of ``LinearSVC`` (l1, squared hinge without our factor
+    1/2) is 1 / (2 * alpha * n_samples). With ``class_weight`` or sample weights, n_samples is the
+    sum of the sample weights times the class weights. Dense X in float32 or float64 (also
+    read-only, memory mapped) and sparse CSR and CSC are not copied; a ``Design`` is accepted, too.
 
     References
     ----------

@@ -33,8 +33,9 @@ class AtomicRegressorCV(CrossValidatedModel, LinearRegressor):
         the squared one, 1e-3 for the constrained one.
     l1_ratio : float or list of float, default=1.0
         Share of the norm in the penalty, from 0 to 1; the rest is squares: alpha * (l1_ratio *
-        penalty(w) + (1 - l1_ratio) / 2 * ||w||^2). Of a list the best value is chosen together with
-        alpha and the norm; it is ``l1_ratio_``. Values are above 0; the constrained form needs 1.
+        penalty(w) + (1 - l1_ratio) / 2 * ||w||^2). From a list the best value is chosen together
+        with alpha and the norm; it is ``l1_ratio_``. Values are above 0; the constrained form needs
+        1.
     form : {"penalized", "squared", "constrained"}, default=None
         How all candidates enter the objective: the gauge itself, half its square, or a bound on it.
         None: the usual form of the first candidate, "squared" for ``KSupport`` and "penalized" for
@@ -76,8 +77,8 @@ class AtomicRegressorCV(CrossValidatedModel, LinearRegressor):
         Whether to fit all rows with the chosen parameters. False, for a cv of one split, keeps the
         fit to the training rows.
     until : paths.End, default=None
-        Where each path of the search ends, such as ``paths.NumberOfFeatures(50)``;
-        ``paths.NoImprovement()`` is by the mean held-out score. Scores of later alphas are NaN.
+        The end of each path of the search, such as ``paths.NumberOfFeatures(50)``;
+        ``paths.NoImprovement()`` uses the mean held-out score. Scores of later alphas are NaN.
     tol : float, default=1e-6
         Relative duality gap to prove.
     max_iter : int, default=1000
@@ -145,8 +146,8 @@ class AtomicRegressorCV(CrossValidatedModel, LinearRegressor):
 
     Notes
     -----
-    Ctrl-C, or ``time_limit``, ends the search: with a warning, alpha is chosen among what was
-    scored (other scores are NaN), the final fit follows, and ``status_`` says what ended it.
+    Ctrl-C, or ``time_limit``, ends the search with a warning. Then alpha is chosen among the values
+    with scores (other scores are NaN), the final fit follows, and ``status_`` has the reason.
 
     References
     ----------
@@ -168,8 +169,8 @@ class AtomicRegressorCV(CrossValidatedModel, LinearRegressor):
 class AtomicClassifierCV(SelectsColumns, CrossValidatedModel, LinearClassifier):
     """``AtomicClassifier`` with norm and alpha chosen by cross-validation, then fitted to all data.
 
-    Each (norm, fold) is one warm-started path from the most regularized alpha on; with more than
-    two classes, one a class, and all classes share norm and alpha.
+    Each (norm, fold) is one warm-started path from the most regularized alpha on. With more than
+    two classes there is one path for each class; all classes share norm and alpha.
 
     Parameters
     ----------
@@ -188,8 +189,9 @@ class AtomicClassifierCV(SelectsColumns, CrossValidatedModel, LinearClassifier):
         the squared one, 1e-3 for the constrained one.
     l1_ratio : float or list of float, default=1.0
         Share of the norm in the penalty, from 0 to 1; the rest is squares: alpha * (l1_ratio *
-        penalty(w) + (1 - l1_ratio) / 2 * ||w||^2). Of a list the best value is chosen together with
-        alpha and the norm; it is ``l1_ratio_``. Values are above 0; the constrained form needs 1.
+        penalty(w) + (1 - l1_ratio) / 2 * ||w||^2). From a list the best value is chosen together
+        with alpha and the norm; it is ``l1_ratio_``. Values are above 0; the constrained form needs
+        1.
     form : {"penalized", "squared", "constrained"}, default=None
         How all candidates enter the objective: the gauge itself, half its square, or a bound on it.
         None: the usual form of the first candidate, "squared" for ``KSupport`` and "penalized" for
@@ -234,8 +236,8 @@ class AtomicClassifierCV(SelectsColumns, CrossValidatedModel, LinearClassifier):
         Whether to fit all rows with the chosen parameters. False, for a cv of one split, keeps the
         fit to the training rows.
     until : paths.End, default=None
-        Where each path of the search ends, such as ``paths.NumberOfFeatures(50)``;
-        ``paths.NoImprovement()`` is by the mean held-out score. Scores of later alphas are NaN.
+        The end of each path of the search, such as ``paths.NumberOfFeatures(50)``;
+        ``paths.NoImprovement()`` uses the mean held-out score. Scores of later alphas are NaN.
     tol : float, default=1e-6
         Relative duality gap to prove.
     max_iter : int, default=1000

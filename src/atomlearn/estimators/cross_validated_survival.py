@@ -1,4 +1,4 @@
-"""AtomicSurvivalCV: hazards whose norm, alpha and l1_ratio are chosen by cross-validation."""
+"""AtomicSurvivalCV: proportional hazards with norm and alpha chosen by cross-validation."""
 
 from __future__ import annotations
 
@@ -36,8 +36,9 @@ class AtomicSurvivalCV(SelectsColumns, CrossValidatedModel, LinearSurvival):
         the squared one, 1e-3 for the constrained one.
     l1_ratio : float or list of float, default=1.0
         Share of the norm in the penalty, from 0 to 1; the rest is squares: alpha * (l1_ratio *
-        penalty(w) + (1 - l1_ratio) / 2 * ||w||^2). Of a list the best value is chosen together with
-        alpha and the norm; it is ``l1_ratio_``. Values are above 0; the constrained form needs 1.
+        penalty(w) + (1 - l1_ratio) / 2 * ||w||^2). From a list the best value is chosen together
+        with alpha and the norm; it is ``l1_ratio_``. Values are above 0; the constrained form needs
+        1.
     form : {"penalized", "squared", "constrained"}, default=None
         How all candidates enter the objective: the gauge itself, half its square, or a bound on it.
         None: the usual form of the first candidate, "squared" for ``KSupport`` and "penalized" for
@@ -78,8 +79,8 @@ class AtomicSurvivalCV(SelectsColumns, CrossValidatedModel, LinearSurvival):
         Whether to fit all rows with the chosen parameters. False, for a cv of one split, keeps the
         fit to the training rows.
     until : paths.End, default=None
-        Where each path of the search ends, such as ``paths.NumberOfFeatures(50)``;
-        ``paths.NoImprovement()`` is by the mean held-out score. Scores of later alphas are NaN.
+        The end of each path of the search, such as ``paths.NumberOfFeatures(50)``;
+        ``paths.NoImprovement()`` uses the mean held-out score. Scores of later alphas are NaN.
     tol : float, default=1e-6
         Relative duality gap to prove.
     max_iter : int, default=1000
@@ -171,7 +172,7 @@ class AtomicSurvivalCV(SelectsColumns, CrossValidatedModel, LinearSurvival):
     ties: Literal["efron", "breslow"] = "efron"
 
     def _strata(self, y: NDArray[Any]) -> tuple[NDArray[Any], bool]:
-        """Return the events: folds each have their part of them, where there are enough of both."""
+        """Return the events, and whether there are enough to stratify the folds by them."""
         events: NDArray[Any] = y["event"].astype(np.int64)
         folds = 5 if self.cv is None else self.cv
         rarest = min(int(events.sum()), int((1 - events).sum()))

@@ -1,9 +1,9 @@
-"""How rows that belong together are held out, folded, halved and permuted: here only.
+"""Splits and permutations that keep dependent rows together.
 
-``groups`` (n_rows,) : rows with one value belong together, as the visits of one patient do; no
-group is ever cut. ``order`` (n_rows,) : dates or positions of a series, of which neighbors are
-alike; the future is held out, never the past. Rows with one position belong together. At most one
-of both is given; with neither, each row stands for itself.
+Rows with the same value of ``groups`` (n_rows,) belong together, such as the visits of one patient;
+no group is divided. ``order`` (n_rows,) has the dates or positions of a series, whose neighbors are
+alike; later rows are held out, never earlier ones. Rows with the same position belong together.
+Give at most one of both; without them all rows are independent.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def unit_numbers(n_rows: int, groups: Any = None, order: Any = None) -> Rows:
     Raises
     ------
     ValueError
-        Where both are given, one is not a value a row, values are missing, or all are the same.
+        If both are given, values are missing or all equal, or their number is not ``n_rows``.
     """
     if groups is not None and order is not None:
         raise ValueError("groups and order are both given; give one of them")
@@ -41,20 +41,24 @@ def unit_numbers(n_rows: int, groups: Any = None, order: Any = None) -> Rows:
         raise ValueError("there are no rows to divide; give at least 2")
     if groups is None and order is None:
         return np.arange(n_rows)
-    name, given = ("groups", groups) if order is None else ("order", order)
-    values = np.asarray(given)
+    name = "groups" if order is None else "order"
+    values = np.asarray(groups if order is None else order)
     if values.shape != (n_rows,):
-        raise ValueError(f"{name} must hold one value a row, shape ({n_rows},), got {values.shape}")
+        raise ValueError(
+            f"{name} must have one value for each row, shape ({n_rows},), got {values.shape}"
+        )
     if (values != values).any() or (values.dtype == object and None in values.tolist()):
-        raise ValueError(f"{name} holds missing values; give each row one, or leave such rows out")
+        raise ValueError(
+            f"{name} has missing values; give each row a value, or leave such rows out"
+        )
     try:
         kinds, units = np.unique(values, return_inverse=True)
     except TypeError as error:
         raise ValueError(
-            f"{name} holds values that cannot be compared ({error}); give them one type"
+            f"{name} has values that cannot be compared ({error}); give them one type"
         ) from error
     if kinds.size < 2:
-        raise ValueError(f"{name} holds one value only ({kinds[:1]}); at least 2 are needed")
+        raise ValueError(f"{name} has one value only ({kinds[:1]}); at least 2 are needed")
     return np.asarray(units, dtype=np.int64)
 
 
@@ -66,12 +70,12 @@ def held_out(
     groups: Any = None,
     order: Any = None,
 ) -> Fold:
-    """Return rows to fit to and rows to hold out, about ``fraction`` of them, both increasing.
+    """Return the rows of the fit and about ``fraction`` of the rows to hold out, both increasing.
 
-    Whole groups, or the end of the series: there a tenth of the rows before it, which are like its
-    first ones, are in neither. Classes (``codes``) keep their shares as far as groups
-    allow, and none loses its last row to the held-out part, but where ``order`` is given. The
-    held-out part is empty where each class is one group.
+    Whole groups are held out, or the end of a series. The last tenth of the rows before this end is
+    in neither part, because these rows are like the first held-out ones. Without ``order`` classes
+    (``codes``) keep their shares as far as the groups allow, and each keeps a row in the fit. The
+    held-out part is empty if each class is one group.
     """
     units = unit_numbers(n_rows, groups, order)
     if order is not None:
@@ -91,7 +95,7 @@ def held_out(
         chosen[taken[: members.size - 1]] = True
     for code in np.unique(codes if codes is not None else np.zeros(0)):
         rows = np.flatnonzero(np.asarray(codes) == code)
-        if chosen[units[rows]].all():  # in held-out groups only, beside rarer classes
+        if chosen[units[rows]].all():  # all its groups are held out with rarer classes
             chosen[units[rows[0]]] = False
     test = chosen[units]
     return np.flatnonzero(~test), np.flatnonzero(test)
@@ -100,10 +104,10 @@ def held_out(
 def folds(
     n_rows: int, n_folds: int, rng: int, codes: Any = None, groups: Any = None, order: Any = None
 ) -> list[Fold]:
-    """Return at most so many (training rows, test rows): scikit-learn's splits.
+    """Return at most ``n_folds`` pairs of training rows and test rows, split by scikit-learn.
 
-    Of a series each fold is trained on what comes before its test rows. Folds without a training
-    row of one of the classes (``codes``) are left out, for no model can be fitted to them.
+    In a series each fold is trained on the rows before its test rows. Folds without a training row
+    of one of the classes (``codes``) are left out, because no model can be fitted to them.
     """
     units = unit_numbers(n_rows, groups, order)
     rows = np.arange(n_rows)
@@ -117,14 +121,16 @@ def folds(
     elif groups is not None:
         splitter: Any = StratifiedGroupKFold(min(n_folds, n_units), shuffle=True, random_state=rng)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # of classes of few rows: seen to below
+            warnings.simplefilter("ignore", UserWarning)  # classes with few rows are checked below
             found = list(splitter.split(rows, labels, units))
     else:
         kind = KFold if codes is None else StratifiedKFold
         rarest = np.unique(labels, return_counts=True)[1].min()
         if rarest < n_folds:
             of = "there are" if codes is None else "a class has"
-            raise ValueError(f"{of} {rarest} rows, and folds are {n_folds}; give more rows")
+            raise ValueError(
+                f"{of} {rarest} rows for {n_folds} folds; give more rows or fewer folds"
+            )
         found = list(kind(n_folds, shuffle=True, random_state=rng).split(rows, labels))
     n_classes = np.unique(labels).size
     kept = [
@@ -141,13 +147,15 @@ def folds(
 def splits(
     cv: Any, X: Any, y: Any, stratified: bool, groups: Any, order: Any, params: dict[str, Any]
 ) -> Iterable[Fold]:
-    """Return the folds of a search; ``params`` : what a splitter is to be told.
+    """Return the folds of a search; ``params`` are arguments of ``cv.split``.
 
-    With groups or an order a number of folds (None: 5) is one of ``folds``.
+    With groups or an order, and a number of folds (5 for None), they are made by ``folds``.
     """
     if (groups is None and order is None) or not (cv is None or is_number(cv)):
         if order is not None:
-            raise ValueError("order goes with a number of folds; with a splitter leave it out")
+            raise ValueError(
+                "order needs cv to be a number of folds; with a splitter leave order out"
+            )
         splitter = check_cv(cv, y, classifier=stratified)
         try:
             return list(splitter.split(X, y, **params))
@@ -155,7 +163,7 @@ def splits(
             if groups is not None or "groups" not in str(error):
                 raise
             raise ValueError(
-                f"cv={cv!r} keeps rows of a group together: give the group of each row, "
+                f"cv={cv!r} keeps rows of a group together; give the group of each row, "
                 "fit(X, y, groups=groups)"
             ) from error
     return folds(len(y), cv or 5, 0, y if stratified else None, groups, order)
@@ -164,9 +172,10 @@ def splits(
 def halves(
     n_rows: int, rng: Seed, codes: Any = None, groups: Any = None, order: Any = None
 ) -> tuple[Rows, Rows]:
-    """Return two random halves without a row in common, increasing; classes keep their shares.
+    """Return two random disjoint halves of the rows, increasing; classes keep their shares.
 
-    Of whole groups; of a series, stretches as long as the square root of its length.
+    They consist of whole groups. Those of a series consist of stretches whose length is the square
+    root of the length of the series.
     """
     units = unit_numbers(n_rows, groups, order)
     if order is not None:
@@ -183,12 +192,12 @@ def halves(
 
 
 def permuted_rows(n_rows: int, rng: Seed, groups: Any = None, order: Any = None) -> Rows:
-    """Return for each row the row whose target it gets: ``y[permuted_rows(...)]`` is permuted.
+    """Return the row whose target each row receives: ``y[permuted_rows(...)]`` is permuted.
 
-    Each group gets the targets of another one, in their order; of fewer rows again from their
-    first, of more the first ones. So a target that is constant within groups stays so, and groups
-    of one size swap whole blocks. A series is moved on by a random number of positions, and its end
-    comes to the beginning.
+    Each group gets the targets of another group in their order, repeated from the first if there
+    are too few. So a target that is constant within groups remains constant, and groups of equal
+    size exchange their targets. A series is shifted by a random number of positions, and its end
+    moves to the beginning.
     """
     units = unit_numbers(n_rows, groups, order)
     generator = np.random.default_rng(rng)
@@ -210,18 +219,18 @@ def permuted_rows(n_rows: int, rng: Seed, groups: Any = None, order: Any = None)
 def fit_parameters(
     estimator: Any, rows: Rows | None = None, groups: Any = None, order: Any = None
 ) -> dict[str, Any]:
-    """Return what ``estimator.fit`` is to be told of these rows (None: all), where it asks."""
-    own = {"groups": groups, "order": order}
-    told = {name: np.asarray(values) for name, values in own.items() if values is not None}
+    """Return the arguments groups and order of ``estimator.fit`` for these rows (None: all)."""
+    arguments = {"groups": groups, "order": order}
+    given = {name: np.asarray(values) for name, values in arguments.items() if values is not None}
     return {
         name: values if rows is None else values[rows]
-        for name, values in told.items()
+        for name, values in given.items()
         if has_fit_parameter(estimator, name)
     }
 
 
 def _rarest(units: Rows, codes: Any) -> Rows:
-    """Return of each unit its rarest class by number, of all rows; zeros where none are given."""
+    """Return the number of the rarest class in each unit; zeros without classes."""
     found = np.zeros(int(units.max()) + 1, dtype=np.int64)
     if codes is not None:
         _, codes, counts = np.unique(codes, return_inverse=True, return_counts=True)

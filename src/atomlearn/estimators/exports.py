@@ -1,4 +1,4 @@
-"""Fitted linear models as scikit-learn's own estimators."""
+"""Fitted linear models as estimators of scikit-learn."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from atomlearn.estimators.checks import input_names
 
 
 def to_sklearn(estimator: Any) -> Any:
-    """Return an estimator of scikit-learn that predicts the same, for tools that know only those.
+    """Return an estimator of scikit-learn with the same predictions, for tools that need one.
 
     Parameters
     ----------
     estimator : fitted linear estimator
         ``AtomicRegressor`` (identity link), ``AtomicClassifier``, ``AtomicSurvival``,
-        ``FeatureGenerator``, those with cross-validation; over columns, not over ``features=``.
+        ``FeatureGenerator``, or one with cross-validation, with ``features="linear"``.
 
     Returns
     -------
     LinearRegression, LogisticRegression, OneVsRestClassifier or LinearSVC
-        With ``coef_``, ``intercept_``, ``classes_`` in place. It was not fitted by its own ``fit``:
-        its parameters (such as C) say nothing of how it came about.
+        Its ``coef_``, ``intercept_`` and ``classes_`` are set, without a call of ``fit``. So its
+        parameters (such as C) are not those of the fit.
 
     Examples
     --------

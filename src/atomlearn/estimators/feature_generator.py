@@ -52,59 +52,59 @@ from atomlearn.papers.generated import generated
 class FeatureGenerator(ScaledModel):
     """min over d, w, b of  1/2 sum_j w_j^2 / d_j + C sum_i s_i loss(y_i, x_i'w + b).
 
-    d lies in [0, 1] with sum d <= batch: a scaling of the features, sparse at the optimum. Each
-    pass over the data takes the ``batch`` best features as one new block and re-fits, until
-    ``n_features`` are selected [1]_. Sparsity (``n_features``, ``batch``) and fit (``C``) are
-    controlled apart, so the selected features are less biased than those of l1.
+    d scales the features; it is in [0, 1] with sum d <= batch, and sparse at the optimum. Each pass
+    over the data adds the ``batch`` best features as a new block and re-fits, until ``n_features``
+    are selected [1]_. ``C`` controls the fit, separately from the sparsity (``n_features``,
+    ``batch``), so the selected features are less biased than those of l1.
 
     Parameters
     ----------
     n_features : int or "auto", default=100
-        Number of features to select (of groups, where ``groups`` is given); all of them where X
-        has fewer. "auto": the least number that is as good on held-out rows as the best (within
-        1.5 standard errors of their difference, or a hundredth of what the best gains over none),
-        by minus log loss where the loss has probabilities, each at the best C for it. None, with a
-        warning, where hardly any fold gains; ``size_choice_`` tells the scores.
+        Number of features to select (of groups, if ``groups`` is given); all if X has fewer.
+        "auto": the smallest number that is as good on held-out rows as the best, within 1.5
+        standard errors of their difference, or a hundredth of the gain of the best over none. The
+        score is minus the log loss if there are probabilities, at the best C for each number. If
+        hardly any fold gains, none is selected, with a warning. ``size_choice_`` has the scores.
     batch : "auto" or int, default="auto"
-        Features (or groups) taken in one pass, B of the paper. Small: fewer and better features;
-        large: faster. "auto": a tenth of ``n_features``, 1 at least and 10 at most (but a
-        25th where that is more).
+        Features (or groups) added in one pass, B of the paper. A small batch selects better
+        features, a large one is faster. "auto": a tenth of ``n_features``, at least 1 and at most
+        10, or a 25th if that is more than 10.
     C : float or "auto", default="auto"
-        Weight of the loss. "auto": held-out rows choose, by log loss or R^2, two of them. Features
-        are selected at 0.01, 0.1, 1 or 10, or the next at which there are ``n_features`` (at 1
-        where their number is chosen). That of their coefficients is the least of 0.003, 0.01, 0.03,
-        ... 10 within one standard error of the best, over the features that each fold selects. It
-        takes some 25 times as long as a C that is named. Probabilities are not calibrated beyond
-        that. 10 where a class has one row only or loss has no probabilities.
+        Weight of the loss. "auto": held-out rows choose two values by log loss or R^2. The features
+        are selected with C from 0.01, 0.1, 1, 10, raised until there are ``n_features`` (with 1 if
+        their number is chosen). The coefficients have the smallest C of 0.003, 0.01, 0.03, ..., 10
+        within one standard error of the best, over the features of each fold. This takes about 25
+        times as long as a given C. C is 10 if a class has one row, or there are no probabilities.
     loss : str or Loss, default="logistic"
-        "logistic" and "squared_hinge" (the paper's) make this a classifier, the first with
-        ``predict_proba``; "squared", "poisson" and others for numbers make it a regressor, and
-        "cox" one of survival (y structured, ``predict`` the log hazard ratio). More than two
-        classes share the selected features: "logistic" is then the softmax of all of them, other
+        "logistic" (with ``predict_proba``) and "squared_hinge" (the loss of the paper) make this a
+        classifier. "squared", "poisson" and other losses for numbers make it a regressor. With
+        "cox" it models survival: y is structured, and ``predict`` returns the log hazard ratio.
+        More than two classes share the selected features: "logistic" is then the softmax, and other
         losses are summed over each class against the rest.
     features : str, default="linear"
-        Features to select from: the columns of X; with "polynomial" also all squares and products
-        of two, scaled as in the kernel (x'y + 1)^2 [1]_; with "interactions" the products
-        x_i x_j, i < j, as they are, with "quadratic" the squares too. Products are never stored:
-        each pass searches all of them exactly (``designs.Polynomial``). With "intersection",
-        "additive_gaussian", "additive_chi2" and "splines" inputs are selected whole, for a sum of
-        curves of them, as ``designs.Additive(X, normalize=True)`` makes it; ``curve(j)`` is that
-        of input j. With "anova" terms are selected: a curve of an input, or a surface of two
-        inputs (``designs.Anova``), all of which are searched; ``surface(i, j)`` is one of them.
-        Other maps are given as X itself, such as ``designs.Cubic(X)`` for products of three inputs.
+        Features to select from. "linear": the columns of X. "polynomial": also all squares and
+        products of two columns, scaled as in the kernel (x'y + 1)^2 [1]_. "interactions": the
+        columns and products x_i x_j, i < j, not scaled; "quadratic": the squares, too. Products are
+        never stored: each pass searches all of them exactly (``designs.Polynomial``).
+        "intersection", "additive_gaussian", "additive_chi2" and "splines" select whole inputs, for
+        a sum of curves (``designs.Additive(X, normalize=True)``); ``curve(j)`` returns the curve of
+        input j. "anova" selects curves of an input and surfaces of two inputs (``designs.Anova``),
+        and searches all of them; ``surface(i, j)`` returns one. Other maps are passed as X, such as
+        ``designs.Cubic(X)`` for products of three inputs.
     groups : list of lists of columns, array of labels (n_features_in_,), or norm, optional
-        Groups to select whole, of columns of X; not with products or "anova". Lists may overlap:
-        a feature then has a copy in each of its groups; a norm such as ``norms.Trees(...)`` stands
-        for its sets (``norms.LatentKSupport``). ``n_features`` and ``batch`` count groups.
+        Groups of columns of X, each selected as a whole; not with products or "anova". Lists may
+        overlap: a feature then has a copy in each of its groups. A norm such as
+        ``norms.Trees(...)`` gives its sets as groups (``norms.LatentKSupport``). ``n_features`` and
+        ``batch`` count groups.
     tol : float, default=1e-6
-        Relative duality gap at which a solution with fewer features is taken for optimal.
+        Relative duality gap at which a solution with fewer features counts as optimal.
     selected_tol : float or None, default=5e-7
-        Relative gap over the selected features alone to which the last round is solved: how exact
-        the coefficients are, given the features. None: a tenth, as in the rounds before.
+        Relative gap of the last re-fit, over the selected features only: the accuracy of the
+        coefficients of these features. None: a tenth, as in earlier passes.
     max_iter : int, default=1000
-        Bound on passes.
+        Maximum number of passes.
     verbose : int, default=0
-        Above 0, print one line a pass.
+        If above 0, print one line for each pass.
     standardize : bool, default=False
         Whether to divide features by their standard deviations for the selection (and to center
         dense ones, if there is an intercept); coefficients are in the units of X in any case.
@@ -120,58 +120,59 @@ class FeatureGenerator(ScaledModel):
     time_limit : float, default=None
         Seconds after which the whole fit ends with the best point so far.
     unpenalized : columns by number, mask or name, default=None
-        Covariates: in the model in any case, without penalty, and none of the ``n_features``.
+        Covariates that are always in the model, without penalty, and not counted in ``n_features``.
     cv : int or splitter, default=5
-        Folds that choose what is "auto".
+        Folds that choose the parameters that are "auto".
     gamma, r : float > 0, default=1.0
-        Of the kernel (gamma x'y + r)^2, with ``features="polynomial"``.
+        Parameters of the kernel (gamma x'y + r)^2 of ``features="polynomial"``.
     outer_tol : float, default=None
-        epsilon_c of the paper: the fit ends with the first pass that lowers the objective by at
-        most this share of its first value.
+        The stop epsilon_c of the paper: the fit ends with the first pass that lowers the objective
+        by at most this share of its first value.
     max_blocks : int, default=None
-        T of the paper: the fit ends after this number of passes.
+        The stop T of the paper: the fit ends after this number of passes.
     debias : float, default=None
-        C of a re-fit over the selected features with a ridge alone [1]_: ``coef_`` is then that of
-        ``debiased_``, its Result; ``objective_`` and ``gap_`` are those of the selection.
+        C of a re-fit over the selected features with only a ridge as penalty, as in section 5.3 of
+        the paper [1]_. ``coef_`` has its coefficients and ``debiased_`` its Result; ``objective_``
+        and ``gap_`` are those of the selection.
 
     Attributes
     ----------
     selected_ : (n_selected,) ndarray of int64
-        The selected columns in the order of selection, best first. ``get_support()`` is the mask.
-        With products, columns of the map: those of X come first. With "anova" terms: the inputs
-        come first; the mask, and what ``transform`` returns, are the inputs of the terms selected.
+        The selected columns in the order of selection, best first. ``get_support()`` returns the
+        mask. With products these are columns of the map, in which the columns of X come first. With
+        "anova" they are terms, in which the inputs come first; the mask and ``transform`` have the
+        inputs of the selected terms.
     selected_names_ : list of str
         Their names, products as "age:dose" and squares as "dose^2".
     pairs_ : (n_selected, 2) ndarray of int64
-        With products and "anova", the columns (i, j) of X in each: i = j for a square, j = -1 for
-        a column of X itself.
+        With products and "anova", the columns (i, j) of X of each term: i = j for a square, j = -1
+        for a column of X.
     rounds_ : (n_selected,) ndarray of int64
-        The pass that found each of them, from 1.
+        The pass that found each of them, counted from 1.
     n_wanted_ : int
-        The requested number; ``size_choice_`` tells how it was chosen.
+        The requested number; ``size_choice_`` has the scores of its choice.
     C_, selected_at_ : float
-        C of ``coef_`` and ``objective_``, and of the selection; ``C_choice_`` tells how it was
-        chosen. With a small C some of the features have coefficient 0: pages call these
-        "considered", and count as selected those with a coefficient.
+        C of ``coef_`` and ``objective_``, and of the selection; ``C_choice_`` has the scores of the
+        choice. With a small C some features have coefficient 0; reports call them "considered".
     n_selected_ : int
-        Their number (of groups, with ``groups``): ``n_features``, unless the optimum has fewer.
+        Number of selected features (or groups): ``n_features``, unless the optimum has fewer.
     scaling_ : (n_features_in_,) ndarray
-        The scaling d of the features; zero where not selected.
+        The scaling d of the features; zero if not selected.
     coef_ : (1, n_features_in_) ndarray; (n_features_in_,) for regression; float64
-        (n_classes, n_features_in_) for more than two classes. With products and curves, of all
-        columns of ``feature_map_``: a csr_array of one row if there are more than 2^26.
+        (n_classes, n_features_in_) for more than two classes. With products and curves it has all
+        columns of ``feature_map_``, as a csr_array with one row if there are more than 2^26.
     intercept_ : (1,) ndarray; float for regression
     classes_ : (n_classes,) ndarray, for classification
     moments_, scaled_by_ : tuple of columns, means, scales; str
-        Of the selected columns: what was taken off and divided by while selecting; in words.
+        The selected columns with the means and scales of the selection; the scaling in words.
     objective_, gap_ : float
-        The objective at this point and a proved bound on its distance to the optimum over *all*
-        features: what is given up by stopping at ``n_features``.
+        The objective at this point, and a proved bound on its distance to the optimum over *all*
+        features: the possible loss from stopping at ``n_features``.
     selected_gap_ : float or None
-        A proved bound on the relative distance to the optimum over the selected features alone;
-        None where there are none.
+        A proved bound on the relative distance to the optimum over the selected features; None if
+        there are none.
     status_ : Status
-        COLUMN_LIMIT where ``n_features`` was reached, CONVERGED where the optimum is proved.
+        COLUMN_LIMIT if ``n_features`` was reached, CONVERGED if the optimum is proved.
     n_passes_ : float
         Passes over the data.
     n_iter_ : int
@@ -187,10 +188,10 @@ class FeatureGenerator(ScaledModel):
 
     Notes
     -----
-    Of more than two classes w is a matrix W (n_features, n_classes), and w_j^2 the sum over them:
-    a feature is scored by the l2 norm of its scores for all classes, and selected for all at once.
-    The problem is the squared k-support norm with k = ``batch`` at level 1 and C on the *sum* of
-    the losses: ``solve(..., norm=KSupport(batch), form="squared", level=1 / C)``.
+    For more than two classes w is a matrix W (n_features, n_classes), and w_j^2 is the sum over the
+    classes. A feature is selected for all classes, by the l2 norm of its scores. ``C`` multiplies
+    the *sum* of the losses, as in the paper and in LIBLINEAR. So the problem is that of
+    ``solve(..., norm=KSupport(batch), form="squared", alpha=1 / (C * n_samples))``.
 
     References
     ----------
@@ -237,9 +238,9 @@ class FeatureGenerator(ScaledModel):
         del given["self"]
         self.__dict__.update(given)
 
-    #: Several classes are one problem (``AtomicClassifier`` has the choice).
+    #: Several classes are one problem.
     multi_class = "multinomial"
-    #: Until held-out rows have chosen.
+    #: None if C, or the number of features, was given.
     C_choice_: Choice | None = None
     size_choice_: Choice | None = None
 
@@ -265,8 +266,8 @@ class FeatureGenerator(ScaledModel):
     ) -> FeatureGenerator:
         """Select features of X (n_samples, n_features_in) for y, weighted by ``sample_weight``.
 
-        ``offset`` (n_samples,) is added to X w + b. ``groups`` and ``order`` are of rows, for
-        what is "auto": see ``AtomicRegressorCV.fit``.
+        ``offset`` (n_samples,) is added to X w + b. ``groups`` and ``order`` keep rows together
+        when held-out rows choose "auto" parameters: see ``AtomicRegressorCV.fit``.
         """
         settings = self._settings()
         if self.C != "auto":
@@ -278,12 +279,12 @@ class FeatureGenerator(ScaledModel):
         inputs = checked_design(self, X, reset=True)
         loss = as_loss(self.loss)
         C = RISING[-1] if self.C == "auto" else self.C
-        # Shares of right labels, or orders of survival, do not tell how large coefficients are.
+        # Accuracy and concordance do not depend on the size of the coefficients.
         tells = loss.task == "regression" or has_probabilities(loss)
         free = self.C == "auto" and tells and self.debias is None
         self.C_choice_ = self.size_choice_ = None
         weight = check_weight(sample_weight, inputs.shape[0])
-        # All is checked before any row is held out.
+        # Check all rows before some are held out.
         offset = checked_targets(self, inputs, y, weight, loss, offset).offset
         rising = (C,)
         strength = C
@@ -314,10 +315,10 @@ class FeatureGenerator(ScaledModel):
         strengths: Sequence[float],
         settings: Settings,
     ) -> Iterator[None]:
-        """Select at the first C with as many features as are wanted; then set models of them.
+        """Select at the first C with the requested number of features; then set each model of them.
 
-        ``rising`` : values of C, at the last of which there may be fewer; ``strengths`` : C of each
-        model over what was selected.
+        ``rising`` are the values of C for the selection; at the last one there may be fewer
+        features. ``strengths`` are the values of C of the models over the selected features.
         """
         loss = as_loss(self.loss)
         weight = rising[-1] * check_weight(sample_weight, inputs.shape[0])
@@ -331,9 +332,9 @@ class FeatureGenerator(ScaledModel):
         problem = replace(problem, deadline=settings.deadline)
         wanted = min(self.n_wanted_, n_units)
         if self.n_wanted_ > n_units:
-            told = f"n_features={self.n_wanted_} of {n_units} candidates: nothing is left out"
             remedy = "give a smaller number, or n_features='auto'"
-            warnings.warn(f"{told}; {remedy}", UserWarning, stacklevel=4)
+            message = f"n_features={self.n_wanted_} of {n_units} candidates selects all; {remedy}"
+            warnings.warn(message, UserWarning, stacklevel=4)
         lifted, lift = enter(problem, lifts=True)
         own, C, found = self._generated(lifted, rising, wanted, n_units, settings)
         self.selected_at_ = C
@@ -365,11 +366,11 @@ class FeatureGenerator(ScaledModel):
         n_units: int,
         settings: Settings,
     ) -> tuple[Problem, float, Result]:
-        """Return the problem at the first C with as many as wanted, C, and what is selected."""
-        # Where all may be selected nothing is cut: the run ends at the optimum, in the order found.
+        """Return the problem at the first C with ``wanted`` features, this C, and the result."""
+        # If all may be selected there is no limit, and the run ends at the optimum.
         limit = wanted if wanted < n_units else None
         observers = (*settings.observers, *((PrintProgress(every=1),) if self.verbose else ()))
-        # It starts as the paper does where the paper's stops are asked for.
+        # With the stops of the paper, the run also starts at zero like the paper.
         paper = self.outer_tol is not None or self.max_blocks is not None
         solver = FeatureGeneration(
             outer_tol=self.outer_tol, max_blocks=self.max_blocks, from_zero=paper
@@ -386,7 +387,7 @@ class FeatureGenerator(ScaledModel):
         return own, C, replace(found, passes=passes, seconds=seconds)
 
     def _record_selection(self, selected: Selected) -> None:
-        """Set what was selected."""
+        """Set the attributes of the selection."""
         map = self.feature_map_
         self.selected_ = selected.terms
         self.rounds_ = selected.rounds
@@ -398,9 +399,9 @@ class FeatureGenerator(ScaledModel):
         self.scaling_ = single_row(rows)
 
     def _report_selection(self, result: Result, found: Result, wanted: int) -> None:
-        """Set what is known of the fit; warn where there are fewer features than asked for.
+        """Set the attributes of the fit; warn if there are fewer features than requested.
 
-        ``found`` : what generation ended with, at its own C.
+        ``found`` is the result of generation at its C, before the fit of the weights.
         """
         cut = found.status is Status.INTERRUPTED
         if self.C_choice_ and self.C_choice_.cut:
@@ -410,19 +411,19 @@ class FeatureGenerator(ScaledModel):
         self._report([result], complete=(self.n_selected_ >= wanted and not cut) or chosen)
         if not wanted:
             warnings.warn(
-                "no number of features predicts rows that were held out better than none does, so "
-                "none is selected; give n_features to select some all the same",
+                "no number of features predicts held-out rows better than no features, so none is "
+                "selected; give n_features to select some",
                 UserWarning,
                 stacklevel=4,
             )
         if self.n_selected_ < wanted and found.converged and self.n_features != "auto":
             warnings.warn(
-                f"the optimum has only {self.n_selected_} of the {wanted} features asked for; "
+                f"the optimum has only {self.n_selected_} of the {wanted} requested features; "
                 "raise C or batch to select more",
                 UserWarning,
                 stacklevel=4,
             )
 
     def _terms_selected(self) -> Columns:
-        """Return ``selected_``, which are terms here."""
+        """Return ``selected_``, which has terms of the map."""
         return self.selected_

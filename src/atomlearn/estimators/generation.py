@@ -1,4 +1,4 @@
-"""What feature generation solves: its norm, its problem, and its selection."""
+"""The norm, the problem and the selection of feature generation."""
 
 from __future__ import annotations
 
@@ -50,9 +50,10 @@ from atomlearn.papers.feature_generation import FeatureGeneration, GenerationSta
 
 
 def norm_of(estimator: Any, design: Design) -> tuple[Any, int]:
-    """Return the norm that selects, and how many features (or groups) there are to select from.
+    """Return the norm, and the number of features (or groups) from which it selects.
 
-    Lists that share a feature, and norms of sets such as ``Trees(...)``, make it a latent one.
+    The norm is a latent one if groups overlap, or if they are a norm of sets such as
+    ``Trees(...)``.
     """
     groups = estimator.feature_map_.column_groups(estimator.groups)
     batch = batch_of(estimator.n_wanted_) if estimator.batch == "auto" else int(estimator.batch)
@@ -69,7 +70,7 @@ def norm_of(estimator: Any, design: Design) -> tuple[Any, int]:
 
 
 def _overlap(groups: Any) -> bool:
-    """Return whether these are lists of columns, two of which share one."""
+    """Return True if these are lists of columns that overlap."""
     if not isinstance(groups, list | tuple):
         return False
     lists = [one for one in groups if np.ndim(one) == 1]
@@ -79,11 +80,11 @@ def _overlap(groups: Any) -> bool:
 
 
 def problem_of(estimator: Any, data: Checked) -> tuple[Problem, int]:
-    """Return the problem, and how many features (or groups) it selects from.
+    """Return the problem, and the number of features (or groups) from which it selects.
 
-    Of several classes the variables are W (n_features, n_classes) read row after row, and a feature
-    is selected with its whole row. The loss is the one of all classes together where there is such
-    a one (softmax), else the sum of those of each class against the rest.
+    For several classes the variables are the rows of W (n_features, n_classes), and a feature is
+    selected with its whole row. The loss is the joint loss of all classes (softmax) if there is
+    one, else the sum of the losses of each class against the rest.
     """
     design = data.design
     loss = data.loss
@@ -106,7 +107,7 @@ def problem_of(estimator: Any, data: Checked) -> tuple[Problem, int]:
         if together is not None:
             y = np.maximum(y, 0.0)
             loss = together
-        if intercept:  # one a class, minimized over in the loss
+        if intercept:  # one for each class, minimized inside the loss
             loss = FreeColumns.of_tasks(loss, weight.size, n_outputs)
             intercept = False
         if free is not None:
@@ -127,13 +128,13 @@ def problem_of(estimator: Any, data: Checked) -> tuple[Problem, int]:
 
 
 def _of_rows(norm: Any, design: Design, n_classes: int) -> Any:
-    """Return the norm whose groups hold the coefficients of their features for all classes."""
+    """Return the norm with a group for each feature, of its coefficients for all classes."""
     n_features = design.shape[1]
     if too_many(design):
         raise ValueError(
-            f"several classes share a list of features, and {n_features} products are too "
-            "many to be listed; use sklearn.multiclass.OneVsRestClassifier around this estimator, "
-            "or --positive of the command line"
+            "several classes need a list of all features, and there are too many products "
+            f"({n_features}) for a list; use sklearn.multiclass.OneVsRestClassifier around this "
+            "estimator, or --positive of the command line"
         )
     if isinstance(norm, LatentKSupport):
         sets = norm.membership(n_features)
@@ -149,7 +150,15 @@ def _of_rows(norm: Any, design: Design, n_classes: int) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Selected:
-    """terms, rounds : what was found, and when, in this order; scaled, scaling : d of terms."""
+    """The selection of feature generation.
+
+    Attributes
+    ----------
+    terms, rounds : ndarray of int
+        Selected terms of the map in order of selection, and the pass that found each.
+    scaled, scaling : ndarray
+        Terms with a scaling d > 0, and their d.
+    """
 
     terms: Columns
     rounds: Columns
@@ -165,9 +174,10 @@ class Selected:
         map: FeatureMap,
         count: int,
     ) -> Selected:
-        """Return what a state selected, each term of the map once; ``count`` : outputs.
+        """Return the selection of a state, with each term of the map once.
 
-        The d of a term is the largest of those of its columns, classes and groups.
+        ``count`` is the number of outputs. The d of a term is the largest of its columns, classes
+        and groups.
         """
 
         def terms_of(columns: Columns) -> Columns:
@@ -195,7 +205,7 @@ class ScaledModel(SelectsColumns, AtomicModel):
     ) -> None:
         """Set coefficients, intercepts and classes, in units of the data.
 
-        ``units`` : those of the columns in the selection.
+        ``units`` are the units of the columns during the selection.
         """
         count = 1 if classes is None or len(classes) == 2 else len(classes)
         columns, places = np.unique(result.columns // count, return_inverse=True)
@@ -223,19 +233,19 @@ class ScaledModel(SelectsColumns, AtomicModel):
 def debiased(problem: Problem, result: Result, factor: float, gap: float) -> Result:
     """Return min over the columns in use of 1/2 ||w||^2 + factor f(X w + b), [T] section 5.3.
 
-    What selected them, the norm, plays no part any more: a ridge is all that holds the weights.
+    The norm that selected them has no part in it.
     """
     free = problem.free
     columns = result.columns if free is None else np.setdiff1d(result.columns, free)
     block = problem.design.gather(columns)
-    alone = replace(
+    restricted = replace(
         problem,
         design=block,
         weight=factor * problem.weight,
         regularizer=Regularizer(L2(), "squared", 1.0),
         free=columns[:0],
     )
-    found = run(alone, ColumnGeneration(tol=gap), RelativeGap(gap) | Iterations(50))
+    found = run(restricted, ColumnGeneration(tol=gap), RelativeGap(gap) | Iterations(50))
     linear = block.gather(found.columns).predict(found.weights)
     found = replace(found, columns=columns[found.columns], n_features=problem.design.shape[1])
     own = free_part(problem, linear)
@@ -249,9 +259,9 @@ def weighed(
     factor: float,
     ends: tuple[float, float | None],
 ) -> Result:
-    """Return the best weights of what was found, where the loss counts ``factor`` times as much.
+    """Return the best weights over the found features if the loss has ``factor`` times its weight.
 
-    ``state`` : where they start; ``ends`` : relative gaps, over all features and over those found.
+    They start at ``state``. ``ends`` are relative gaps, over all features and over the found ones.
     """
     scaled = replace(problem, weight=factor * problem.weight)
     solver = FeatureGeneration(settled=True, tol=ends[1])

@@ -1,4 +1,4 @@
-"""How many features generation selects, and with which C: what rows that were held out choose."""
+"""Choice of C and of the number of features of feature generation, by held-out rows."""
 
 from __future__ import annotations
 
@@ -26,19 +26,20 @@ from atomlearn.core import (
 from atomlearn.estimators.checks import whole
 from atomlearn.estimators.dependent_rows import folds, splits
 
-#: Sizes that are tried; beyond half the rows nothing is told apart.
+#: Sizes to try; those above half the number of rows are left out, as their scores hardly differ.
 SIZES = (1, 2, 3, 5, 8, 12, 20, 32, 50, 80, 128)
-#: C of the weights: values that are tried.
+#: Values of C to try for the weights.
 STRENGTHS = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
-#: C while features are selected, from one of them on: the first with as many as are asked for.
-#: Models of a small C fit less noise, which is what they select next; those of a large one tell
-#: what is left to explain. Where the number is chosen it is the last but one: at the last,
-#: features join that do not help.
+#: Values of C for the selection: from a first value on, C rises until there are ``n_features``.
+#: With a small C fewer features are selected because of noise; with a large C more of the remaining
+#: effects are found. If the number of features is chosen too, C is the last value but one, because
+#: features that do not help join at the last value.
 RISING = STRENGTHS[1::2]
-#: A number of features is as good as the best within so many standard errors of their difference,
-#: or such a share of what the best gains over none. None is chosen unless such a share of the folds
-#: gains, and on average more than so many standard errors. On 16 real sets the mean AUC (or R^2)
-#: is .003 below that of the best number; of 10 to 20 false features of made tables few are left.
+#: A number of features is as good as the best if the difference of their scores is at most AS_GOOD
+#: standard errors, or SHARE_OF_GAIN of the gain of the best over no features. No features are
+#: chosen unless SHARE_OF_FOLDS of the folds gain, on average more than CHANCE standard errors. On
+#: 16 real data sets the mean AUC (or R^2) is .003 below that of the best number; in simulated data
+#: few of 10 to 20 false features remain.
 AS_GOOD = 1.5
 SHARE_OF_GAIN = 0.01
 SHARE_OF_FOLDS = 0.8
@@ -51,9 +52,17 @@ Tried = tuple[int, Sequence[float]]
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """Values of a parameter that were tried, and which of them was chosen.
+    """The values of a parameter that were tried, and the chosen one.
 
-    scores : (n_values, n_folds), larger is better; cut : what ended the trials early.
+    Attributes
+    ----------
+    values : tuple
+    scores : (n_values, n_folds) float64
+        Larger is better.
+    chosen : object
+        One of the values.
+    cut : Status or None
+        The reason if the trials ended early.
     """
 
     values: tuple[Any, ...]
@@ -63,12 +72,20 @@ class Choice:
 
 
 class Trials:
-    """Fits of an estimator to the training rows of each fold, scored at the others.
+    """Fits of an estimator to the training rows of each fold, with scores at the test rows.
 
-    The score is minus the log loss where there are probabilities, else that of the estimator: the
-    share of labels that are right, R^2, the concordance. ``given`` : y, sample_weight, offset,
-    groups and order, as ``fit`` takes them; ``cv`` : a splitter, or a number of folds;
-    ``settings`` : of ``fits``. Without two rows of a class no fold is made.
+    The score is minus the log loss if the loss has probabilities, else the score of the estimator:
+    accuracy, R^2 or concordance. There are no folds if a class has fewer than two rows.
+
+    Parameters
+    ----------
+    estimator : FeatureGenerator or SubsetModel
+    design : Design
+    given : sequence
+        y, sample_weight, offset, groups and order, the arguments of ``fit``.
+    cv : int or splitter
+    settings : Settings, optional
+        Settings of the fits.
     """
 
     def __init__(
@@ -79,7 +96,7 @@ class Trials:
         cv: Any,
         settings: Settings | None = None,
     ) -> None:
-        if is_number(cv) and given[1] is not None:  # rows without weight have no say
+        if is_number(cv) and given[1] is not None:  # rows without weight do not count
             rows = np.flatnonzero(np.asarray(given[1]))
             design = RowSubset(design, rows)
             given = [None if values is None else np.asarray(values)[rows] for values in given]
@@ -88,51 +105,59 @@ class Trials:
         self.settings = settings
         y, self.weight, self.offset, groups, order = given
         y = np.asarray(y)
-        self.y = y = y.ravel() if y.size == len(y) else y  # of one column, too
+        self.y = y = y.ravel() if y.size == len(y) else y  # also if y has one column
         of_classes = (loss := as_loss(estimator.loss)).task == "classification"
         classes = np.unique(y, return_inverse=True)[1] if of_classes else None
         self.likely = of_classes and has_probabilities(loss)
         self.folds = list[Fold]()
         if not is_number(cv):
-            told = {} if groups is None else {"groups": groups}
-            self.folds += splits(cv, y, y, of_classes, groups, order, told)
+            params = {} if groups is None else {"groups": groups}
+            self.folds += splits(cv, y, y, of_classes, groups, order, params)
             return
         counts = [y.size] if classes is None else np.bincount(classes)
         n_folds = int(min(whole("cv", cv), *counts))
         if n_folds > 1:
             self.folds += folds(y.size, n_folds, 0, classes, groups, order)
 
-    def score(self, tried: dict[str, Any], how: tuple[Any, ...] = ()) -> list[Any]:
+    def score(self, tried: dict[str, Any], strengths: tuple[Any, ...] = ()) -> list[Any]:
         """Return the score of these parameters at the test rows of each fold.
 
-        ``how`` : values of C to select at, and of models over what is selected, as ``fits`` takes
-        them: then a list of the scores of these models.
+        ``strengths`` are the arguments rising and strengths of ``fits``: values of C for the
+        selection, and for models over the selected features. With them each fold has a list of the
+        scores of these models.
         """
-        found = [list(self._scores(tried, fold, how)) for fold in self.folds]
-        return found if how else [each for [each] in found]
+        found = [list(self._scores(tried, fold, strengths)) for fold in self.folds]
+        return found if strengths else [each for [each] in found]
 
-    def _scores(self, tried: dict[str, Any], fold: Fold, how: tuple[Any, ...]) -> Iterator[float]:
-        # A copy knows the names of the columns.
+    def _scores(
+        self, tried: dict[str, Any], fold: Fold, strengths: tuple[Any, ...]
+    ) -> Iterator[float]:
+        # A copy keeps the names of the columns, and a clone would not.
         model = copy(self.estimator).set_params(**tried, verbose=0, observers=None)
-        if self.settings is not None and not how:
-            left = self.settings.deadline.left
-            model.set_params(time_limit=max(left, 1e-3) if left < np.inf else None)
+        if self.settings is not None and not strengths:
+            seconds = self.settings.deadline.left
+            model.set_params(time_limit=max(seconds, 1e-3) if seconds < np.inf else None)
         rows = self.weight, self.offset
         (weight, offset), (tested, moved) = (
             [None if values is None else np.asarray(values)[part] for values in rows]
             for part in fold
         )
         fitted, (seen, y) = [(RowSubset(self.design, part), self.y[part]) for part in fold]
-        given = *fitted, weight, offset
+        arguments = *fitted, weight, offset
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            for _ in model.fits(*given, *how, self.settings) if how else [model.fit(*given)]:
+            fits = [model]
+            if strengths:
+                fits = model.fits(*arguments, *strengths, self.settings)
+            else:
+                model.fit(*arguments)
+            for _ in fits:
                 if model.results_[0].status is Status.INTERRUPTED or self._late():
                     raise KeyboardInterrupt
                 if self.likely:
-                    told = model.predict_proba(seen, moved)
+                    probability = model.predict_proba(seen, moved)
                     at = np.searchsorted(model.classes_, y)
-                    likely = np.maximum(told[np.arange(y.size), at], EPS)
+                    likely = np.maximum(probability[np.arange(y.size), at], EPS)
                     yield float(np.average(np.log(likely), weights=tested))
                 else:
                     yield float(model.score(seen, y, tested, moved))
@@ -146,18 +171,20 @@ class Trials:
         strengths: Sequence[float],
         usual: float,
     ) -> tuple[Choice, Choice]:
-        """Return the choices of a number of features with values of C to select at, and of C.
+        """Return the choice of a number of features and values of C to select at, and that of C.
 
-        Each is judged at the best C of weights for it. Of several numbers the least that is as good
-        as the best is chosen (``_least``), then one below it that is no worse; trials end after two
-        in a row that are worse by two standard errors. Of one number the best C is often best by
-        chance, so it is the least within one standard error. After Ctrl-C, or out of time, it is
-        one of those tried until then, or the ``usual`` C.
+        Each number has the score of its best C. The smallest number that is as good as the best
+        (``_smallest``) is chosen, then a number below it that is no worse; trials end after two in
+        a row that are worse by two standard errors. If the number is given, the best C is often the
+        best by chance, so the smallest within one standard error is chosen. After Ctrl-C, or at the
+        time limit, the choice is among the values tried so far, or the ``usual`` C.
         """
         several = self.estimator.n_features == "auto"
         if several and not self.folds:
-            wanted = "two rows of each class at least, to hold some out; give a number of features"
-            raise ValueError(f"n_features='auto' needs {wanted}")
+            raise ValueError(
+                "n_features='auto' needs at least two rows of each class, to hold some out; give a "
+                "number of features"
+            )
         judged = dict[Tried, Array]()
         chosen = tried[0]
         cut = None
@@ -183,21 +210,22 @@ class Trials:
 
     def _judged(self, one: Tried, strengths: Sequence[float]) -> Array:
         """Return the scores of a number of features, (n_strengths, n_folds)."""
-        given = {"n_features": one[0], "selected_tol": 1e-3}
-        return np.array(self.score(given, (one[1], strengths))).T
+        parameters = {"n_features": one[0], "selected_tol": 1e-3}
+        return np.array(self.score(parameters, (one[1], strengths))).T
 
     def _chosen(self, judged: dict[Tried, Array], several: bool) -> Tried:
-        """Return the best of those judged, or of several numbers the least that is as good."""
+        """Return the best, or if there are several numbers the smallest that is as good."""
         best = np.array([_at_best(scores) for scores in judged.values()])
-        at = self._least(best) if several else int(np.mean(best, axis=1).argmax())
+        at = self._smallest(best) if several else int(np.mean(best, axis=1).argmax())
         return list(judged)[at]
 
     def _smaller(
         self, chosen: Tried, judged: dict[Tried, Array], strengths: Sequence[float]
     ) -> Iterator[Tried]:
-        """Judge numbers below the one that was chosen, and yield those that are no worse.
+        """Yield numbers below the chosen one whose score is no worse, by bisection.
 
-        Down to the next one that was tried; a small share of the gain over none is no loss.
+        They are above the next number that was tried. A loss of a small share of the gain over no
+        features is ignored.
         """
         sizes = [size for size, _ in judged]
         above, rising = chosen
@@ -215,12 +243,12 @@ class Trials:
                 below = middle[0]
 
     @staticmethod
-    def _least(best: Array) -> int:
-        """Return the place of the least number of features that is as good as the best.
+    def _smallest(best: Array) -> int:
+        """Return the position of the smallest number of features that is as good as the best.
 
-        best : (n_numbers, n_folds) scores of none and of more and more features. As good means: by
-        the differences in folds, within some standard errors, or by a small share of what the best
-        gains over none. None, where few folds gain, or hardly beyond chance.
+        ``best`` (n_numbers, n_folds) has the scores of no features and of rising numbers. See
+        AS_GOOD for "as good". The position is 0, no features, if few folds gain or the gain may be
+        chance.
         """
         at = int(best[1:].mean(axis=1).argmax()) + 1 if len(best) > 1 else 0
         behind = best[at] - best
@@ -232,7 +260,7 @@ class Trials:
         return int(as_good[1:].argmax()) + 1 if gains else 0
 
     def _behind(self, scores: Any, errors: float) -> NDArray[np.bool_]:
-        """Return which mean scores are below the best by more than so many of its errors."""
+        """Return which mean scores are below the best by more than ``errors`` standard errors."""
         means = np.mean(scores, axis=1)
         best = means.argmax()
         n_folds = len(self.folds)
@@ -241,13 +269,13 @@ class Trials:
 
 
 def _at_best(scores: Array) -> Array:
-    """Return the scores in folds of the best of several C."""
+    """Return the scores of the best C in all folds."""
     found: Array = max(scores, key=np.mean)
     return found
 
 
 def sizes_of(design: Design) -> list[int]:
-    """Return the numbers of features that are tried, none at all among them."""
+    """Return the numbers of features to try, 0 included."""
     n_rows, n_columns = design.shape
-    most = max(1, min(n_columns, n_rows // 2))
-    return sorted({size for size in (0, *SIZES, n_columns) if size <= most and size <= SIZES[-1]})
+    largest = min(max(1, min(n_columns, n_rows // 2)), SIZES[-1])
+    return sorted({size for size in (0, *SIZES, n_columns) if size <= largest})

@@ -1,4 +1,4 @@
-"""Multiple kernel learning: which of many kernels to use, and the sum of functions over them."""
+"""Multiple kernel learning: a sum of functions of several kernels, with few kernels."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from atomlearn.maps.kernels import KernelOn, Kernels
 
 
 def default_kernels(X: Array, weight: Array) -> list[KernelOn]:
-    """Return Gaussian kernels of three widths on all columns and on each one, and a linear one.
+    """Return a linear kernel, and Gaussian kernels on all columns and on each single column.
 
-    Widths are in standard deviations under ``weight``, which sums to 1: root mean square distances
-    from the mean.
+    Widths are in standard deviations, the root mean square distances from the mean, under
+    ``weight``, which adds up to 1.
     """
     found = [KernelOn("linear")]
     variances = weight @ (X - weight @ X) ** 2
@@ -37,7 +37,7 @@ def default_kernels(X: Array, weight: Array) -> list[KernelOn]:
 
 @dataclass(eq=False, repr=False)
 class _KernelModel(AtomicModel):
-    """What the two estimators share: data become columns of kernels."""
+    """Base class of the two estimators; the columns of the design are made from kernels."""
 
     kernels: Sequence[Any] | None = None
     norm: str | Norm = "groups"
@@ -46,7 +46,7 @@ class _KernelModel(AtomicModel):
     form: Form = "squared"
     radius: float = 1.0
     rank: int = 100
-    #: The columns of X are what kernels work on.
+    #: Kernels are functions of the columns of X.
     features: str = field(default="linear", init=False)
     unpenalized: Any = field(default=None, init=False)
     standardize: bool = field(default=False, init=False)
@@ -72,7 +72,7 @@ class _KernelModel(AtomicModel):
 
 
 def _array(design: Design) -> Array:
-    """Return all of X as a dense float64 array: kernels are functions of whole rows."""
+    """Return X as a dense float64 array, because kernels are functions of whole rows."""
     everything = np.arange(design.shape[1], dtype=np.int64)
     return dense_part(design, everything)
 
@@ -81,7 +81,7 @@ def _array(design: Design) -> Array:
 class MultipleKernelClassifier(_KernelModel, LinearClassifier):
     """min over f_m, b of  mean_i loss(y_i, sum_m f_m(x_i) + b) + (alpha / 2) (sum_m ||f_m||_m)^2.
 
-    f_m lies in the space of kernel m. The penalty selects kernels: its dual is SimpleMKL's. Other
+    f_m is in the space of kernel m. The penalty selects kernels: its dual is SimpleMKL's. Other
     norms over the kernels: ``norms.KSupport(k, "kernels")``; ``"l2"`` uses all kernels with equal
     weights.
 
@@ -111,7 +111,7 @@ class MultipleKernelClassifier(_KernelModel, LinearClassifier):
         weight. The loss is the mean under these weights: ``C`` of scikit-learn is 1 / (alpha * sum
         of weights).
     rank : int, default=100
-        Maximum number of columns that stand for a kernel (``designs.Kernels``).
+        Maximum number of columns that approximate a kernel (``designs.Kernels``).
     relax : float, default=0.0
         Share of a refit without penalty over the selected kernels: ``coef_`` is (1 - relax) times
         the penalized fit plus relax times the refit.
@@ -137,9 +137,9 @@ class MultipleKernelClassifier(_KernelModel, LinearClassifier):
     Attributes
     ----------
     kernel_norms_ : (n_kernels,) ndarray
-        Norms ||f_m|| of the functions; of more than two classes the largest.
+        Norms ||f_m|| of the functions; for more than two classes the largest.
     kernel_weights_ : (n_kernels,) ndarray
-        The same with sum 1: the kernel weights of SimpleMKL. Zero: not used.
+        The norms divided by their sum: the kernel weights of SimpleMKL, zero for unused kernels.
     maps_ : KernelMaps
         The columns of each kernel.
     classes_ : (n_classes,) ndarray
@@ -186,7 +186,7 @@ class MultipleKernelClassifier(_KernelModel, LinearClassifier):
 class MultipleKernelRegressor(_KernelModel, LinearRegressor):
     """min over f_m, b of  mean_i loss(y_i, sum_m f_m(x_i) + b) + (alpha / 2) (sum_m ||f_m||_m)^2.
 
-    The regression twin of ``MultipleKernelClassifier``, with its parameters and attributes.
+    The regressor that corresponds to ``MultipleKernelClassifier``.
 
     Parameters
     ----------
@@ -212,7 +212,7 @@ class MultipleKernelRegressor(_KernelModel, LinearRegressor):
         "gamma" and "tweedie" (amounts) have ``predict`` = exp(X w + b). Others: "huber",
         "quantile", or an object such as ``losses.Quantile(0.9)``.
     rank : int, default=100
-        Maximum number of columns that stand for a kernel (``designs.Kernels``).
+        Maximum number of columns that approximate a kernel (``designs.Kernels``).
     relax : float, default=0.0
         Share of a refit without penalty over the selected kernels: ``coef_`` is (1 - relax) times
         the penalized fit plus relax times the refit.
@@ -238,9 +238,9 @@ class MultipleKernelRegressor(_KernelModel, LinearRegressor):
     Attributes
     ----------
     kernel_norms_ : (n_kernels,) ndarray
-        Norms ||f_m|| of the functions; of more than two classes the largest.
+        Norms ||f_m|| of the functions; for more than two classes the largest.
     kernel_weights_ : (n_kernels,) ndarray
-        The same with sum 1: the kernel weights of SimpleMKL. Zero: not used.
+        The norms divided by their sum: the kernel weights of SimpleMKL, zero for unused kernels.
     maps_ : KernelMaps
         The columns of each kernel.
     coef_ : ndarray, float64

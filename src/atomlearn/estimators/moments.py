@@ -1,4 +1,4 @@
-"""Moments: sums over rows that have come and gone, from which least squares can be fitted."""
+"""Moments: sums over rows, from which least squares can be fitted without the rows."""
 
 from __future__ import annotations
 
@@ -25,9 +25,16 @@ from atomlearn.core import (
 
 @dataclass(frozen=True, slots=True)
 class Moments:
-    """Of the columns of X and, last, of y: weight of all rows, means, and scatter around them.
+    """Moments of the p columns of X and of y, the last column.
 
-    weight : sum of s_i; means : (p + 1,); scatter : (p + 1, p + 1), sum_i s_i (z_i - m)(z_i - m)'.
+    Attributes
+    ----------
+    weight : float
+        Sum of the sample weights s_i.
+    means : (p + 1,) ndarray
+        Weighted means m.
+    scatter : (p + 1, p + 1) ndarray
+        sum_i s_i (z_i - m)(z_i - m)'.
     """
 
     weight: float
@@ -36,19 +43,19 @@ class Moments:
 
     @classmethod
     def none(cls, n_columns: int) -> Self:
-        """Return the moments of no rows, or say that there are too many columns."""
+        """Return the moments of no rows, or raise if there are too many columns."""
         size = n_columns + 1
         if size * size > LIMITS.most_dense:
             raise ValueError(
-                f"partial_fit keeps sums of products of all pairs of columns, and of {n_columns:,} "
-                f"columns these take {8e-9 * size * size:,.1f} GB, more than the "
-                f"{8e-9 * LIMITS.most_dense:.1f} GB it allows itself; fit to data on disk instead "
+                f"partial_fit keeps sums of products of all pairs of columns; for {n_columns:,} "
+                f"columns they take {8e-9 * size * size:,.1f} GB, more than the limit of "
+                f"{8e-9 * LIMITS.most_dense:.1f} GB; fit to data on disk instead "
                 "(`atomlearn convert`), or select columns first"
             )
         return cls(0.0, np.zeros(size), np.zeros((size, size)))
 
     def joined(self, design: Design, y: Array, weight: Array) -> Self:
-        """Return the moments with more rows, in blocks that are dense one after the other.
+        """Return the moments with more rows added, in dense blocks of rows.
 
         References
         ----------
@@ -70,17 +77,17 @@ class Moments:
         means = weight @ Z / added
         centered = np.sqrt(weight)[:, None] * (Z - means)
         total = self.weight + added
-        apart = means - self.means
+        difference = means - self.means
         scatter = self.scatter + centered.T @ centered
-        scatter += (self.weight * added / total) * np.outer(apart, apart)
+        scatter += (self.weight * added / total) * np.outer(difference, difference)
         return replace(
-            self, weight=total, means=self.means + (added / total) * apart, scatter=scatter
+            self, weight=total, means=self.means + (added / total) * difference, scatter=scatter
         )
 
     def problem(self, penalty: Regularizer, fit_intercept: bool) -> tuple[Problem, float, float]:
-        """Return the mean squared loss with a penalty, but for a constant; that, and its rounding.
+        """Return the problem without a constant of its loss, the constant, and its rounding error.
 
-        The constant is a difference of sums, which are off by some digits of the largest.
+        The constant is a difference of sums, and loses some digits of the largest one.
         """
         sums = self.scatter
         if not fit_intercept:
@@ -92,7 +99,7 @@ class Moments:
         return problem, rest, growth(target.size) * float(sums[-1, -1]) / self.weight
 
     def completed(self, result: Result, rest: float, lost: float, fit_intercept: bool) -> Result:
-        """Return the result with the constant, its rounding as a part of the gap, the intercept."""
+        """Return the result with the constant and the intercept; the gap includes the rounding."""
         objective = result.objective + rest
         gap = result.gap + lost
         status = result.status

@@ -1,4 +1,4 @@
-"""What all fits have in common: their parameters, how problems are solved, what is reported."""
+"""Base classes of the estimators: shared parameters, solving, and attributes of a fit."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ from atomlearn.estimators.checks import as_solver, whole
 
 
 class PackedState(BaseEstimator):
-    """An estimator whose pickles hold arrays such as ``coef_`` without their zeros."""
+    """An estimator that pickles arrays such as ``coef_`` without their zeros."""
 
     def __getstate__(self) -> dict[str, Any]:
         return packed(super().__getstate__())
@@ -66,7 +66,7 @@ class ProvedModel(OwnParameters, PackedState):
     n_jobs: int | None = field(default=None, init=False)
 
     def _settings(self) -> Settings:
-        """Return how problems are solved; the time limit of the fit begins now."""
+        """Return the settings of the fit, whose time limit begins now."""
         tol = positive("tol", self.tol, "relative duality gap to prove, for example 1e-6")
         if self.stop is not None:
             check_rule(self.stop)
@@ -79,9 +79,9 @@ class ProvedModel(OwnParameters, PackedState):
     def _solve(
         self, problems: Sequence[Problem], warm: Sequence[WarmStart | None], settings: Settings
     ) -> list[Result]:
-        """Return one result a problem; they take their steps in turns.
+        """Return a result for each problem; the problems take their steps in turns.
 
-        After Ctrl-C those that have no point yet only get their starting point.
+        After Ctrl-C a problem without a result gets its starting point.
         """
         if self.verbose:
             settings = replace(settings, observers=(*settings.observers, PrintProgress(every=1)))
@@ -97,25 +97,27 @@ class ProvedModel(OwnParameters, PackedState):
             if task.results:
                 result = task.results[0]
             else:
-                begun = replace(settings, max_iter=0, observers=(), deadline=Deadline.after(0.0))
-                result = begun.run(problem, start)
+                at_start = replace(settings, max_iter=0, observers=(), deadline=Deadline.after(0.0))
+                result = at_start.run(problem, start)
                 result.status = Status.INTERRUPTED
             result.state = None
             results.append(result)
         return results
 
     def _report(self, results: Sequence[Result], complete: bool | None = None) -> None:
-        """Set what is known of the fit; several outputs report the sum of their objectives.
+        """Set the attributes of the fit, and warn unless it is complete.
 
-        ``complete`` None means: where every gap is proved. Else the fit says so itself.
+        The objective and the gap are sums over outputs. ``complete=None`` is True if every gap is
+        proved.
         """
         self.results_ = results
         self.parts_: Any = [result.parts for result in results]
         self.history_: Any = [result.history for result in results]
-        each = zip(*((r.gap, r.objective, r.passes) for r in results), strict=True)
-        self.gap_, self.objective_, self.n_passes_ = map(math.fsum, each)
+        self.gap_ = math.fsum(result.gap for result in results)
+        self.objective_ = math.fsum(result.objective for result in results)
+        self.n_passes_ = math.fsum(result.passes for result in results)
         self.n_iter_ = max(map(len, self.history_))
-        # An interrupt before all others, then the first reason of an output without a proof.
+        # An interrupt comes first, then the reason of the first output without a proof.
         reasons = [r.status for r in results if r.status is not Status.CONVERGED]
         reasons.sort(key=lambda status: (status is not Status.INTERRUPTED, status.is_converged))
         self.status_ = [*reasons, Status.CONVERGED][0]
@@ -126,14 +128,14 @@ class ProvedModel(OwnParameters, PackedState):
             relative = max(result.relative_gap for result in results)
             warnings.warn(
                 f"{type(self).__name__}: {self.status_}. Relative gap proved: {relative:.2e}, "
-                f"asked for: tol={self.tol:.2e}",
+                f"requested: tol={self.tol:.2e}",
                 ConvergenceWarning,
                 stacklevel=3,
             )
 
 
 def entries_of(result: Result) -> tuple[Columns, Array]:
-    """Return the columns with a coefficient and their weights, terms of matrices included."""
+    """Return the columns with a coefficient and their weights, also for norms of matrices."""
     if result.matrix_parts is None:
         return result.columns, result.weights
     whole = result.coef.ravel()
@@ -143,7 +145,7 @@ def entries_of(result: Result) -> tuple[Columns, Array]:
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class FitParameters(ProvedModel):
-    """How columns are made and penalized; estimators add what they fit."""
+    """The parameters of the columns and the penalty; not for direct use."""
 
     l1_ratio: Any = 1.0
     form: Form | None = "penalized"
@@ -155,7 +157,7 @@ class FitParameters(ProvedModel):
 
 @dataclass(eq=False, repr=False)
 class OneLevel(BaseEstimator):
-    """What is fitted at one level: the others search for norm and alpha."""
+    """The parameters of estimators with one norm and one alpha; not for direct use."""
 
     norm: str | Norm = "l1"
     alpha: float = 1.0
@@ -168,9 +170,9 @@ Fit = TypeVar("Fit", bound=Callable[..., Any])
 
 
 def keeps_blas_single(fit: Fit) -> Fit:
-    """Return the ``fit`` of an estimator, during which BLAS keeps to one thread.
+    """Return a ``fit`` during which BLAS uses one thread.
 
-    From the first check on: its other threads, once woken, take the cores.
+    This includes the checks, because threads of BLAS that were started occupy the cores.
     """
 
     @functools.wraps(fit)

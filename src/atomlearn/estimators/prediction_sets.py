@@ -1,4 +1,4 @@
-"""Intervals of predictions, bounds of times, sets of labels: from fits of a cross-validation."""
+"""Prediction intervals, bounds of survival times and sets of labels, from a cross-validation."""
 
 from __future__ import annotations
 
@@ -36,19 +36,31 @@ from atomlearn.estimators.dependent_rows import unit_numbers
 from atomlearn.estimators.survival import Baseline
 from atomlearn.estimators.units import Units
 
-#: Errors that a file keeps.
+#: Maximum number of errors in a model file.
 MOST_KEPT = 1000
 
 
 @dataclass(frozen=True, slots=True)
 class OutOfFold:
-    """The fit without each fold at the chosen level, and how far off it is on the rows left out.
+    """The fits without each fold at the chosen level, and their errors at held-out rows.
 
-    columns : (m,) columns of the fits, weights : (n_folds, n_outputs, m), intercepts : (n_folds,
-    n_outputs); rows, folds, scores : (r,), (r,), (r, ...) of each row that was left out: its
-    number, the fold, and how far the fit is from it; mass : (r,) what each counts, of 1 in all
-    (before ``counted``: for how many rows it stands); clock : of survival, see ``_timed``; drift :
-    how often errors would grow as much along a series by chance, 1 without an order of rows.
+    Attributes
+    ----------
+    columns : (m,) ndarray of int
+        Columns of the fits.
+    weights : (n_folds, n_outputs, m) float64
+    intercepts : (n_folds, n_outputs) float64
+    rows, folds : (r,) ndarray of int
+        Number and fold of each held-out row.
+    scores : (r,) or (r, n_outputs) float64
+        Error of the fit without its fold at each held-out row.
+    mass : (r,) float64
+        Share of each row in the quantiles; before ``counted``, the number of rows that it
+        represents.
+    clock : (2, m) float64 or None
+        Times and cumulative hazards, for survival: see ``_timed``.
+    drift : float
+        Probability that errors grow as much along a series by chance; 1 without an order of rows.
     """
 
     loss: Loss
@@ -67,10 +79,11 @@ class OutOfFold:
         cls, problems: Sequence[Problem], folds: Sequence[Fold],
         paths: Sequence[Sequence[PathResult]], level: float, share: float,
     ) -> OutOfFold | None:  # fmt: skip
-        """Return those of a level; None where the search was cut short, or fits have no columns.
+        """Return the fits at a level, or None if there are no prediction sets for them.
 
-        And of losses without probabilities, and of survival times with strata or late entries.
-        ``paths`` : of each fold, one an output; ``share`` : of a refit without penalty.
+        This is the case if the search was cut short, if the fit is a matrix, for classes without
+        probabilities, and for survival times with strata or late entries. ``paths`` has the paths
+        of the outputs for each fold; ``share`` is the share of a refit without penalty.
         """
         loss = bare_loss(problems[0].loss)
         found = []
@@ -96,19 +109,19 @@ class OutOfFold:
         parts = loss, columns, weights.reshape(*shape, -1), intercepts
         fits = cls(*parts, at, of, *np.ones((2, at.size)))
         linear = fits.decisions(problems[0].design)
-        if is_timed:  # risks without a constant, which would be another one in each fold
+        if is_timed:  # each fold has another constant in its risks, so subtract their mean
             fits = replace(fits, intercepts=-linear.mean(axis=0))
             linear += fits.intercepts
         each = zip(problems, linear[at, of].T, strict=True)
-        mine = np.stack([decisions_at(p, z, at) for p, z in each], axis=1)
+        decisions = np.stack([decisions_at(p, z, at) for p, z in each], axis=1)
         if is_timed:
-            early, mass, clock = _timed(loss, target[at], mine[:, 0], problems[0].weight[at])
+            early, mass, clock = _timed(loss, target[at], decisions[:, 0], problems[0].weight[at])
             return replace(fits, scores=early[:, None], mass=mass, clock=clock)
         y = np.stack([problem.y[at] for problem in problems], axis=1)
-        return replace(fits, scores=fits.score(mine, y, drawn(linear)[at]))
+        return replace(fits, scores=fits.score(decisions, y, drawn(linear)[at]))
 
     def counted(self, n_rows: int, groups: Any, order: Any = None) -> Self:
-        """Return the same where each group of rows counts as one, and a new one as one more."""
+        """Return the same with equal mass for each group of rows, and for one new group."""
         units = unit_numbers(n_rows, groups)[self.rows]
         _, units, sizes = np.unique(units, return_inverse=True, return_counts=True)
         drift = 1.0
@@ -118,17 +131,17 @@ class OutOfFold:
         return replace(self, mass=self.mass / ((sizes.size + 1) * sizes[units]), drift=drift)
 
     def in_data_units(self, units: Units) -> Self:
-        """Return the same fits over columns in units of the data."""
+        """Return the same fits with coefficients in units of the data."""
         weights, intercepts = units.to_data(self.columns, self.weights, self.intercepts)
         return replace(self, weights=weights, intercepts=intercepts)
 
-    def among(self, mine: Mask) -> Self:
-        """Return the same of these rows alone: a new one is then one more of them."""
-        sums = self.mass[mine].sum()
-        # All rows hold units / (units + 1) of the mass.
+    def among(self, chosen: Mask) -> Self:
+        """Return the same with mass only for the chosen rows, among which a new row is."""
+        sums = self.mass[chosen].sum()
+        # All rows have units / (units + 1) of the mass.
         every = self.mass.sum() / max(1.0 - self.mass.sum(), TINY)
         units = every * sums / max(self.mass.sum(), TINY)
-        mass = np.where(mine, self.mass, 0.0) / max(sums, TINY) * units / (units + 1.0)
+        mass = np.where(chosen, self.mass, 0.0) / max(sums, TINY) * units / (units + 1.0)
         return replace(self, mass=mass)
 
     def decisions(self, design: Design, offset: Array | None = None) -> Array:
@@ -138,14 +151,14 @@ class OutOfFold:
         return np.asarray(values if offset is None else values + offset[:, None])
 
     def score(self, decisions: Array, y: Array, u: Array) -> Array:
-        """Return how far decisions (n, n_outputs) are from targets as the losses take them."""
+        """Return the errors of decisions (n, n_outputs) at targets in the form of the loss."""
         if self.loss.task == "classification":
             codes = np.argmax(y, axis=1) if y.shape[1] > 1 else (y[:, 0] > 0).astype(np.int64)
             return np.take_along_axis(self.ranked(decisions, u), codes[:, None], axis=1)[:, 0]
         return score_of(self.loss, self.loss.mean(decisions), y)
 
     def ranked(self, decisions: Array, u: Array) -> Array:
-        """Return P(more probable labels) + u P(label) of each label, (n, n_classes)."""
+        """Return P(more probable labels) + u P(label) for each label, (n, n_classes)."""
         probability = np.exp(log_probabilities(self.loss, decisions, False))
         order = np.argsort(-probability, axis=1, kind="stable")
         ordered = np.take_along_axis(probability, order, axis=1)
@@ -158,9 +171,9 @@ class OutOfFold:
     def interval(
         self, design: Design, share: float | Array, offset: Array | None
     ) -> tuple[Array, ...]:
-        """Return the ends of intervals that hold a share of new targets, each (n, n_outputs).
+        """Return the ends of intervals that cover a share of new targets, each (n, n_outputs).
 
-        Of survival times the lower one alone. ``share`` : one number, or one a row.
+        For survival times there is only a lower end. ``share`` is a number, or one for each row.
         """
         means = self.loss.mean(self.decisions(design, offset))
         means = means if self.clock is None else -means
@@ -178,13 +191,13 @@ class OutOfFold:
         return (np.maximum(low, 0.0) if has_link(self.loss) else low), high
 
     def sets(self, design: Design, share: float | Array, offset: Array | None) -> Mask:
-        """Return which labels are in sets that hold a share of new labels, (n, n_classes)."""
+        """Return the mask (n, n_classes) of the labels in sets that cover a share of new labels."""
         decisions = self.decisions(design, offset)
         u = drawn(self.decisions(design))
         below = np.zeros(())
         for fold in range(decisions.shape[1]):
-            mine = np.flatnonzero(self.folds == fold)
-            order = mine[np.argsort(self.scores[mine])]
+            rows = np.flatnonzero(self.folds == fold)
+            order = rows[np.argsort(self.scores[rows])]
             sums = np.concatenate([[0.0], np.cumsum(self.mass[order])])
             ranked = self.ranked(decisions[:, fold], u)
             below = below + sums[np.searchsorted(self.scores[order], ranked)]
@@ -192,10 +205,10 @@ class OutOfFold:
 
 
 def drift_along(errors: Array) -> float:
-    """Return how often errors in the order of a series would grow as much along it by chance.
+    """Return the probability that errors grow as much along a series by chance.
 
-    By the rank correlation with the position, of the series as it is and moved on by every number
-    of rows, its end coming to the beginning: so what is next to each other stays so.
+    The rank correlation of errors and positions is compared with that of all cyclic shifts of the
+    series, in which neighbors remain neighbors.
     """
     n_rows = errors.size
     if n_rows < 20 or not np.ptp(errors):
@@ -207,63 +220,64 @@ def drift_along(errors: Array) -> float:
 
 
 def is_plain(y: Any) -> bool:
-    """Return whether survival times are of one stratum, and all rows at risk from the start."""
+    """Return True if survival times have one stratum and no late entries."""
     return not (np.ptp(y["stratum"]) or np.isfinite(y["entry"]).any())
 
 
 def _timed(loss: Loss, y: Any, risk: Array, weight: Array) -> tuple[Array, Array, Array]:
-    """Return how early events are, for how many rows each stands, and (times, hazards), (2, m).
+    """Return errors of early events, the number of rows for each, and (times, hazards), (2, m).
 
-    A time is told by the cumulative baseline hazard H there, so that log H(T) is about -risk and
-    its errors are alike: minus such an error comes back. An event stands for 1 / G(T) rows, G the
-    share such as it that nothing but an event would have ended before T: by a Cox model of leaving
-    whose one column is the risk. The rows that left share what is then missing of all, late.
+    Times are measured by the cumulative baseline hazard H, so that log H(T) is about -risk with
+    errors of equal size. The negative error is returned. An event represents 1 / G(T) rows, where
+    G(T) is the probability not to be censored before T, by a Cox model of censoring whose only
+    column is the risk. Censored rows share the remaining number of rows, with the latest error.
     """
     event = y["event"]
     hazard = Baseline.of(y, risk, weight)
     early = -np.log(np.where(event, hazard.until(y["time"]), 1.0)) - risk
-    left = y.copy()
-    left["event"], stands = ~event, np.ones(y.size)
+    censoring = y.copy()
+    censoring["event"] = ~event
+    counts = np.ones(y.size)
     if not event.all():
-        slope = float(solve(risk[:, None], left, loss=loss, alpha=1e-3).coef[0])
-        leaving = Baseline.of(left, slope * risk, weight)
-        stands = np.exp(leaving.until(y["time"], "left") * np.exp(slope * risk))
-        stands[~event] = (y.size - stands[event].sum()) / np.sum(~event)
+        slope = float(solve(risk[:, None], censoring, loss=loss, alpha=1e-3).coef[0])
+        baseline = Baseline.of(censoring, slope * risk, weight)
+        counts = np.exp(baseline.until(y["time"], "left") * np.exp(slope * risk))
+        counts[~event] = (y.size - counts[event].sum()) / np.sum(~event)
         early[~event] = early[event].min()
-    return early, stands, np.insert([hazard.times, hazard.cumulative], 0, 0.0, axis=1)
+    return early, counts, np.insert([hazard.times, hazard.cumulative], 0, 0.0, axis=1)
 
 
 def scale_of(loss: Loss, mean: Array) -> Array:
-    """Return what errors are measured by: of amounts and counts the root of the mean."""
+    """Return the unit of errors: the root of the mean for amounts and counts, else 1."""
     root = np.sqrt(np.maximum(mean, TINY))
     return np.asarray(root if has_link(loss) else np.ones_like(mean))
 
 
 def score_of(loss: Loss, mean: Array, y: Array) -> Array:
-    """Return how far targets are from what was expected."""
+    """Return the distance of targets to their means, in units of ``scale_of``."""
     return np.asarray(np.abs(y - mean) / scale_of(loss, mean))
 
 
-def thinned(errors: Array, stands: Array | None = None) -> list[float]:
-    """Return errors in increasing order, of many as many as a file should hold: none too small.
+def thinned(errors: Array, counts: Array | None = None) -> list[float]:
+    """Return errors in increasing order, at most MOST_KEPT of them, rounded up.
 
-    stands : for how many rows each error stands, one each where None. The k-th of m is the least
-    that k / (m + 1) of the rows, and one more, do not exceed.
+    ``counts`` has the number of rows that each error represents, 1 for None. The k-th of m errors
+    is the smallest that k / (m + 1) of the rows, and one more row, do not exceed.
     """
     order = np.argsort(errors)
-    most = min(errors.size, MOST_KEPT)
-    sums = np.cumsum(np.ones(errors.size) if stands is None else stands[order]) / (errors.size + 1)
-    shares = np.arange(1, most + 1) / (most + 1)
+    n_kept = min(errors.size, MOST_KEPT)
+    sums = np.cumsum(np.ones(errors.size) if counts is None else counts[order]) / (errors.size + 1)
+    shares = np.arange(1, n_kept + 1) / (n_kept + 1)
     at = np.minimum(np.searchsorted(sums, shares - 1e-12), errors.size - 1)
     found: list[float] = errors[order][at].tolist()
     return found
 
 
 def held_out_errors(loss: Loss, y: Any, decisions: Array, weight: Array) -> dict[str, list[float]]:
-    """Return what a file keeps of a fit on rows held out, for intervals; {} where there are none.
+    """Return the errors at held-out rows for a model file; {} if there are no intervals.
 
-    Of survival times without strata and late entries the errors of ``_timed`` and its clock;
-    decisions : of these without a constant.
+    For survival times without strata and late entries they are the errors of ``_timed`` and its
+    clock; the constant of ``decisions`` does not matter then.
     """
     if loss.task == "regression":
         return {"held_out_errors": thinned(score_of(loss, loss.mean(decisions), y))}
@@ -272,24 +286,22 @@ def held_out_errors(loss: Loss, y: Any, decisions: Array, weight: Array) -> dict
     weight = weight[weight > 0]
     if not is_plain(y) or not y["event"].any():
         return {}
-    early, stands, clock = _timed(loss, y, decisions, weight)
-    parts = thinned(early, stands), *clock.tolist()
+    early, counts, clock = _timed(loss, y, decisions, weight)
+    parts = thinned(early, counts), *clock.tolist()
     return dict(zip(("held_out_errors", "held_out_times", "held_out_hazard"), parts, strict=True))
 
 
 def drawn(decisions: Array) -> Array:
-    """Return a number in [0, 1) a row: digits of its decisions (n, n_folds, n_outputs) far back.
+    """Return a number in [0, 1) for each row: late digits of its decisions.
 
-    As good as drawn, and the same whenever a row is asked for.
+    ``decisions`` has shape (n, n_folds, n_outputs). The numbers act as random ones, and are the
+    same for the same row.
     """
     return np.asarray(np.mod(np.abs(decisions[:, :, 0].sum(axis=1)) * 1e4, 1.0))
 
 
 def _quantiles(values: Array, mass: Array, share: Array) -> NDArray[Any]:
-    """Return of each row the least value that its share of the mass does not exceed, or infinity.
-
-    share : (n, 1).
-    """
+    """Return the quantile of each row at its share (n, 1) of the mass, or infinity."""
     order = np.argsort(values, axis=1)
     enough = np.cumsum(mass[order], axis=1) >= share - 1e-12
     at = np.take_along_axis(order, enough.argmax(axis=1)[:, None], axis=1)

@@ -1,4 +1,4 @@
-"""AtomicRegressor: regression with an atomic norm, certified."""
+"""AtomicRegressor: regression with an atomic norm."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from atomlearn.estimators.targets import Checked, checked_target
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class LinearRegressor(RegressorMixin, AtomicModel):
-    """Shared by ``AtomicRegressor`` and ``AtomicRegressorCV``; not for direct use."""
+    """Base class of ``AtomicRegressor`` and ``AtomicRegressorCV``; not for direct use."""
 
     loss: str | Loss = "squared"
     fit_intercept: bool = True
@@ -35,9 +35,9 @@ def _has_moments(estimator: Any) -> None:
     )
     if not plain:
         raise AttributeError(
-            f"{type(estimator).__name__} has no partial_fit with these parameters: sums over rows "
-            "are enough for the squared loss of plain columns only, without unpenalized=, "
-            "standardize= or relax=; fit to all rows with warm_start=True"
+            f"{type(estimator).__name__} has no partial_fit with these parameters: it needs "
+            "loss='squared' and features='linear', without unpenalized=, standardize= or relax=; "
+            "fit to all rows with warm_start=True"
         )
 
 
@@ -115,18 +115,19 @@ class AtomicRegressor(OneLevel, LinearRegressor):
     Attributes
     ----------
     coef_ : (n_features,) ndarray, float64
-        With ``features`` beyond "linear" one entry a main effect, square or product; a
-        csr_array of one row where these are more than 2^26. Several targets: W', (n_tasks,
-        n_features), (1, n_features) for y (n_samples, 1) and a norm of matrices.
+        With ``features`` other than "linear" it has an entry for each main effect, square or
+        product; it is a csr_array with one row if there are more than 2^26. For several targets it
+        is W' (n_tasks, n_features); it is (1, n_features) for y (n_samples, 1) and a norm of
+        matrices.
     selected_, selected_names_ : ndarray of int, list of str
-        The columns with a coefficient, and their names: those of the table or x0, x1, ...,
-        products as "age:dose".
+        The columns with a coefficient, and their names: those of the table or x0, x1, ...; products
+        have names such as "age:dose".
     parts_ : list of Part, or None
-        For latent norms the parts z_B that coef_ is the sum of, with the sets they belong to.
+        For latent norms the parts z_B whose sum is ``coef_``, with their sets.
     intercept_ : float, or (n_tasks,) ndarray
     objective_, gap_ : float
-        The mean loss plus penalty at this point, and a proved bound on its distance to the optimum
-        (with ``relax``: of the penalized fit).
+        The mean loss plus penalty, and a proved bound on its distance to the optimum. With
+        ``relax`` they are those of the penalized fit.
     status_ : Status
         Why the fit ended; ``str(status_)`` is a sentence.
     n_passes_ : float
@@ -135,14 +136,13 @@ class AtomicRegressor(OneLevel, LinearRegressor):
         Points whose gap was computed, the starting point included.
     history_ : list of Record
         One for each of them.
-    results_ : list with the one Result
+    results_ : list of one Result
     n_features_in_, feature_names_in_
 
     Notes
     -----
-    ``solve`` minimizes the *sum* over samples: its ``level`` is alpha * sum(sample_weight), or
-    alpha * n_samples without weights; its ``radius`` is ours. With ``norm="l1"`` alpha is that
-    of ``sklearn.linear_model.Lasso``. Dense X in float32 or float64 (also read-only, memory
+    ``alpha`` and ``radius`` are also those of ``solve``. With ``norm="l1"`` alpha is that of
+    ``sklearn.linear_model.Lasso``. Dense X in float32 or float64 (also read-only, memory
     mapped) and sparse CSR and CSC are not copied; a ``Design`` is accepted, too.
 
     References
@@ -166,11 +166,11 @@ class AtomicRegressor(OneLevel, LinearRegressor):
 
     @available_if(_has_moments)
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Fit to these rows and to those of all earlier calls, of which sums are kept.
+        """Fit to these rows and to the rows of all earlier calls, from sums over rows.
 
-        For the squared loss. Sums of products of all pairs of columns take 8 (p + 1)^2 bytes: 0.2
-        GB for 5,000 columns, and from 8,192 on they are refused. The optimum is that of all rows
-        together; the fit begins at the last one, and its gap is of the problem of the sums.
+        Only for the squared loss. The sums of products of all pairs of columns take 8 (p + 1)^2
+        bytes: 0.2 GB for 5,000 columns; p is at most 8,191. The optimum is that of all rows
+        together. The fit begins at the last solution, and the gap is proved from the sums.
 
         Parameters
         ----------
@@ -191,8 +191,8 @@ class AtomicRegressor(OneLevel, LinearRegressor):
         known, former = self._moments or (None, ())
         if former is not self.results_:
             warnings.warn(
-                "this model was fitted by fit, which keeps no sums of its rows: partial_fit begins "
-                "anew, with these rows alone; give it all rows",
+                "this model was fitted by fit, which keeps no sums over its rows, so partial_fit "
+                "fits to the new rows only; call partial_fit with all rows",
                 UserWarning,
                 stacklevel=3,
             )
@@ -204,9 +204,9 @@ class AtomicRegressor(OneLevel, LinearRegressor):
         weight = check_weight(sample_weight, design.shape[0])
         before = Moments.none(design.shape[1]) if known is None else known
         moments = before.joined(design, target, weight)
-        given, *amounts = self._regularized_by()
-        norm = norm_on(norm_for(self, given, design), design)
-        penalty, tau = penalty_of(norm, self._form_of(norm), *amounts)
+        norm, amount, l1_ratio = self._regularized_by()
+        norm = norm_on(norm_for(self, norm, design), design)
+        penalty, tau = penalty_of(norm, self._form_of(norm), amount, l1_ratio)
         problem, rest, lost = moments.problem(penalty, intercept)
         problem = replace(problem, tau=tau)
         start = None if known is None else self.results_[0].warm_start()

@@ -1,4 +1,4 @@
-"""CrossValidatedModel: norm and alpha chosen by held-out scores."""
+"""CrossValidatedModel: choice of norm and alpha by cross-validation."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ from atomlearn.maps.features import features_named
 
 @dataclass(eq=False, repr=False)
 class CrossValidatedModel(AtomicModel):
-    """The search over (norm, alpha) that all estimators share; not for direct use."""
+    """Base class of estimators that choose norm and alpha; not for direct use."""
 
     norms: str | Norm | Sequence[str | Norm] = "l1"
     alphas: Any = None
@@ -81,7 +81,7 @@ class CrossValidatedModel(AtomicModel):
     _out_of_fold: OutOfFold | None = field(default=None, init=False)
 
     def get_metadata_routing(self) -> MetadataRouter:
-        """Return the routing: fit to the splitter and the scorer, score to the scorer."""
+        """Return the routing of metadata to the splitter and the scorer."""
         router = MetadataRouter(owner=self).add_self_request(self)
         of_fit = MethodMapping().add(caller="fit", callee="split")
         router.add(splitter=self.cv, method_mapping=of_fit)
@@ -92,7 +92,7 @@ class CrossValidatedModel(AtomicModel):
         return router
 
     def _scorer(self) -> Any:
-        """Return the scorer of scikit-learn, None for the score of the loss itself."""
+        """Return the scorer of scikit-learn, or None for the score of the loss."""
         if self.scoring is None:
             return None
         loss = as_loss(self.loss)
@@ -102,7 +102,7 @@ class CrossValidatedModel(AtomicModel):
     def score(
         self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None, **params: Any
     ) -> float:
-        """Return the value of ``scoring`` on (X, y); accuracy or R^2 where that is None."""
+        """Return the value of ``scoring`` on (X, y); accuracy or R^2 if it is None."""
         _raise_for_params(params, self, "score")
         if (scorer := self._scorer()) is None:
             value: float = super().score(X, y, sample_weight, offset)
@@ -118,7 +118,7 @@ class CrossValidatedModel(AtomicModel):
     def _route(
         self, sample_weight: Any, groups: Any, params: dict[str, Any]
     ) -> tuple[dict[str, Any], Any]:
-        """Return what goes to the splitter and what goes to the scorer."""
+        """Return the metadata of the splitter and of the scorer."""
         _raise_for_params(params, self, "fit")
         weights = {} if sample_weight is None else {"sample_weight": sample_weight}
         of_rows = {} if groups is None else {"groups": groups}
@@ -131,16 +131,16 @@ class CrossValidatedModel(AtomicModel):
         return self.norm_, self.alpha_, self.l1_ratio_
 
     def _score_by(self, data: Checked, params: dict[str, Any]) -> Score:
-        """Return the score of decisions at some rows by a scorer of scikit-learn, or by the loss.
+        """Return the function that scores decisions at some rows, by ``scoring``.
 
-        The latter by its name, such as "concordance".
+        A name such as "concordance" is the score of the loss; others are scorers of scikit-learn.
         """
         loss = data.loss
         y = data.y
         scorer = self._scorer()
         if scorer is None:
             return lambda z, test: loss.score(y[test], np.ravel(z), data.weight[test])
-        # A model whose inputs are the decisions: scorers see these only, and X is not copied.
+        # Scorers receive a model whose inputs are the decisions, so that X is not copied.
         of_decisions: Any = copy(self)
         of_decisions.features = "linear"
         of_decisions.n_features_in_ = len(data.targets)
@@ -157,16 +157,16 @@ class CrossValidatedModel(AtomicModel):
         return score
 
     def _form_of(self, norm: Norm) -> Form:
-        """Return how all candidates enter: without a form as the first one usually does."""
+        """Return ``form``, or the usual form of the first candidate."""
         return self.form or self._candidates()[0].usual_form
 
     def _candidates(self) -> list[Norm]:
         norms: Any = self.norms
-        given = list(norms) if isinstance(norms, (list, tuple)) else [norms]
-        if not given:
+        norms = list(norms) if isinstance(norms, (list, tuple)) else [norms]
+        if not norms:
             raise ValueError("norms is empty; give at least one norm, for example norms='l1'")
         unit = features_named(self.features).kind.unit
-        return [Groups(unit) if unit and norm == "groups" else as_norm(norm) for norm in given]
+        return [Groups(unit) if unit and norm == "groups" else as_norm(norm) for norm in norms]
 
     @keeps_blas_single
     def fit(
@@ -179,11 +179,12 @@ class CrossValidatedModel(AtomicModel):
         order: Any = None,
         **params: Any,
     ) -> Self:
-        """Choose norm and alpha, fit to all of X and y (``refit``); ``params`` are routed metadata.
+        """Choose norm and alpha, and fit to all of X and y if ``refit``.
 
-        ``offset`` (n_samples,) is added to the predictions, held-out ones too. Rows with one value
-        of ``groups`` (n_samples,), as of one patient, are in one fold; with ``order`` (n_samples,),
-        dates or positions of a series, rows are predicted from earlier ones only.
+        ``offset`` (n_samples,) is added to the predictions, also to held-out ones. Rows with the
+        same value of ``groups`` (n_samples,), such as one patient, are in the same fold. With
+        ``order`` (n_samples,), dates or positions of a series, rows are predicted from earlier rows
+        only. ``params`` are routed metadata.
         """
         settings = self._settings()
         for_splitter, for_scorer = self._route(sample_weight, groups, params)
@@ -202,35 +203,37 @@ class CrossValidatedModel(AtomicModel):
         return self
 
     def predict(self, X: Any, offset: Any = None, interval: float | None = None) -> Any:
-        r"""Return predictions as other estimators do, or with a set that holds a share of targets.
+        r"""Return predictions, and intervals or sets that cover a share of targets.
 
         Parameters
         ----------
         X : (n_samples, n_features)
         offset : (n_samples,), optional
         interval : float in (0, 1), optional
-            The share, such as 0.9. Of numbers and counts (prediction, lower, upper) come back; of
-            classes (label, set), with set (n_samples, n_classes) True for labels in ``classes_``
-            that may be: of rows that are hard to tell more of them; of survival times
-            (log hazard ratio, lower), with times that a share of the events is not before.
+            The share, such as 0.9. The result is (prediction, lower, upper) for numbers and counts.
+            It is (label, set) for classes: set (n_samples, n_classes) is True for the labels in
+            ``classes_`` that are possible, more of them in rows that are hard to classify. It is
+            (log hazard ratio, lower) for survival: a share of the events is not before the times
+            lower.
 
         Notes
         -----
-        From the fits without each fold, which the search has made: with q(x) the values
-        of |y_i - m_i(x_i)| + m_i(x) over all rows i, m_i the fit without the fold of i, the upper
-        end is the quantile of q at the share (CV+; with ``cv=LeaveOneOut()`` the jackknife+, with
-        ``refit=False`` the split conformal interval). Errors of counts and amounts are in units of
-        the root of the mean. It holds on average over data and new rows that come from where the
-        rows of the fit come from, not for each x, class or part of the rows (for these see
-        ``findings.prediction_sets``); with ``groups=`` for new groups. The theorem promises
-        2 share - 1 (1 - 2 alpha, alpha = 1 - share), for folds that chose nothing; here they chose
-        alpha and norm, too. What is seen is near the share. With ``order=`` a warning says where
-        errors grow along it.
+        Intervals use the fits of the search without each fold. Let m_i be the fit without the fold
+        of row i, and q(x) the values |y_i - m_i(x_i)| + m_i(x) for all rows i. The upper end is the
+        quantile of q(x) at the share: this is CV+, or the jackknife+ with ``cv=LeaveOneOut()``, or
+        the split conformal interval with ``refit=False``. Errors of counts and amounts are in units
+        of the root of the mean.
 
-        Survival times are measured by the cumulative hazard, and an event stands for all rows such
-        as it that had left before, by Cox's model of leaving with the risk as its one column. Of
-        many rows the share is right if leaving has nothing to do with times, or only through
-        columns whose part in times is the risk. Of few rows nothing is proved.
+        The share holds on average over data and new rows of the same distribution, not for each x,
+        class or part of the rows (for these see ``findings.prediction_sets``). With ``groups=`` it
+        holds for new groups. The theorem guarantees 2 share - 1, for folds that are not used to
+        choose alpha and norm; here they are. In practice the coverage is close to the share. With
+        ``order=`` a warning is given if errors grow along the series.
+
+        Survival times are measured by the cumulative hazard. An event also represents similar rows
+        that were censored before, by a Cox model of censoring whose only column is the risk. For
+        many rows the share is right if censoring does not depend on the times, or only through
+        columns whose effect on the times is the risk. For few rows nothing is proved.
 
         References
         ----------
@@ -258,15 +261,15 @@ class CrossValidatedModel(AtomicModel):
         known = self._out_of_fold
         if known is None:
             raise ValueError(
-                f"{type(self).__name__}: intervals need held-out rows of each fold, of numbers or "
-                "probabilities: not after a search cut short, matrix norms, of a loss without "
-                "probabilities, or of times with strata or late entries"
+                f"{type(self).__name__} has no intervals: the search was cut short, the norm is "
+                "one of matrices, the loss has no probabilities, or times have strata or late "
+                "entries; use another norm or loss, or a longer time_limit"
             )
         if known.drift <= 0.05:
             warnings.warn(
                 f"{type(self).__name__}: errors of held-out rows grow along order (p = "
-                f"{known.drift:.2g}): intervals made from earlier rows hold fewer of later targets "
-                "than they say",
+                f"{known.drift:.2g}), so intervals made from earlier rows cover fewer than "
+                f"{interval:.3g} of later targets",
                 UserWarning,
                 stacklevel=2,
             )
@@ -293,8 +296,8 @@ class CrossValidatedModel(AtomicModel):
             [norms] = families
         elif any(is_open):
             raise ValueError(
-                f"norms: {candidates[is_open.index(True)]!r} has no k, and is searched by itself; "
-                "pass it alone, or each candidate with its k"
+                f"norms: {candidates[is_open.index(True)]!r} has no k, so it must be the only "
+                "candidate; pass only this norm, or give each candidate its k"
             )
         norms = [
             norm_on(norm, data.design) if norm.matrix_shape is not None else norm for norm in norms
@@ -309,7 +312,7 @@ class CrossValidatedModel(AtomicModel):
         if self._out_of_fold is not None and data.units is not None:
             self._out_of_fold = self._out_of_fold.in_data_units(data.units)
         final = self._problems(data, norms[chosen], self.alpha_, self.l1_ratio_)
-        if not self.refit:  # the one training part is what is kept
+        if not self.refit:  # keep the fit of the one training part
             final = [training_part(p, folds[0][0]) for p in final]
         results = self._solve(final, starts, settings)
         if is_open[0]:
@@ -330,7 +333,7 @@ class CrossValidatedModel(AtomicModel):
     ) -> tuple[int, list[WarmStart | None]]:
         """Choose l1_ratio, alpha and the share of a refit.
 
-        Return the number of the norm, and the points where the final fits begin.
+        Return the number of the norm, and the warm starts of the final fits.
         """
         shares = checked_shares(self.relax)
         half = settings.within(0.5)
@@ -369,9 +372,9 @@ class CrossValidatedModel(AtomicModel):
     def _record_search(self, scores: CrossValidation, alphas: Array) -> None:
         """Set the candidates and their scores; warn if the search was cut short.
 
-        alphas : (n_l1_ratios, n_norms, n_alphas).
+        ``alphas`` has shape (n_l1_ratios, n_norms, n_alphas).
         """
-        # An axis of one l1_ratio, or of one norm, is left out.
+        # Leave out an axis of length 1.
         self.alphas_ = alphas[tuple(0 if size == 1 else slice(None) for size in alphas.shape[:2])]
         self.relax_ = scores.relax
         self.cv_results_ = scores.table()
@@ -379,21 +382,25 @@ class CrossValidatedModel(AtomicModel):
         if not scores.status.is_converged:
             by = "Ctrl-C" if scores.status is Status.INTERRUPTED else "the time limit"
             known = f"{np.isfinite(scores.mean).sum()} of {scores.mean.size} candidates"
-            said = f"{type(self).__name__}: the search was cut short by {by}: chosen among {known}"
-            warnings.warn(said, ConvergenceWarning, stacklevel=6)
+            warnings.warn(
+                f"{type(self).__name__}: the search was cut short by {by}; alpha is chosen among "
+                f"{known}",
+                ConvergenceWarning,
+                stacklevel=6,
+            )
 
     def _l1_ratios(self) -> list[float]:
         """Return the candidates for l1_ratio, checked."""
         ratios = [checked_l1_ratio(ratio) for ratio in np.ravel(self.l1_ratio).tolist()]
         if 0.0 in ratios or not ratios:
             raise ValueError(
-                f"l1_ratio of a search must be above 0, got {self.l1_ratio!r}: without the norm "
-                "nothing is selected; use RidgeCV or LogisticRegressionCV of scikit-learn"
+                f"l1_ratio of a search must be above 0, got {self.l1_ratio!r}; without a norm "
+                "use RidgeCV or LogisticRegressionCV of scikit-learn"
             )
         return ratios
 
     def _strata(self, y: NDArray[Any]) -> tuple[NDArray[Any], bool]:
-        """Return what splitters see, and whether each fold has its part of the values."""
+        """Return the target of the splitter, and whether folds are stratified by it."""
         return y, is_classifier(self)
 
     def _folds(self, X: Any, y: Any, groups: Any, order: Any, params: dict[str, Any]) -> list[Fold]:
@@ -409,9 +416,9 @@ class CrossValidatedModel(AtomicModel):
 
 
 def filled(norm: Any, chosen: Any) -> Norm:
-    """Return a norm with the k that it leaves open, its own or of a norm inside, as chosen."""
+    """Return a norm whose missing k, also of a norm inside it, is that of the chosen norm."""
     values: Any = chosen.get_params()
-    given = norm.get_params().items()
-    ks = [name for name, value in given if value is None and name.split("__")[-1] == "k"]
+    parameters = norm.get_params().items()
+    ks = [name for name, value in parameters if value is None and name.split("__")[-1] == "k"]
     found: Norm = clone(norm).set_params(**{name: values[name] for name in ks})
     return found

@@ -1,4 +1,4 @@
-"""SelectsColumns: an estimator whose coefficients select columns is a transformer, too."""
+"""SelectsColumns: transformers that return the columns with a coefficient."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _selects_columns(estimator: Any) -> bool:
 class SelectsColumns(SelectorMixin):
     """``transform`` and ``get_support`` of the columns with a coefficient; not for direct use.
 
-    ``selected_`` are those columns (terms), of the map ``feature_map_``.
+    ``selected_`` has these columns (terms) of the map ``feature_map_``.
     """
 
     features: str
@@ -46,15 +46,15 @@ class SelectsColumns(SelectorMixin):
 
     @property
     def _selectable(self) -> FeatureMap:
-        """The columns that ``transform`` selects from: of X, or all products of them."""
+        """The columns from which ``transform`` selects: the columns of X, or their products."""
         return self.feature_map_ if self.feature_map_.implicit else Inputs(self.n_features_in_)
 
     def _terms_selected(self) -> Columns:
-        """Return the terms of the map that are in use."""
+        """Return the selected terms of the map."""
         return np.unique(self.feature_map_.term_of(self.selected_))
 
     def _columns_selected(self) -> Columns:
-        """Return the columns of X (of the products) that are in use, increasing."""
+        """Return the selected columns of X (or of the products), in increasing order."""
         if self.feature_map_.implicit:
             return np.sort(self.selected_)
         inputs = self.feature_map_.inputs_of(self._terms_selected())
@@ -68,17 +68,17 @@ class SelectsColumns(SelectorMixin):
     def transform(self, X: Any) -> Any:
         """Return the selected columns of X in increasing order, (n_samples, n_selected).
 
-        Products are formed then, and only those that are selected.
+        Only the selected products are formed.
         """
         check_is_fitted(self)
         if not self.feature_map_.implicit and not is_opened(X):
             with warnings.catch_warnings():
-                # None is an answer too, of a penalty that is large enough.
+                # A large penalty selects no columns; this is a valid model.
                 warnings.filterwarnings("ignore", "No features were selected")
                 return super().transform(X)
         design = self._selectable.apply(checked_design(self, X, reset=False))
         block = design.gather(self._columns_selected())
-        return (block.stored() if block.is_sparse else block.dense()).astype(design.dtype)
+        return (block.stored() if block.traits.is_sparse else block.dense()).astype(design.dtype)
 
     @available_if(_selects_columns)
     def inverse_transform(self, X: Any) -> Any:
@@ -86,7 +86,7 @@ class SelectsColumns(SelectorMixin):
         return super().inverse_transform(X)
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
-        """Return the names of what ``transform`` returns, an array of str objects."""
+        """Return the names of the columns that ``transform`` returns, an array of str objects."""
         check_is_fitted(self)
         inputs = _check_feature_names_in(self, input_features)
         names = self._selectable.names(self._columns_selected(), list(inputs))

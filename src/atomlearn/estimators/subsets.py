@@ -1,4 +1,4 @@
-"""SubsetRegressor, SubsetClassifier: models of the best k columns, proved over all subsets."""
+"""SubsetRegressor and SubsetClassifier: the best subset of columns, with a proof."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ SECONDS = 60.0
 
 @dataclass(eq=False, repr=False)
 class SubsetModel(ScaledModel):
-    """The shared part of both; not for direct use."""
+    """Base class of the estimators of best subsets; not for direct use."""
 
     n_features: Any = 10
     l2: Any = None
@@ -64,7 +64,7 @@ class SubsetModel(ScaledModel):
     max_nodes: int | None = None
     within: Any = 0.01
     cv: int = 5
-    # Parameters of other models, which have no place here.
+    # Parameters of other models, which are fixed here.
     max_iter: int = field(default=MAX_ITER, init=False)
     l1_ratio: Any = field(default=1.0, init=False)
     form: Form | None = field(default="squared", init=False)
@@ -75,7 +75,7 @@ class SubsetModel(ScaledModel):
 
     #: Several classes share their columns.
     multi_class = "multinomial"
-    #: Read by ``problem_of``: the size of the subset is set afterwards.
+    #: ``problem_of`` reads these; the size of the subset is set afterwards.
     batch = 1
     n_wanted_ = 1
     status_: Any = field(init=False)
@@ -92,28 +92,27 @@ class SubsetModel(ScaledModel):
     ) -> Self:
         """Find the best columns of X (n_samples, n_features) for y, weighted by ``sample_weight``.
 
-        ``offset`` (n_samples,) is added to X w + b. ``groups`` and ``order`` are of rows, for a
-        size or a ridge that is chosen by cross-validation: see ``AtomicRegressorCV.fit``.
+        ``offset`` (n_samples,) is added to X w + b. ``groups`` and ``order`` keep rows together if
+        cross-validation chooses ``n_features`` or ``l2``: see ``AtomicRegressorCV.fit``.
         """
         wanted = wanted_of(self.tol, self.within, MOST_NEAR, self.time_limit, self.max_nodes)
         data = self._checked(X, y, sample_weight, offset)
         problem, n_units, units = self._problem(data)
-        given = self.l2 not in (None, "cv")
-        level = checked_ridge(self.l2) if given else usual_ridge(problem)
-        levels = [level * each for each in FACTORS] if self.l2 == "cv" else [level]
-        choices = list(itertools.product(self._sizes(n_units), levels))
+        l2 = usual_ridge(problem) if self.l2 in (None, "cv") else checked_ridge(self.l2)
+        ridges = [l2 * factor for factor in FACTORS] if self.l2 == "cv" else [l2]
+        choices = list(itertools.product(self._sizes(n_units), ridges))
         self.cv_scores_: dict[tuple[int, float], Any] | None = None
-        k, level = choices[0]
+        k, l2 = choices[0]
         if len(choices) > 1:
             design = checked_design(self, X, reset=False)
             rows = (y, sample_weight, offset, groups, order)
             self.cv_scores_ = self._scored(choices, design, rows, wanted.deadline)
             means = {choice: np.mean(scores) for choice, scores in self.cv_scores_.items()}
-            k, level = max(means, key=means.__getitem__, default=(k, levels[len(levels) // 2]))
-        problem = with_amount(problem, level)
+            k, l2 = max(means, key=means.__getitem__, default=(k, ridges[len(ridges) // 2]))
+        problem = with_amount(problem, l2)
         watch: tuple[Any, ...] = tuple(self.observers or ())
         if self.verbose:
-            watch = (*watch, lambda record: print(f"{record.seconds:8.1f} s  {told(record)}"))
+            watch = (*watch, lambda record: print(f"{record.seconds:8.1f} s  {line_of(record)}"))
         wanted = replace(wanted, watch=watch)
         result = best_subset(problem, k, wanted)
         self._record(data, problem, result, units)
@@ -129,18 +128,17 @@ class SubsetModel(ScaledModel):
     def _scored(
         self, choices: Sequence[tuple[int, float]], design: Any, rows: Any, deadline: Deadline
     ) -> dict[tuple[int, float], Any]:
-        """Return the scores of sizes and ridges on held-out rows: of those that there is time for.
+        """Return the scores of sizes and ridges on held-out rows, within half of the time limit.
 
-        Within the folds subsets are improved by exchanges, and not proved. Half of the time is left
-        for the proof.
+        In the folds subsets are improved by exchanges, without a proof.
         """
         model = clone(self).skip_proof()
         half = Settings(deadline=deadline).within(0.5)
         trials = Trials(model, design, rows, self.cv, half)
         if not trials.folds:
             raise ValueError(
-                f"{type(self).__name__} chooses by cross-validation, which needs two rows, of "
-                "each class; give more, or one n_features and one l2"
+                f"{type(self).__name__} chooses by cross-validation, which needs at least two "
+                "rows of each class; give more rows, or one n_features and one l2"
             )
         found = dict[tuple[int, float], Any]()
         for k, l2 in choices:
@@ -148,9 +146,8 @@ class SubsetModel(ScaledModel):
                 found[k, l2] = np.array(trials.score({"n_features": k, "l2": l2}))
             except KeyboardInterrupt:
                 warnings.warn(
-                    f"{type(self).__name__}: {len(found)} of {len(choices)} sizes and values of l2 "
-                    "were tried by cross-validation before it was ended; a longer time_limit tries "
-                    "more",
+                    f"{type(self).__name__}: cross-validation ended after {len(found)} of "
+                    f"{len(choices)} pairs of n_features and l2; a longer time_limit tries more",
                     ConvergenceWarning,
                     stacklevel=4,
                 )
@@ -158,32 +155,32 @@ class SubsetModel(ScaledModel):
         return found
 
     def skip_proof(self) -> Self:
-        """Take the first subset that is found, improved by exchanges: see ``AtomicModel``."""
+        """Use the first subset found, improved by exchanges: see ``AtomicModel``."""
         self.set_params(max_nodes=0, within=None, verbose=0, observers=None)
         return self
 
     def unit_names(self, names: Sequence[str]) -> dict[int, str]:
-        """Return what ``result_`` counts, by its number: names of columns, or of their groups."""
+        """Return the name of each unit of ``result_``: a column, or the columns of a group."""
         found: dict[int, list[str]] = {}
         for column, (ahead, name) in enumerate(zip(self._units.tolist(), names, strict=True)):
             found.setdefault(column + ahead, []).append(name)
         return {unit: " and ".join(members) for unit, members in found.items()}
 
     def _sizes(self, n_units: int) -> list[int]:
-        """Return the sizes that are tried, or say what is wrong with them."""
+        """Return the sizes to try, checked."""
         sizes = [whole("n_features", size) for size in np.ravel(self.n_features).tolist()]
         possible = [size for size in sizes if size <= n_units]
         if not possible:
-            what = "columns" if self.groups is None else "groups"
+            units = "columns" if self.groups is None else "groups"
             raise ValueError(
-                f"n_features={self.n_features!r}, but X has {n_units} {what} to choose from, those "
-                f"in unpenalized not counted; use n_features={n_units} or less, or several, such "
-                "as range(1, 11), of which cross-validation chooses one"
+                f"n_features={self.n_features!r}, but X has {n_units} {units} to choose from, "
+                f"without unpenalized ones; use n_features={n_units} or less, or several, such as "
+                "range(1, 11), from which cross-validation chooses one"
             )
         return possible
 
     def _problem(self, data: Checked) -> tuple[Problem, int, Any]:
-        """Return the problem, how many units it has to choose from, and the units of columns."""
+        """Return the problem, its number of features (or groups), and the units of the columns."""
         self.feature_map_ = map_of(data.design)
         units = units_of(self, data.design, data.weight)
         problem, n_units = problem_of(self, replace(data, design=units.design))
@@ -191,17 +188,17 @@ class SubsetModel(ScaledModel):
         size = problem.design.shape[1]
         if not isinstance(norm, KSupport):
             raise ValueError(
-                "groups must be disjoint: each column in one group at most; leave columns out of "
-                "all groups but one, or use FeatureGenerator(groups=...), whose groups may overlap"
+                "groups must be disjoint: each column in at most one group; remove columns from "
+                "all other groups, or use FeatureGenerator(groups=...), whose groups may overlap"
             )
         labels = np.arange(size) if norm.groups is None else norm.partition(size).labels
         units_of_columns = labels[:: len(data.targets)]
-        # From the numbers of the columns: all zeros without groups, which take no room in a file.
+        # Differences from the column numbers: zeros without groups, which take no space in a file.
         self._units = units_of_columns - np.arange(units_of_columns.size)
         return problem, n_units, units
 
     def _record(self, data: Checked, problem: Problem, result: SubsetResult, units: Any) -> None:
-        """Set what was fitted, in the units of the data."""
+        """Set the attributes of the fit, in the units of the data."""
         self._take_scaled(problem, result.fitted, units, data.classes)
         self.selected_ = np.unique(result.columns // len(data.targets))
         self.selected_names_ = self.feature_map_.names(self.selected_, input_names(self))
@@ -215,11 +212,12 @@ class SubsetModel(ScaledModel):
         self.gap_ = max(result.objective - result.lower_bound, 0.0)
         self.l2_ = result.l2
         self.n_selected_ = result.n_features
-        self.n_passes_, self.n_iter_ = result.passes, max(result.nodes, 1)
+        self.n_passes_ = result.passes
+        self.n_iter_ = max(result.nodes, 1)
 
 
-def told(record: SubsetRecord) -> str:
-    """Return what is known at a moment of a search, in one line."""
+def line_of(record: SubsetRecord) -> str:
+    """Return the line that is printed during a search."""
     gap = 1.0 - record.lower_bound / record.objective if record.objective else 0.0
     return (
         f"{record.nodes:,} branches, objective {record.objective:.6g}, at least "
@@ -229,16 +227,16 @@ def told(record: SubsetRecord) -> str:
 
 @dataclass(eq=False, repr=False)
 class SubsetRegressor(RegressorMixin, SubsetModel):
-    """min over w, b of  (1 / sum s) sum_i s_i loss(y_i, x_i'w + b) + ridge/2 ||w||^2, k columns.
+    """min over w, b of  (1 / sum s) sum_i s_i loss(y_i, x_i'w + b) + l2/2 ||w||^2, k columns.
 
-    At most ``n_features`` entries of w are not zero: the best subset of columns, with a ridge. The
-    fit tells how much better any other subset can be, at the most.
+    At most k = ``n_features`` entries of w are not zero: the best subset of columns, with a ridge.
+    ``gap_`` bounds the improvement by any other subset.
 
     Parameters
     ----------
     n_features : int or several, default=10
-        Number of columns of the subset (of groups, if ``groups`` is given). Of several, such as
-        ``range(1, 11)``, cross-validation chooses one.
+        Number of columns of the subset (of groups, if ``groups`` is given). From several, such
+        as ``range(1, 11)``, cross-validation chooses one.
     l2 : float, "cv" or None, default=None
         Weight of ||w||^2 / 2; the loss is a mean over samples. None: 0.1 times the curvature of the
         mean loss along a usual column, which is 0.1 for the squared loss and standardized columns.
@@ -278,9 +276,9 @@ class SubsetRegressor(RegressorMixin, SubsetModel):
     intercept_ : float
     selected_, selected_names_ : ndarray of int, list of str
     objective_, lower_bound_, gap_ : float
-        The objective, a bound from below on that of every subset, and their difference.
-    ridge_, n_selected_ : float, int
-        The ridge and the size that were taken; ``cv_scores_`` the scores they were chosen by.
+        The objective, a lower bound on the objective of every subset, and their difference.
+    l2_, n_selected_ : float, int
+        The chosen ridge and size; ``cv_scores_`` has the scores of the choice.
     result_ : SubsetResult
         With ``proved_in``, ``n_proved_out``, ``open_columns``, ``near``.
     status_ : SubsetStatus
@@ -288,8 +286,8 @@ class SubsetRegressor(RegressorMixin, SubsetModel):
 
     Notes
     -----
-    *Best* is of the objective on these samples; it says nothing about columns that were not
-    measured, nor about what another sample would choose.
+    The subset is best for the objective on these samples. Other samples may have another best
+    subset.
 
     References
     ----------
@@ -312,13 +310,13 @@ class SubsetRegressor(RegressorMixin, SubsetModel):
 class SubsetClassifier(ClassifierMixin, SubsetModel):
     """The classifier of the best ``n_features`` columns, with a proof over all subsets.
 
-    As ``SubsetRegressor``; several classes share their columns, by the softmax.
+    Like ``SubsetRegressor``; several classes share their columns, with the softmax.
 
     Parameters
     ----------
     n_features : int or several, default=10
-        Number of columns of the subset (of groups, if ``groups`` is given). Of several, such as
-        ``range(1, 11)``, cross-validation chooses one.
+        Number of columns of the subset (of groups, if ``groups`` is given). From several, such
+        as ``range(1, 11)``, cross-validation chooses one.
     l2 : float, "cv" or None, default=None
         Weight of ||w||^2 / 2; the loss is a mean over samples. None: 0.1 times the curvature of the
         mean loss along a usual column, which is 0.1 for the squared loss and standardized columns.

@@ -1,4 +1,4 @@
-"""AtomicSurvival: proportional hazards with an atomic norm, certified."""
+"""AtomicSurvival: proportional hazards with an atomic norm."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from atomlearn.survival.cox import Cox
 
 @dataclass(frozen=True, slots=True)
 class StepFunction:
-    """A function that is constant from one of the times ``x`` to the next, ``y`` its values.
+    """A function that is constant between the times ``x``, with values ``y`` from each on.
 
-    Called with times, it gives the value reached at each: ``first`` before the first of them.
+    Its value before the first time is ``first``.
     """
 
     x: Array
@@ -36,7 +36,7 @@ class StepFunction:
 
 @dataclass(frozen=True, slots=True)
 class Baseline:
-    """Breslow's baseline hazard of one stratum: times of events, cumulative hazard there."""
+    """Breslow's baseline hazard of one stratum: times of events, and the cumulative hazard."""
 
     times: Array
     cumulative: Array
@@ -45,14 +45,14 @@ class Baseline:
     def of(cls, y: Any, risk: Array, weight: Array) -> Baseline:
         """Return sum over the times of events of (weight of events) / (sum of s exp(risk))."""
         kept = weight > 0.0
-        with np.errstate(over="ignore"):  # risks without bounds, which the fit has warned of
+        with np.errstate(over="ignore"):  # unbounded risks, for which the fit gives a warning
             y = y[kept]
             weighed = weight[kept] * np.exp(risk[kept])
         times, of = np.unique(y["time"][y["event"]], return_inverse=True)
         totals = np.bincount(of, weights=weight[kept][y["event"]], minlength=times.size)
 
         def reached(name: str) -> Array:
-            """Return the sum over those whose time (entry) is t or later, for each t."""
+            """Return the sum over the samples with a time (or entry) of at least t, for each t."""
             order = np.argsort(-y[name], kind="stable")
             sums = np.concatenate([[0.0], np.cumsum(weighed[order])])
             found: Array = sums[np.searchsorted(-y[name][order], -times, side="right")]
@@ -68,7 +68,7 @@ class Baseline:
 
 
 class LinearSurvival(AtomicModel):
-    """Hazards. Shared by ``AtomicSurvival`` and ``AtomicSurvivalCV``; not for direct use."""
+    """Base class of ``AtomicSurvival`` and ``AtomicSurvivalCV``; not for direct use."""
 
     task = "survival"
     fit_intercept = False
@@ -82,7 +82,7 @@ class LinearSurvival(AtomicModel):
         return Cox(self.ties)
 
     def _take(self, data: Checked, results: list[Result]) -> None:
-        """Set what was fitted, and the baseline hazard of each stratum."""
+        """Set the attributes of the fit, and the baseline hazard of each stratum."""
         super()._take(data, results)
         self.intercept_ = 0.0
         target: Any = data.y
@@ -90,9 +90,9 @@ class LinearSurvival(AtomicModel):
         if data.offset is not None:
             risk += data.offset[:, 0]
         self.baselines_ = {
-            int(stratum): Baseline.of(target[mine], risk[mine], data.weight[mine])
+            int(stratum): Baseline.of(target[members], risk[members], data.weight[members])
             for stratum in np.unique(target["stratum"])
-            for mine in [target["stratum"] == stratum]
+            for members in [target["stratum"] == stratum]
         }
         self.unique_times_ = np.unique(target["time"][target["event"] & (data.weight > 0.0)])
 
@@ -105,20 +105,20 @@ class LinearSurvival(AtomicModel):
         ----------
         X : (n_samples, n_features)
         return_array : bool
-            Whether to return the values at ``unique_times_``, (n_samples, n_times), in the place of
+            Whether to return the values at ``unique_times_``, (n_samples, n_times), instead of
             (n_samples,) functions of time.
         offset : (n_samples,), optional
         stratum : (n_samples,) int, optional
-            Needed where y had several strata: the codes there.
+            The code of each sample, required if y had several strata.
         """
         return self._functions(X, return_array, offset, stratum, survival=False)
 
     def predict_survival_function(
         self, X: Any, return_array: bool = False, offset: Any = None, stratum: Any = None
     ) -> NDArray[Any]:
-        """Return the share of samples such as each that is left, exp(-cumulative hazard).
+        """Return the probability of no event until each time, exp(-cumulative hazard).
 
-        Parameters as of ``predict_cumulative_hazard_function``.
+        The parameters are those of ``predict_cumulative_hazard_function``.
         """
         return self._functions(X, return_array, offset, stratum, survival=True)
 
@@ -147,8 +147,8 @@ class AtomicSurvival(SelectsColumns, OneLevel, LinearSurvival):
     """min over w of  (1 / sum s) f(X w) + alpha * penalty(w),  f Cox's partial likelihood.
 
     penalty = gauge ("penalized") or gauge^2 / 2 ("squared"); for "constrained" there is none and
-    gauge(w) <= radius instead. See ``losses.Cox`` for f, which is less the least value that it has
-    at each time by itself. There is no intercept: the baseline hazard takes its place.
+    gauge(w) <= radius instead. See ``losses.Cox`` for f, from which its minimum at each single time
+    is subtracted. There is no intercept: the baseline hazard replaces it.
 
     Parameters
     ----------
@@ -156,7 +156,7 @@ class AtomicSurvival(SelectsColumns, OneLevel, LinearSurvival):
         A name, or an object such as ``norms.KSupport(k=10)``, whose parameters ``set_params`` and
         grid searches reach as ``norm__k``.
     alpha : float, default=1.0
-        Strength of the penalty; the loss is a mean over samples. It is that of
+        Strength of the penalty; the loss is a mean over samples. It is the alpha of
         ``sksurv.linear_model.CoxnetSurvivalAnalysis``.
     l1_ratio : float, default=1.0
         Share of the norm in the penalty, from 0 to 1; the rest is squares: alpha * (l1_ratio *
@@ -242,9 +242,9 @@ class AtomicSurvival(SelectsColumns, OneLevel, LinearSurvival):
 
     Notes
     -----
-    y is a structured array, as scikit-survival has it: a boolean field (whether the event was
-    seen) and a field of times; fields "entry" (left truncation) and "stratum" may be added, which
-    ``losses.survival_target`` does.
+    y is a structured array as in scikit-survival: a boolean field (whether the event was observed)
+    and a field of times. It may have the fields "entry" (left truncation) and "stratum"; use
+    ``losses.survival_target`` to make it.
 
     References
     ----------

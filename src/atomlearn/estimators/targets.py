@@ -1,4 +1,4 @@
-"""What ``fit`` is given, checked: one problem an output, whatever the task."""
+"""Checks of the targets, weights and offsets of ``fit``."""
 
 from __future__ import annotations
 
@@ -32,14 +32,28 @@ from atomlearn.estimators.units import Units
 
 @dataclass(slots=True)
 class Checked:
-    """The data of a fit.
+    """The checked data of a fit.
 
-    design : what ``features`` makes of X; y : (n_samples,) what was given, labels or numbers,
-    (n_samples, n_tasks) of several targets; targets : of each output the same as the loss takes it,
-    for more than two classes one vector of -1 and +1 a class; weight : (n_samples,) those of
-    classes included; classes : sorted labels, and codes : (n_samples,) their positions in it, None
-    for a regression; offset : (n_samples, n_outputs) what is added to the predictions; units : the
-    design in the units of the fit, None for those of ``design``.
+    Attributes
+    ----------
+    design : Design
+        X, expanded by ``features``.
+    y : (n_samples,) or (n_samples, n_tasks) ndarray
+        Labels or numbers, as the user passed them.
+    targets : list of (n_samples,) ndarray
+        The target of each output for the loss; for more than two classes there is one vector of -1
+        and +1 for each class.
+    weight : (n_samples,) float64
+        Sample weights times class weights.
+    loss : Loss
+    classes : ndarray or None
+        Sorted labels; None for a regression.
+    codes : (n_samples,) ndarray or None
+        Position of each label in ``classes``.
+    offset : (n_samples, n_outputs) float64 or None
+        Numbers added to the predictions.
+    units : Units or None
+        The design in the units of the fit; None for the units of ``design``.
     """
 
     design: Design
@@ -58,7 +72,7 @@ class Checked:
         return self.design if self.units is None else self.units.design
 
     def counted(self) -> tuple[Checked, Counted]:
-        """Return the same data, whose passes are counted, and the design that counts them."""
+        """Return the data with a design that counts its passes, and this design."""
         counted = Counted(self.fitted_design)
         if self.units is None:
             return replace(self, design=counted), counted
@@ -68,7 +82,7 @@ class Checked:
 def checked_targets(
     estimator: Any, inputs: Design, y: Any, weight: Array, loss: Loss, offset: Any
 ) -> Checked:
-    """Return the targets as the task of the loss has them, or say what is wrong with them."""
+    """Return the data with its checked targets and offset, in the form that the loss needs."""
     found = _targets(estimator, inputs, y, weight, loss)
     if offset is not None:
         found.offset = offset_of(offset, (inputs.shape[0], len(found.targets)))
@@ -80,7 +94,9 @@ def _targets(estimator: Any, inputs: Design, y: Any, weight: Array, loss: Loss) 
     if loss.task != "classification":
         target = target_of(estimator, y, n_samples, loss)
         if loss.task == "survival" and not target["event"][weight > 0.0].any():
-            raise ValueError("y holds no event of a sample with a weight: nothing can be learned")
+            raise ValueError(
+                "y has no event of a sample with positive weight; give at least one event"
+            )
         return Checked(
             inputs, target, list(target.T) if target.ndim > 1 else [target], weight, loss
         )
@@ -89,7 +105,7 @@ def _targets(estimator: Any, inputs: Design, y: Any, weight: Array, loss: Loss) 
     if present.sum() < 2:
         where = "y" if classes.size < 2 else "y, where sample_weight is positive,"
         raise ValueError(
-            f"{type(estimator).__name__} needs samples of at least 2 classes, but {where} holds "
+            f"{type(estimator).__name__} needs samples of at least 2 classes, but {where} has "
             f"only 1 class: {classes[present].tolist()[0]!r}"
         )
     if estimator.class_weight is not None:
@@ -101,7 +117,7 @@ def _targets(estimator: Any, inputs: Design, y: Any, weight: Array, loss: Loss) 
 
 
 def joint_loss(multi_class: Any, data: Checked) -> Loss | None:
-    """Return the one loss of several targets or classes; None where each has its own problem."""
+    """Return the joint loss of several outputs; None if each output has its own problem."""
     if data.classes is None:
         return data.loss if data.y.ndim > 1 else None
     if multi_class not in ("ovr", "multinomial"):
@@ -118,14 +134,14 @@ def joint_loss(multi_class: Any, data: Checked) -> Loss | None:
 
 
 def offset_of(offset: Any, shape: tuple[int, int]) -> Array:
-    """Return an offset of predictions of this shape (n_samples, n_outputs), or what is wrong."""
+    """Return the checked offset, of shape (n_samples, n_outputs)."""
     n_samples, n_outputs = shape
-    given = np.asarray(offset)
-    columns = list(given.T) if given.ndim == 2 else [offset]
+    array = np.asarray(offset)
+    columns = list(array.T) if array.ndim == 2 else [offset]
     if len(columns) != n_outputs:
         raise ValueError(
-            f"offset must have shape {shape if n_outputs > 1 else shape[:1]}, one number a sample "
-            f"and output; got {given.shape}"
+            f"offset must have shape {shape if n_outputs > 1 else shape[:1]}, one number for each "
+            f"sample and output; got {array.shape}"
         )
     return np.column_stack([check_offset(column, n_samples) for column in columns])
 
@@ -133,7 +149,7 @@ def offset_of(offset: Any, shape: tuple[int, int]) -> Array:
 def checked_labels(
     estimator: Any, y: Any, n_samples: int
 ) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
-    """Return labels, one a sample, the sorted classes, and the place of each label among them."""
+    """Return the label of each sample, the sorted classes, and the position of each label."""
     target = checked_target(estimator, y, n_samples)
     if target.dtype == object and {type(label) for label in target} <= {bool, np.bool_}:
         target = target.astype(bool)
@@ -141,52 +157,52 @@ def checked_labels(
     kind = classes.dtype.kind
     if (kind == "O" and not all_text(classes)) or (kind == "f" and not are_whole(finite(target))):
         remedy = "bin it for classes, or use AtomicRegressor"
-        if estimator.task != "classification":  # it takes either, as its loss says
+        if estimator.task != "classification":  # the loss decides if it is a classifier
             remedy = f"use {type(estimator).__name__}(loss='squared')"
         raise ValueError(
-            "Unknown label type: y holds continuous numbers, or objects other than texts, and the "
+            "Unknown label type: y has continuous numbers, or objects other than texts, and the "
             f"loss {estimator.loss!r} is for classes; {remedy}"
         )
     return target, classes, codes
 
 
 def class_codes(labels: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Return the sorted classes, and the place of each label among them."""
+    """Return the sorted classes, and the position of each label among them."""
     try:
         return np.unique(labels, return_inverse=True)
     except TypeError as error:
         raise ValueError(
-            f"y holds labels that cannot be compared ({error}); drop samples without a label, and "
+            f"y has labels that cannot be compared ({error}); drop samples without a label, and "
             "give the others one type, for example with y.astype(str)"
         ) from error
 
 
 def is_text(labels: NDArray[Any]) -> bool:
-    """Return whether checked labels are texts rather than numbers."""
+    """Return True if checked labels are texts, False if they are numbers."""
     return labels.dtype.kind in "OUST"
 
 
 def are_whole(numbers: Array) -> bool:
-    """Return whether these are whole numbers that floats tell from their neighbors."""
+    """Return True if these are whole numbers, small enough to be exact in float64."""
     return not (numbers % 1.0).any() and bool((np.abs(numbers) <= 2.0**53).all())
 
 
 def class_weights(class_weight: Any, classes: NDArray[Any], codes: Any, weight: Array) -> Array:
-    """Return one factor a class; "balanced" gives every class the same total weight."""
+    """Return a factor for each class; "balanced" gives all classes the same total weight."""
     if isinstance(class_weight, str) and class_weight == "balanced":
         totals = np.bincount(codes, weights=weight)
         return np.asarray(weight.sum() / classes.size / np.maximum(totals, TINY))
     found: Array = compute_class_weight(class_weight, classes=classes, y=classes[codes])
     if not (np.isfinite(found).all() and (found >= 0).all()):
-        raise ValueError(f"class_weight must hold finite numbers >= 0, got {class_weight!r}")
+        raise ValueError(f"class_weight must have finite numbers >= 0, got {class_weight!r}")
     return found
 
 
 def target_of(estimator: Any, y: Any, n_samples: int, loss: Loss) -> NDArray[Any]:
-    """Return numbers, or records of survival, as the loss takes them; (n_samples, n_tasks)."""
+    """Return the checked target; several targets have shape (n_samples, n_tasks)."""
     if loss.task == "survival":
         return of_samples(loss.check_target(y), n_samples)
-    # What is merely like an array may refuse np.shape.
+    # Some array-like objects have no np.shape.
     shape = np.asarray(y).shape if estimator.several_targets else ()
     if len(shape) == 2 and (shape[1] > 1 or as_norm(estimator.norm).matrix_shape is not None):
         several = check_array(_real(y), dtype=np.float64, input_name="y", ensure_min_samples=0)
@@ -195,7 +211,7 @@ def target_of(estimator: Any, y: Any, n_samples: int, loss: Loss) -> NDArray[Any
 
 
 def checked_target(estimator: Any, y: Any, n_samples: int) -> NDArray[Any]:
-    """Return y as a one-dimensional array, of one entry a sample."""
+    """Return y as a one-dimensional array with one entry for each sample."""
     if y is None:
         raise ValueError(
             f"{type(estimator).__name__} requires y to be passed, but the target y is None"
@@ -206,7 +222,7 @@ def checked_target(estimator: Any, y: Any, n_samples: int) -> NDArray[Any]:
     if len(shape) > 2 or (len(shape) == 2 and shape[1] != 1):
         raise ValueError(f"y should be a 1d array, got an array of shape {shape} instead. {remedy}")
     try:
-        # What scikit-learn asks of all kinds of tables takes a tenth of a small fit.
+        # The checks of scikit-learn take a tenth of the time of a small fit.
         plain = type(y) is np.ndarray and y.ndim == 1
         # Targets of the array API have no length.
         target: NDArray[Any] = y if plain else np.asarray(column_or_1d(y, warn=True))
@@ -216,8 +232,8 @@ def checked_target(estimator: Any, y: Any, n_samples: int) -> NDArray[Any]:
 
 
 def _real(y: Any) -> NDArray[Any]:
-    """Return y as an array, refused where entries are masked or complex."""
-    # Not np.iscomplexobj, which what is merely like an array may refuse.
+    """Return y as an array; raise if entries are masked or complex."""
+    # Some array-like objects fail in np.iscomplexobj.
     array = np.asarray(unmasked("y", y))
     if array.dtype.kind == "c":
         raise ValueError("Complex data not supported: y is complex; pass y.real")
@@ -225,15 +241,15 @@ def _real(y: Any) -> NDArray[Any]:
 
 
 def targets_of_rows(X: Any, y: Any) -> NDArray[Any]:
-    """Return y as an array of one entry a row of X, or one row of entries, none of them missing.
+    """Return y as an array with one entry, or one row of entries, for each row of X.
 
-    For functions that take any estimator, which says what else its targets must be.
+    Entries must not be missing. The estimator itself makes the other checks of its targets.
     """
     target = _real(y)
     if target.ndim == 2 and target.shape[1] == 1:
         target = target[:, 0]
     if target.ndim not in (1, 2) or not all(target.shape[1:]):
-        raise ValueError(f"y must hold one target a row of X, got shape {target.shape}")
+        raise ValueError(f"y must have one target for each row of X, got shape {target.shape}")
     n_rows = as_design(X).shape[0] if is_opened(X) else _num_samples(X)
     if n_rows < 2:
         raise ValueError(f"X has {n_rows} rows; give at least 2")
@@ -242,7 +258,7 @@ def targets_of_rows(X: Any, y: Any) -> NDArray[Any]:
 
 
 def of_samples(target: NDArray[Any], n_samples: int) -> NDArray[Any]:
-    """Return the targets, refused where they are not as many as the samples."""
+    """Return the targets; raise if their number is not that of the samples."""
     if len(target) != n_samples:
         raise ValueError(
             f"Found input variables with inconsistent numbers of samples: X has {n_samples} rows "

@@ -1,4 +1,4 @@
-"""Units: features divided by their deviations while selecting, and the way back to the data's."""
+"""Units: standardized features, and coefficients converted back to units of the data."""
 
 from __future__ import annotations
 
@@ -11,17 +11,23 @@ import numpy as np
 from atomlearn.core import Array, Columns, Design, Standardized, scales_of_inputs
 from atomlearn.maps.feature_map import map_of
 
-#: So many products of two columns are scaled one by one (their moments take 32 MB each); beyond
-#: it their factors are.
+#: Up to this number, products of two columns are scaled one by one (their moments take 32 MB
+#: each). If there are more, their factors are scaled.
 MOST_LISTED = 2**22
 
 
 @dataclass(frozen=True, slots=True)
 class Units:
-    """The features as they are fitted, and the way back to units of the data.
+    """The features in the units of the fit, and their conversion to units of the data.
 
-    design : the scaled features; of : columns -> their means and scales in units of the data (a
-    column of the design is (x - mean) / scale); words : the scaling in words.
+    Attributes
+    ----------
+    design : Design
+        The scaled features; a column is (x - mean) / scale.
+    of : callable
+        Returns the means and scales of columns, in units of the data.
+    words : str
+        The scaling in words.
     """
 
     design: Design
@@ -36,25 +42,25 @@ class Units:
 
 
 def too_many(design: Design) -> bool:
-    """Tell whether these are products too many to be scaled one by one."""
+    """Return True if there are too many products to scale them one by one."""
     return map_of(design).implicit and design.shape[1] > MOST_LISTED
 
 
 def as_they_are(design: Design, words: str = "as they are") -> Units:
-    """Return the units of features that nothing is done to."""
+    """Return the units of features that are not scaled."""
 
-    def given(columns: Columns) -> tuple[Array, Array]:
+    def unchanged(columns: Columns) -> tuple[Array, Array]:
         return np.zeros(columns.size), np.ones(columns.size)
 
-    return Units(design, given, words)
+    return Units(design, unchanged, words)
 
 
 def standardized_design(design: Design, center: bool, weight: Array | None = None) -> Units:
-    """Return the features divided by their standard deviations, and centered where asked.
+    """Return the features divided by their standard deviations, and centered if ``center``.
 
-    An intercept without penalty makes centering change nothing but the rounding, so data that is
-    sparse is only scaled. Products too many to be listed are products of scaled inputs instead,
-    which no centering belongs to.
+    With an intercept, centering changes the solution only by rounding, so sparse data is only
+    scaled. If there are too many products to list, they are products of scaled inputs, not
+    centered.
     """
     if map_of(design).unit is not None:
         return as_they_are(design, "of variance 1 each, as their map makes them")
@@ -69,10 +75,11 @@ def standardized_design(design: Design, center: bool, weight: Array | None = Non
 
 
 def units_of(estimator: Any, design: Design, weight: Array) -> Units:
-    """Return the features in the units in which an estimator selects."""
+    """Return the features in the units of the fit of an estimator."""
     if not estimator.standardize:
         return as_they_are(design)
-    return standardized_design(design, estimator.fit_intercept and not design.is_sparse, weight)
+    center = estimator.fit_intercept and not design.traits.is_sparse
+    return standardized_design(design, center, weight)
 
 
 def _of_scaled_inputs(design: Any) -> Units:
@@ -88,10 +95,10 @@ def _of_scaled_inputs(design: Any) -> Units:
 
 
 def batch_of(count: int) -> int:
-    """Return how many features generation takes in at a time where ``count`` are asked for.
+    """Return the number of features of a block when ``count`` features are to be selected.
 
-    Never more than a tenth: small blocks find better features, and of few each one counts. At
-    most 10, but a 25th where that is more: 500 of 130,107 words are selected in two thirds of the
-    time of blocks of 10, and predict a hundredth better.
+    It is at most a tenth, because small blocks find better features. It is at most 10, or a 25th of
+    ``count`` if that is more: 500 of 130,107 words are then selected in two thirds of the time of
+    blocks of 10, and their score is a hundredth better.
     """
     return max(1, min(10, count // 10), count // 25)

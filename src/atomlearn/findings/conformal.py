@@ -13,6 +13,7 @@ from atomlearn.core import (
     as_compressed,
     as_design,
     check_share,
+    is_quadratic,
     own_parameters,
     part_of,
     readable,
@@ -79,7 +80,7 @@ def full_conformal(
     """
     check_share("confidence", confidence, 0.9)
     data = Given.of(estimator, X, y, None, None)
-    if not data.loss.is_quadratic:
+    if not is_quadratic(data.loss):
         raise ValueError(f"full_conformal is of the squared loss and l1, got {data.loss.name!r}")
     checked_design(estimator, X_new, reset=False)
     old = line_of_lasso(estimator, X, y, data)

@@ -20,6 +20,7 @@ from atomlearn.core import (
     as_design,
     check_share,
     is_opened,
+    is_quadratic,
     l1_weights,
     nonzero_coefficients,
     own_parameters,
@@ -126,11 +127,11 @@ def estimates(
     """
     check_share("confidence", confidence, 0.95)
     if sigma is not None and (how != "exact" or not sigma > 0):
-        raise ValueError(f'sigma={sigma!r} must be above 0, and is of how="exact" alone')
+        raise ValueError(f'sigma={sigma!r} must be above 0, and needs how="exact"')
     data = Given.of(estimator, X, y, sample_weight, groups)
     if columns is not None:
         if how != "auto":
-            raise ValueError(f"how={how!r} is of selected columns; leave columns= or how= out")
+            raise ValueError(f"how={how!r} is for selected columns; leave columns= or how= out")
         return _named(estimator, X, y, data, columns, confidence)
     if how == "exact":
         return _exact(estimator, X, y, data, confidence, sigma)
@@ -198,7 +199,7 @@ def _chosen(data: Given, step: Step) -> Array:
 
     Of few rows their scores have long tails, and either error may be too small.
     """
-    if data.loss.is_quadratic:
+    if is_quadratic(data.loss):
         return step.robust
     model = np.diag(step.covariance)
     robust = np.diag(step.robust)
@@ -247,7 +248,7 @@ def _selected(
             f"{columns.size} features are selected from {train.size} rows, and the other "
             f"{rest.size} rows are too few to estimate them; select fewer (a larger alpha)"
         )
-    can = data.loss.is_quadratic and _prices(fitted, part, target[train], data) is not None
+    can = is_quadratic(data.loss) and _prices(fitted, part, target[train], data) is not None
     if how == "carved" and not can:
         raise ValueError(
             'how="carved" is of AtomicRegressor with the squared loss and the l1 norm at one '
@@ -313,7 +314,7 @@ def _exact(
     for value, own, move in list(zip(whole.values, np.diag(inverse), moves.T, strict=True))[1:]:
         error = float(np.sqrt(float(_widened(spread, left, confidence)) * own))
         found.append(truncated(value, error, *line.kept(move, REACH * error), confidence))
-    how = "exact" if data.loss.is_quadratic else "quadratic"
+    how = "exact" if is_quadratic(data.loss) else "quadratic"
     return _told(estimator, data, line.columns, found, confidence, how)
 
 
@@ -321,7 +322,7 @@ def exact_line(
     estimator: Any, X: Any, y: Any, data: Given, spread: float
 ) -> LassoLine | SubsetLine:
     """Return the targets among which to look for those that select the same columns."""
-    if isinstance(estimator, SubsetRegressor) and data.loss.is_quadratic and data.units is None:
+    if isinstance(estimator, SubsetRegressor) and is_quadratic(data.loss) and data.units is None:
         line = subset_line(estimator, X, y, data, spread)
         if line is not None:
             return line

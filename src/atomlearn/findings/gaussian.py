@@ -185,10 +185,10 @@ def _by_neighbors(X: Array, covariance: str) -> Knockoffs:
     if X.shape[1] < X.shape[0] / 2 and not _strongly_correlated(X):
         return _ledoit_wolf(X)
     warnings.warn(
-        "columns are strongly correlated and their covariance is estimated by Ledoit-Wolf: of one "
-        "draw of knockoffs the share of false features may exceed fdr (0.11 to 0.16 was seen at "
-        "0.1); KnockoffSelector joins ten draws then (n_draws=None), which stayed below; give "
-        'covariance= where it is known, and groups="auto" for near-duplicates',
+        "columns are strongly correlated and their covariance is estimated by Ledoit-Wolf, so the "
+        "share of false features of one draw of knockoffs may exceed fdr (0.11 to 0.16 was "
+        "measured for 0.1); KnockoffSelector combines ten draws then (n_draws=None), which was "
+        'below fdr; give covariance= if it is known, and groups="auto" for near-duplicates',
         UserWarning,
         stacklevel=5,
     )

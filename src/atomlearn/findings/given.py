@@ -9,7 +9,17 @@ import numpy as np
 import scipy.linalg as la
 from sklearn.base import clone, is_classifier
 
-from atomlearn.core import EPS, Array, Columns, Design, Loss, column_moments, dense_part, part_of
+from atomlearn.core import (
+    EPS,
+    Array,
+    Columns,
+    Design,
+    Loss,
+    column_moments,
+    dense_part,
+    is_quadratic,
+    part_of,
+)
 from atomlearn.estimators.base import AtomicModel
 from atomlearn.estimators.checks import unpenalized_columns
 from atomlearn.estimators.classifier import AtomicClassifier
@@ -195,7 +205,7 @@ def unpenalized_fit(data: Given, columns: Columns) -> Step:
         r = -data.loss.gradient(data.y, z, data.weight) + leverage * (up - down) / (4 * tiny)
         change = inverse @ (Z.T @ r)
         size = float(np.max(np.abs(change) * scale))
-        if data.loss.is_quadratic:
+        if is_quadratic(data.loss):
             b = change
             break
         b = b + change * min(1.0, 2.0 / max(size, 1e-300))

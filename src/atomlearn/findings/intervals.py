@@ -12,19 +12,19 @@ from atomlearn.core import Array, Columns
 
 #: The name of each way of estimating, and the condition without which its intervals say nothing.
 CONDITIONS = {
-    "named": "for columns named before the data was seen, where few columns have an effect, "
-    "effects are linear, and {rows} are independent, of any spread (the lasso that this corrects "
-    "was chosen on the same rows)",
-    "carved": "given that part of the rows selected these columns with these signs, of linear "
-    "effects among these columns alone, where {rows} are independent, of any spread",
-    "split": "of linear effects among these columns alone, which other rows selected, where {rows} "
+    "named": "for columns named before the data was seen, if few columns have an effect, effects "
+    "are linear, and {rows} are independent, of any spread (the corrected lasso was chosen on the "
+    "same rows)",
+    "carved": "given that part of the rows selected these columns with these signs, for linear "
+    "effects among these columns only, if {rows} are independent, of any spread",
+    "split": "for linear effects among these columns only, which other rows selected, if {rows} "
     "are independent, of any spread",
-    "exact": "given that all rows select exactly these columns, which is proved, of linear effects "
-    "among these columns alone, where {rows} are independent with normal errors of one spread, "
+    "exact": "given that all rows select exactly these columns, which is proved, for linear "
+    "effects among these columns only, if {rows} are independent with normal errors of one spread, "
     "which was estimated or given",
-    "quadratic": "given that all rows select exactly these columns, of linear effects among these "
-    "columns alone, where {rows} are independent and the likelihood is quadratic around the fit, "
-    "as it is of many rows",
+    "quadratic": "given that all rows select exactly these columns, for linear effects among these "
+    "columns only, if {rows} are independent and the likelihood is quadratic around the fit, as it "
+    "is for many rows",
 }
 
 

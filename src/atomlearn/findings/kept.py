@@ -35,6 +35,7 @@ from atomlearn.core import (
     as_design,
     dense_part,
     gauge_of,
+    is_quadratic,
     loss_value,
     negative_gradient,
     of_checked_data,
@@ -82,7 +83,7 @@ def rows_that_stand(problem: Problem, point: Point) -> tuple[Array, float, float
     certificate = prove(problem, point[0], point[1], linear).certificate
     lost = certificate.rounding / max(certificate.objective, TINY)
     v = negative_gradient(problem, linear)
-    if problem.loss.is_quadratic:
+    if is_quadratic(problem.loss):
         rows = _projected(problem, point[0], v)
         return rows, 0.0, lost * (1 + np.sqrt(len(rows)))  # a sum over all rows for each of them
     scores = np.asarray(problem.design.scores(v).full(), dtype=np.float64)
@@ -115,7 +116,7 @@ def gap_of(problem: Problem, kept: Kept) -> float:
     linear = linear_at(problem.design, kept.point)
     value = (1 - new) * kept.loss + new * loss_value(problem, linear)
     value += penalty.value(gauge_of(problem, columns, weights))
-    bound = _bound_by_rows if problem.loss.is_quadratic else _bound_by_dual
+    bound = _bound_by_rows if is_quadratic(problem.loss) else _bound_by_dual
     lost = prove(problem, columns, weights, linear).certificate.rounding / max(value, 1e-300)
     least = (value - bound(problem, kept, linear, new)) / max(value, TINY)
     return float(np.clip(least, 0.0, 1.0) + 2 * (kept.rounding + lost))

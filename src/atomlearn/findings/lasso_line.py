@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import scipy.linalg as la
 
-from atomlearn.core import Array, Columns, Squared, growth
+from atomlearn.core import Array, Columns, Squared, growth, is_quadratic
 from atomlearn.findings.given import MOST_STEPS, Given
 
 #: Pieces of a line to each side, and changes on the way to the solution at its beginning.
@@ -214,7 +214,7 @@ def lasso_line(data: Given, price: Array, columns: Columns, signs: Array, z: Arr
 
     Of losses but squares: that of the lasso of squares that has the same solution, by Newton.
     """
-    if data.loss.is_quadratic:
+    if is_quadratic(data.loss):
         return LassoLine(data, price, columns, signs)
     for _ in range(MOST_STEPS):
         W = data.loss.curvature(data.y, z, data.weight)

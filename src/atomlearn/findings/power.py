@@ -94,7 +94,7 @@ def power(
     )
     if n_true > n_columns or not asked.size or not (asked > 0).all():
         raise ValueError(
-            f"power needs sizes > 0 and at most as many true features as columns: got sizes "
+            f"power needs sizes > 0 and n_true of at most the number of columns; got sizes "
             f"{sizes!r}, n_true={n_true} and {n_columns} columns"
         )
     random = np.random.default_rng(rng)

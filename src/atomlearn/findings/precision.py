@@ -227,8 +227,8 @@ def _warn_of_duplicates(X: Array) -> None:
     if alike.any():
         warnings.warn(
             f"{counts[alike].sum():,} columns are in {alike.sum():,} clusters whose columns are "
-            "all correlated by more than 0.95: nothing tells these apart, and alone they have "
-            'hardly any power; groups="auto" asks for each of these clusters as one',
+            "all correlated by more than 0.95, so single columns can hardly be distinguished or "
+            'selected; groups="auto" tests each of these clusters as one feature',
             UserWarning,
             stacklevel=4,
         )

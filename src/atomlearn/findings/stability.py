@@ -70,8 +70,8 @@ def selected_by(estimator: Any) -> tuple[Mask, Array]:
     except ValueError as error:
         if not selects:
             raise TypeError(
-                f"{type(estimator).__name__} has neither coef_ nor get_support(), so nobody knows "
-                "what it selects; give a linear model or a selector"
+                f"{type(estimator).__name__} has neither coef_ nor get_support(), so its "
+                "selection is unknown; give a linear model or a selector"
             ) from error
     sizes = np.asarray(sizes, dtype=np.float64)
     mask = np.asarray(estimator.get_support()) if selects else sizes > 0

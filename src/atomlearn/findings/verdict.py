@@ -236,17 +236,18 @@ def verdict_on(
             return no_verdict("all held-out rows have one value of the target")
         ranked = correlations(y, z[:, : y.shape[1]], known, rng)
         if ranked is None:
-            few = "the held-out rows are below 3, or too few beside what the covariates explain"
+            few = "the held-out rows are below 3, or too few for the number of covariates"
             return no_verdict(few)
-        words = "the jackknife's error on Fisher's scale, by Student's t with as many degrees of "
-        words += "freedom as rows make up that error"
+        words = "the jackknife's error on Fisher's scale, by Student's t whose degrees of freedom "
+        words += "are the number of rows in that error"
         return judged(ranked, correlation_interval(ranked), name, len(y), words, guess=guess)
     if task == "classification":
         codes = truth.astype(np.int64)
         counts = np.bincount(codes)
         if np.count_nonzero(counts) < 2:
-            told = "the held-out rows are of one class only, so nothing can be told apart"
-            return no_verdict(told)
+            return no_verdict(
+                "the held-out rows have one class only, so there is no order to score"
+            )
         ranked = areas(codes, z, rng)
         fewest = counts[counts > 0].min()
         words = "DeLong's standard error, on the scale of the logit"
@@ -277,8 +278,8 @@ def with_curves(known: Array | None, n_rows: int) -> tuple[Array | None, dict[st
     for column in known.T[many]:
         ends = np.unique(np.quantile(column, np.linspace(0, 1, knots)))[:, None]
         curves.append(SplineTransformer(knots=ends).fit_transform(column[:, None])[:, 1:])
-    told = "the covariates alone, with a cubic spline of each numeric one"
-    return np.hstack(curves), {"compared_with": told}
+    words = "the covariates alone, with a cubic spline of each numeric one"
+    return np.hstack(curves), {"compared_with": words}
 
 
 def _numbers(name: str, given: ArrayLike) -> Array:

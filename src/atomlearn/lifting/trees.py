@@ -63,7 +63,7 @@ class Trees(LatentGroups):
                 )
             if array.size and not low <= int(array.min()) <= int(array.max()) < parents.size:
                 raise ValueError(
-                    f"Trees.from_parents: {name} must lie in {low}..{parents.size - 1}, got values "
+                    f"Trees.from_parents: {name} must be in {low}..{parents.size - 1}, got values "
                     f"from {array.min()} to {array.max()}"
                 )
         at = nodes

@@ -81,8 +81,8 @@ def lifted_value(lift: Lift, w: Array) -> float:
     if high - low <= ENOUGH * high:
         return scale * high
     raise RuntimeError(
-        f"the value lies between {low} and {high} (for max |w| = 1), and more iterations are "
-        "needed to tell it closer; use solve() with this norm, which needs no value"
+        f"the value is between {low} and {high} (for max |w| = 1), and a better accuracy needs "
+        "more iterations; use solve() with this norm, which needs no value"
     )
 
 

@@ -140,7 +140,7 @@ def _encoded(
     levels_of(first, piece) returns the levels of the columns of a piece, and the begin of each.
     """
     n_samples, n_inputs = base.shape
-    stored = base.stored() if base.is_sparse else None
+    stored = base.stored() if base.traits.is_sparse else None
     stored = None if stored is None else stored.tocsc()
     codes = np.empty(n_samples * n_inputs if stored is None else stored.nnz, dtype=np.uint8)
     done = 0

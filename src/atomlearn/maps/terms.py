@@ -19,6 +19,7 @@ from atomlearn.core import (
     Deadline,
     DenseBlock,
     Scores,
+    Traits,
     check_same_rows,
 )
 from atomlearn.maps.feature_map import MappedDesign, TermMap
@@ -44,7 +45,7 @@ class TermDesign(MappedDesign):
     def scores(self, v: Array) -> Scores:
         return ArrayScores(self.scores_of(v))
 
-    reads_at_once = True
+    traits = Traits(reads_at_once=True)
 
     def scores_many(self, V: Array) -> Sequence[Scores]:
         """Return the scores of each column of V; codes are read once."""
@@ -98,7 +99,7 @@ class CodedBlock(Block):
         Input of each column, and its column in the table.
     """
 
-    keeps_gram = True
+    traits = Traits(keeps_gram=True)
 
     def __init__(
         self, codes: NDArray[np.uint8], tables: Sequence[Array], part: Columns, place: Columns

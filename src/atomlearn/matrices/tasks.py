@@ -17,6 +17,7 @@ from atomlearn.core import (
     Regularizer,
     centered,
     free_columns,
+    is_quadratic,
     task_intercepts,
     with_free,
 )
@@ -82,7 +83,7 @@ def task_problem(
         if shifted is not None:
             design = shifted
             means = shifted.means
-        if shifted is not None and loss.is_quadratic:
+        if shifted is not None and is_quadratic(loss):
             offsets = weight @ Y / weight.sum()
             Y = Y - offsets
         else:
@@ -102,7 +103,7 @@ def several_targets(
     X: Any, y: Any, sample_weight: Any, fit_intercept: bool
 ) -> tuple[object, object, object]:
     """Return targets y (n_samples, n_tasks) of the same samples as one: ``Tasks`` and vec(y)."""
-    if getattr(X, "matrix_shape", None) is not None:
+    if isinstance(X, Design) and X.traits.matrix_shape is not None:
         if X.shape[0] != y.shape[0] * y.shape[1]:
             raise ValueError(
                 f"y has shape {y.shape} and the design {type(X).__name__} other samples; pass y as "

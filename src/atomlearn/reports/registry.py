@@ -88,7 +88,7 @@ def path_of_view(
     design = view.design
     try:
         if options.pop("standardize", False):
-            center = model.fit_intercept and not design.is_sparse
+            center = model.fit_intercept and not design.traits.is_sparse
             design = Standardized(design, center=center, weight=sample_weight)
         found = path(design, target, **options)
     except (TypeError, ValueError):  # this model is not one of a path

@@ -65,7 +65,7 @@ def ridge_fit(problem: Problem, accuracy: float, gram: Array | None = None) -> F
     block = block_of(problem)
     level = problem.regularizer.amount
     at = _certified(problem, np.zeros(block.shape[1]), 0.0)
-    bounded = gram is None and math.isfinite(problem.loss.smoothness)
+    bounded = gram is None and math.isfinite(problem.loss.curvature_bounds[1])
     damping = _first_damping(problem, at.prediction) if bounded else 0.0
     for _ in range(STEPS):
         if at.certificate.gap <= accuracy * at.objective or is_perfect(problem, at.certificate):
@@ -153,7 +153,7 @@ def _hessian(problem: Problem, block: Block, prediction: Array) -> Array:
 
 def _largest(problem: Problem, block: Block) -> Array:
     """Return the Hessian of f at the largest possible curvature of all samples."""
-    largest = problem.loss.smoothness * problem.weight
+    largest = problem.loss.curvature_bounds[1] * problem.weight
     free = free_columns(problem.loss)
     if free is not None and not free.separable:
         return block.gram(largest)

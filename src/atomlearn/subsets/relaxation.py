@@ -29,6 +29,7 @@ from atomlearn.core import (
     gauge_of,
     growth,
     is_perfect,
+    is_quadratic,
     loss_at_zero,
     negative_gradient,
     objective_at,
@@ -118,7 +119,7 @@ class Relaxation:
         free = free_columns(problem.loss)
         #: Whether f is quadratic, so that one Gram matrix is that of all points.
         plain = problem.loss if free is None else free.inner
-        self.quadratic = plain.is_quadratic and (free is None or free.separable)
+        self.quadratic = is_quadratic(plain) and (free is None or free.separable)
         self._lock = threading.Lock()
         self._forget()
         self._longest = longest(problem, self.units)
@@ -128,10 +129,10 @@ class Relaxation:
         #: Curvature of f without columns, from which H is computed.
         self._curvature = problem.weight
         #: An objective that is 0 up to rounding where f fades out, as an exponential does.
-        fades = not math.isfinite(plain.smoothness)
+        fades = not math.isfinite(plain.curvature_bounds[1])
         self._fades = 1e-3 * EPS * loss_at_zero(problem) if fades else 0.0
         #: Whether steps by H are made: f is quadratic, or bends as much elsewhere, or less.
-        self._modelling = self.units.partition is None and math.isfinite(plain.smoothness)
+        self._modelling = self.units.partition is None and math.isfinite(plain.curvature_bounds[1])
         if not self.quadratic:
             self._curvature = problem.loss.curvature(problem.y, zero, problem.weight)
 

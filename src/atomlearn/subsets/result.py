@@ -17,18 +17,18 @@ class SubsetStatus(StrEnum):
     OPTIMAL if and only if the reported gap is at most the requested one.
     """
 
-    OPTIMAL = "optimal: no subset is better by more than the gap that was asked for"
+    OPTIMAL = "optimal: no subset is better by more than the requested gap"
     PERFECT_FIT = "the fit is perfect: the objective of the subset is 0 up to rounding"
-    TIME_LIMIT = "time limit reached; no subset is better by more than the gap that is told"
-    NODE_LIMIT = "limit of branches reached; no subset is better by more than the gap that is told"
-    INTERRUPTED = "interrupted from the keyboard; the gap is that of the moment"
+    TIME_LIMIT = "time limit reached; no subset is better by more than the reported gap"
+    NODE_LIMIT = "limit of branches reached; no subset is better by more than the reported gap"
+    INTERRUPTED = "interrupted from the keyboard; the gap is the one proved until then"
     ROUNDING = (
-        "rounding hides what is left of the gap; no subset is better by more than the gap that is "
-        "told; ask for a larger gap, or use a larger ridge"
+        "the rest of the gap is rounding; no subset is better by more than the reported gap; "
+        "request a larger gap, or use a larger ridge"
     )
     NOT_LISTED = (
-        "the columns are too many to be listed and the first bound leaves too many of them open; "
-        "no subset is better by more than the gap that is told; a larger ridge proves more"
+        "there are too many columns to list, and the first bound leaves too many of them open; "
+        "no subset is better by more than the reported gap; a larger ridge proves more"
     )
 
     @property

@@ -268,8 +268,8 @@ def _rows_of_tasks(groups: Any, n_features: int, n_tasks: int) -> Columns:
     labels = np.arange(n_features) if groups is None else np.asarray(groups)
     if labels.shape != (n_features,):
         raise ValueError(
-            "solve_subset: with several targets, groups must be one label a column of X, got "
-            f"shape {labels.shape} for {n_features} columns"
+            "solve_subset: with several targets, groups must be one label for each column of X, "
+            f"got shape {labels.shape} for {n_features} columns"
         )
     return np.repeat(labels, n_tasks)
 
@@ -286,8 +286,8 @@ def usual_ridge(problem: Problem) -> float:
     at_zero = problem.loss.curvature(problem.y, zero, problem.weight)
     if curvature.sum() <= EPS * at_zero.sum():
         raise ValueError(
-            "the intercept alone explains y in full (one class, or all counts 0), so no ridge can "
-            "be taken from the curvature of the loss; pass one, for example l2=0.1"
+            "the intercept explains y in full (one class, or all counts 0), so no ridge can be "
+            "taken from the curvature of the loss; pass one, for example l2=0.1"
         )
     design = problem.design
     if not design.listable:

@@ -17,9 +17,9 @@ _ENTRY = ("entry", "start", "truncation")
 _STRATUM = ("stratum", "strata")
 _EVENT = ("event", "status", "cens", "died")
 _EXPECTED = (
-    "a structured array with a boolean field (whether the event was seen) and a field of times, as "
-    "scikit-survival has it, and perhaps fields 'entry' and 'stratum', or a table of such columns; "
-    "use losses.survival_target(event, time)"
+    "a structured array with a boolean field (whether the event was observed) and a field of "
+    "times, as in scikit-survival, and perhaps fields 'entry' and 'stratum', or a table of such "
+    "columns; use losses.survival_target(event, time)"
 )
 
 
@@ -65,11 +65,11 @@ def checked_survival(y: object) -> NDArray[Any]:
     found = given if given.dtype == RECORD else _recorded(given)
     late = ~(found["entry"] < found["time"])
     before = ~(found["time"] >= 0.0)
-    for wrong, what in ((late, "whose entry is not before their time"), (before, "at times < 0")):
+    for wrong, words in ((late, "whose entry is not before their time"), (before, "at times < 0")):
         if wrong.any():
             raise ValueError(
-                f"y has {int(wrong.sum())} samples {what}, the first at index "
-                f"{int(np.argmax(wrong))}; correct them, or drop them"
+                f"y has {int(wrong.sum())} samples {words}, the first at index "
+                f"{int(np.argmax(wrong))}; correct or drop them"
             )
     return found
 
@@ -103,9 +103,13 @@ def _records(event: Any, time: Any, entry: Any, stratum: Any) -> NDArray[Any]:
     times = _numbers(time, "time")
     seen = np.asarray(event)
     if seen.shape != times.shape:
-        raise ValueError(f"y has events of shape {seen.shape} and {times.size} times; one for each")
+        raise ValueError(
+            f"y has events of shape {seen.shape} and {times.size} times; give one for each"
+        )
     if seen.dtype.kind != "b" and not np.isin(seen, (0, 1)).all():
-        raise ValueError("y must say of each sample whether its event was seen: True or False")
+        raise ValueError(
+            "y must have True or False for each sample, whether its event was observed"
+        )
     y = np.zeros(times.size, dtype=RECORD)
     y["event"] = seen.astype(bool)
     y["time"] = times
@@ -123,6 +127,6 @@ def _numbers(values: Any, name: str, *, infinite: bool = False) -> Array:
     good = numbers < np.inf if infinite else np.isfinite(numbers)
     if numbers.ndim != 1 or not good.all():
         raise ValueError(
-            f"y must have one finite number a sample for its field {name!r}; drop the others"
+            f"y must have one finite number for each sample in its field {name!r}; drop the others"
         )
     return numbers

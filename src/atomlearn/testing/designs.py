@@ -241,7 +241,7 @@ class DesignChecks:
         bounds = np.maximum(0.6 * np.abs(exact).max(axis=0), 1e-30)
         found = counted.scores_many(V)
         large = counted.scores_above(V, bounds)
-        assert counted.passes == 2 * (1 if design.reads_at_once else V.shape[1])
+        assert counted.passes == 2 * (1 if design.traits.reads_at_once else V.shape[1])
         for scores, some, v, z, bound in zip(found, large, V.T, exact.T, bounds, strict=True):
             error = self.bound(left=v)
             assert_within(scores.at(everything), z, error)

@@ -50,12 +50,14 @@ class LossChecks:
     # Derivatives.
 
     def test_declarations(self) -> None:
-        """The class says its name, its kind and its smoothness."""
+        """The class says its name, its kind and the bounds of its curvature."""
         assert isinstance(self.loss, Loss)
         assert isinstance(self.loss.name, str)
         assert self.loss.name
         assert self.loss.task in get_args(Task)
-        assert self.loss.smoothness > 0
+        least, largest = self.loss.curvature_bounds
+        assert 0 <= least <= largest
+        assert largest > 0
 
     def test_what_is_added_to_predictions_may_be_taken_off_targets_that_translate(self) -> None:
         y, z, s = self.sample(0)
@@ -84,7 +86,7 @@ class LossChecks:
 
     @each("seed", range(3))
     def test_convex_and_smooth(self, seed: int) -> None:
-        """The gradient is monotone and L-Lipschitz, 0 <= curvature <= L; Fenchel and Young."""
+        """Gradients are monotone and Lipschitz, curvatures within bounds; Fenchel and Young."""
         y, first, weight = self.sample(seed)
         second = self.sample(seed + 1000)[1]
         ones = np.ones_like(y)
@@ -95,9 +97,10 @@ class LossChecks:
         change = ends[1] - ends[0]
         slack = SAME_FLOAT64 * (1.0 + np.abs(ends[0]) + np.abs(ends[1]))
         assert np.all(change * np.sign(move) >= -slack)
-        assert np.all(curvature >= 0.0)
-        if np.isfinite(self.loss.smoothness):
-            most = self.loss.smoothness * weight
+        least, largest = self.loss.curvature_bounds
+        assert np.all(curvature >= (1.0 - SAME_FLOAT64) * least * weight)
+        if np.isfinite(largest):
+            most = largest * weight
             assert np.all(np.abs(change) <= most * np.abs(move) + slack)
             assert np.all(curvature <= (1.0 + SAME_FLOAT64) * most)
 
@@ -197,7 +200,7 @@ class LossChecks:
         if self.loss.task == "classification":
             y = np.tile([-1.0, 1.0], prediction.size // 2)
         weight = np.ones(prediction.size)
-        if not np.isfinite(self.loss.smoothness):
+        if not np.isfinite(self.loss.curvature_bounds[1]):
             # exp(700) is about the largest float.
             beyond = np.isinf(self.values(y, prediction, weight))
             assert np.all(np.abs(prediction[beyond]) > 700.0)

@@ -99,7 +99,7 @@ def make_correlated(
     instead the sign of X w about its median, without noise (then -median is the intercept).
     """
     if not 0.0 <= rho < 1.0:
-        raise ValueError(f"rho must lie in [0, 1); received {rho}")
+        raise ValueError(f"rho must be in [0, 1); received {rho}")
     rng = np.random.default_rng(rng)
     X = _normal_matrix(rng, n, p, dtype)
     step = X.dtype.type(np.sqrt(1.0 - rho * rho))
@@ -168,7 +168,7 @@ def make_feature_generation(
             f"n_true={n_true}"
         )
     if not 0.0 < density <= 1.0:
-        raise ValueError(f"density must lie in (0, 1]; received {density}")
+        raise ValueError(f"density must be in (0, 1]; received {density}")
     rng = np.random.default_rng(rng)
     chosen = _some(rng, p // group_size, n_true // group_size)
     support = (chosen[:, None] * group_size + np.arange(group_size)).ravel()

@@ -18,7 +18,7 @@ from atomlearn.core import (
 )
 from atomlearn.core.data.lifted import Lifted
 from atomlearn.designs import ColumnSubset, Concatenated, RowSubset, Standardized
-from atomlearn.interfaces import Block, Design, Scores
+from atomlearn.interfaces import Block, Design, Scores, Traits
 from atomlearn.testing.cases import each
 
 X = np.random.default_rng(0).standard_normal((9, 5))
@@ -77,6 +77,7 @@ def marked() -> Design:
     answers: dict[str, object] = {name: method(name) for name in QUESTIONS}
     answers |= {name: name for name in QUESTIONS if not callable(vars(Design)[name])}
     answers["shape"] = (4, 3)
+    answers["traits"] = Traits(reads_at_once=True, is_sparse=True)
     design: Design = type("Marked", (Design,), answers)()
     return design
 

@@ -71,7 +71,7 @@ def test_no_constant_is_better_than_the_best_shift(suite: type[LossChecks]) -> N
         pytest.skip("a loss with kinks is solved by smooth ones")
     for seed in range(6):
         y, linear, weight = suite().sample(seed)
-        if seed % 2 and np.isfinite(loss.smoothness):
+        if seed % 2 and np.isfinite(loss.curvature_bounds[1]):
             linear *= 30.0
         b = optimal_shift(loss, y, weight, linear, 40.0 * (seed % 3 == 0))
         step = 1e-6 * (1.0 + abs(b))
@@ -295,7 +295,7 @@ def test_targets_of_one_column_are_told_how_to_be_flat(shape, remedy):
 class PseudoHuber(Loss):
     """sqrt(1 + (z - y)^2), of which Newton's steps from afar lead ever farther away."""
 
-    name, task, smoothness = "pseudo-huber", "regression", 1.0
+    name, task, curvature_bounds = "pseudo-huber", "regression", (0.0, 1.0)
 
     def check_target(self, y):
         return np.asarray(y, dtype=float)

@@ -56,7 +56,7 @@ def test_curvature_bounds_the_hessian(q: int, scale: float) -> None:
     for p, d, w in zip(loss.probabilities(z), D, s[::q], strict=True):
         H = w * (np.diag(p) - np.outer(p, p))
         assert np.linalg.eigvalsh(np.diag(d) - H)[0] >= -1e-12
-        assert (d <= loss.smoothness * w * (1 + 1e-12)).all()
+        assert (d <= loss.curvature_bounds[1] * w * (1 + 1e-12)).all()
 
 
 @pytest.mark.parametrize("scale", [0.1, 2.0])

@@ -11,9 +11,8 @@ import numpy as np
 import pytest
 
 from atomlearn import norms
-from atomlearn.core import CachedBlock, DenseBlock, Iterations, TimeIsUp
+from atomlearn.core import CachedBlock, DenseBlock, Iterations, TimeIsUp, objective_at
 from atomlearn.core.masters.newton_system import _of_samples
-from atomlearn.core.problem.problem import objective_at
 from atomlearn.interfaces import Block, Deadline, Master, Norm, Solver, State
 from atomlearn.losses import Multinomial, as_loss
 from atomlearn.masters import (

@@ -11,13 +11,12 @@ from numpy.testing import assert_allclose, assert_array_equal
 from numpy.typing import NDArray
 
 from atomlearn.core import CachedBlock, DenseBlock
-from atomlearn.core.problem.problem import restrict
 from atomlearn.designs import as_design
 from atomlearn.interfaces import Block, Norm, Refit
 from atomlearn.losses import Squared, as_loss
 from atomlearn.masters import SemismoothNewton, SequentialQP
 from atomlearn.norms import L1, L2, Groups, Nonnegative, Scaled
-from atomlearn.problem import Problem, Regularizer
+from atomlearn.problem import Problem, Regularizer, restrict
 from atomlearn.testing.masters import MasterChecks
 from atomlearn.testing.problems import FORMS, Case, as_block
 
@@ -240,7 +239,7 @@ class Doubled(Squared):  # type: ignore[misc]
     """(y - z)^2: quadratic, with a curvature that is not the sample weight."""
 
     name = "doubled"
-    smoothness = 2.0
+    curvature_bounds = 2.0, 2.0
 
     def value(self, y: Array, prediction: Array, weight: Array) -> float:
         return 2.0 * super().value(y, prediction, weight)

@@ -9,15 +9,14 @@ import pytest
 from numpy.testing import assert_allclose
 
 from atomlearn import norms
-from atomlearn.core import TUNING, CachedBlock, DenseBlock, RepeatedBlock, SparseBlock
+from atomlearn.core import TUNING, CachedBlock, DenseBlock, RepeatedBlock, SparseBlock, objective_at
 from atomlearn.core.masters import scaling_newton
 from atomlearn.core.masters.choose import candidates_for_free
-from atomlearn.core.problem.problem import negative_gradient, objective_at, optimal_intercept
 from atomlearn.interfaces import Deadline, Master, Refit
 from atomlearn.losses import Huber, as_loss
 from atomlearn.masters import ScalingNewton, SemismoothNewton
 from atomlearn.norms import Groups
-from atomlearn.problem import Problem, Regularizer
+from atomlearn.problem import Problem, Regularizer, negative_gradient, optimal_intercept
 from atomlearn.result import Status
 from atomlearn.solvers import ColumnGeneration
 from tests.oracles.covering import in_turn

@@ -10,8 +10,14 @@ from numpy.testing import assert_allclose
 from numpy.typing import NDArray
 
 from atomlearn import losses, norms
-from atomlearn.core import CachedBlock, DenseBlock, ModelNewton, SemismoothNewton
-from atomlearn.core.problem.problem import loss_at_zero, with_free
+from atomlearn.core import (
+    CachedBlock,
+    DenseBlock,
+    ModelNewton,
+    SemismoothNewton,
+    loss_at_zero,
+    with_free,
+)
 from atomlearn.interfaces import Master, Norm
 from atomlearn.masters import (
     AcceleratedGradient,

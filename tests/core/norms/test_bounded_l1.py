@@ -9,8 +9,8 @@ from scipy.optimize import minimize
 
 from atomlearn import designs, losses, norms, problem
 from atomlearn.core import ArrayScores
-from atomlearn.core.problem.proof import prove
 from atomlearn.norms import L1
+from atomlearn.problem import prove
 from tests.oracles.sums import solve_sum
 
 FORMS = ("penalized", "squared", "constrained")

@@ -154,5 +154,5 @@ def test_ratings_by_hand() -> None:
 def test_what_is_no_norm_is_refused(given: object, said: str) -> None:
     with pytest.raises(TypeError, match=said):
         as_norm(given)
-    with pytest.raises(TypeError, match=r"parameters \['k'\] were given beside the object"):
+    with pytest.raises(TypeError, match=r"parameters \['k'\] were given with the object"):
         as_norm(L1(), k=2)

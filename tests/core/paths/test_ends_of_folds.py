@@ -9,8 +9,7 @@ import pytest
 from sklearn.model_selection import KFold
 
 from atomlearn import norms, paths, solvers
-from atomlearn.core import Counted, Settings, held_out_loss
-from atomlearn.core.problem.problem import with_norm
+from atomlearn.core import Counted, Settings, held_out_loss, with_norm
 from atomlearn.designs import as_design
 from atomlearn.losses import as_loss
 from atomlearn.problem import Problem, Regularizer

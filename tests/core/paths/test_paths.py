@@ -19,12 +19,12 @@ from atomlearn.core import (
     Progress,
     Settings,
     held_out_loss,
+    objective_at,
     path_of,
 )
-from atomlearn.core.problem.problem import objective_at, optimal_intercept
 from atomlearn.designs import as_design
 from atomlearn.losses import as_loss
-from atomlearn.problem import Problem, Regularizer
+from atomlearn.problem import Problem, Regularizer, optimal_intercept
 from atomlearn.result import Status
 from tests.oracles.sums import solve_sum
 

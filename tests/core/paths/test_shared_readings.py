@@ -11,8 +11,7 @@ from sklearn.model_selection import KFold
 from threadpoolctl import ThreadpoolController
 
 from atomlearn import norms, paths, solve
-from atomlearn.core import Counted, Settings, held_out_loss, mean_loss, path_of
-from atomlearn.core.problem.problem import objective_at
+from atomlearn.core import Counted, Settings, held_out_loss, mean_loss, objective_at, path_of
 from atomlearn.designs import as_design
 from atomlearn.interfaces import Deadline
 from atomlearn.losses import as_loss

@@ -11,8 +11,9 @@ import pytest
 from atomlearn import losses, norms, paths
 from atomlearn.core import Deadline, Pool, Problem, Regularizer, Settings, path_of
 from atomlearn.core.paths.sweep import Sweep, can_sweep
-from atomlearn.core.problem.proof import given_back, prove
+from atomlearn.core.problem.proof import given_back
 from atomlearn.designs import as_design
+from atomlearn.problem import prove
 from atomlearn.solvers import ColumnGeneration
 from atomlearn.testing.cases import each
 

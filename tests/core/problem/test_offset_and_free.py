@@ -18,8 +18,7 @@ from atomlearn import (
     solve,
     solvers,
 )
-from atomlearn.core import FreeColumns, Problem, Regularizer
-from atomlearn.core.problem.problem import loss_value, with_free
+from atomlearn.core import FreeColumns, Problem, Regularizer, loss_value, with_free
 from atomlearn.core.solvers.stopping import Passes
 from atomlearn.designs import as_design
 from atomlearn.losses import Huber, as_loss

@@ -10,13 +10,12 @@ from numpy.testing import assert_allclose
 
 from atomlearn import losses, norms
 from atomlearn.core import AcceleratedGradient, ArrayScores, AtomSet
-from atomlearn.core.problem.problem import optimal_intercept
-from atomlearn.core.problem.proof import polar_of_errors, prove
+from atomlearn.core.problem.proof import polar_of_errors
 from atomlearn.core.solvers.atoms import refit_on_rays
 from atomlearn.designs import as_design
 from atomlearn.interfaces import Atom, Norm
 from atomlearn.masters import SequentialQP
-from atomlearn.problem import Pricing, Problem, Regularizer
+from atomlearn.problem import Pricing, Problem, Regularizer, optimal_intercept, prove
 from atomlearn.solvers import ColumnGeneration, run, stopping
 from tests.oracles.covering import in_turn
 

@@ -27,11 +27,10 @@ from atomlearn.core import (
     positive,
 )
 from atomlearn.core.problem.checks import check_loss, check_tau
-from atomlearn.core.problem.problem import restrict
-from atomlearn.core.problem.proof import prove
 from atomlearn.core.solvers.solver import checked_warm_start
 from atomlearn.designs import as_design
 from atomlearn.interfaces import WarmStart
+from atomlearn.problem import prove, restrict
 from atomlearn.solvers import stopping
 from tests.oracles.sums import solve_sum
 
@@ -77,9 +76,9 @@ REFUSED: list[tuple[Any, type[Exception], str]] = [
     (lambda: checked_warm_start(WarmStart(np.array([0]), np.array(["a"])), problem_of()),
      TypeError, "weights must be real numbers"),
     (lambda: checked_warm_start(WarmStart(np.array([0, 3]), np.ones(2)), problem_of()),
-     ValueError, r"lie in \[0, 3\), got values from 0 to 3"),
+     ValueError, r"be in \[0, 3\), got values from 0 to 3"),
     (lambda: checked_warm_start(WarmStart(np.array([-1, 0]), np.ones(2)), problem_of()),
-     ValueError, r"lie in \[0, 3\), got values from -1 to 0"),
+     ValueError, r"be in \[0, 3\), got values from -1 to 0"),
     (lambda: checked_warm_start(WarmStart(np.array([0]), np.array([np.nan])), problem_of()),
      ValueError, "must be finite"),
     (lambda: checked_warm_start(WarmStart(np.array([0]), np.ones(1), np.inf), problem_of()),

@@ -10,8 +10,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from atomlearn import losses, norms
-from atomlearn.core import Factored, MatrixPart, free_columns
-from atomlearn.core.problem.problem import loss_value
+from atomlearn.core import Factored, MatrixPart, free_columns, loss_value
 from atomlearn.core.problem.proof import raised_by_floats
 from atomlearn.designs import as_design
 from atomlearn.problem import Problem, Regularizer

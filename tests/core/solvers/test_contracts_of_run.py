@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from atomlearn import norms
-from atomlearn.core import Progress, Work
-from atomlearn.core.problem.problem import objective_at
+from atomlearn.core import Progress, Work, objective_at
 from atomlearn.designs import as_design
 from atomlearn.interfaces import Deadline, Norm, Solver, WarmStart
 from atomlearn.losses import as_loss

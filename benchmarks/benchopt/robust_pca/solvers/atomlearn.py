@@ -16,7 +16,7 @@ class Solver(BaseSolver):
 
     def run(self, tolerance):
         gap = max(min(tolerance, 0.9), 1e-10)
-        self.model = SparseLowRank(self.lmbd, self.ratio, tol=gap).fit(self.Y)
+        self.model = SparseLowRank(self.lmbd / self.Y.size, self.ratio, tol=gap).fit(self.Y)
 
     def get_result(self):
         return {"L": self.model.low_rank_, "S": self.model.sparse_}

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from atomlearn import _kernels
 from atomlearn.core.data.compressed import take_compressed, weighted_squares
 from atomlearn.core.data.limits import LIMITS
-from atomlearn.core.interfaces import Array, Block, Columns, Deadline, Scores
+from atomlearn.core.interfaces import Array, Block, Columns, Deadline, Scores, Traits
 from atomlearn.core.interfaces.scores import ArrayScores
 
 
@@ -50,7 +50,7 @@ class DenseBlock(Block):
            [2., 1.]])
     """
 
-    keeps_gram = True
+    traits = Traits(keeps_gram=True)
 
     def __init__(self, array: NDArray[Any], room: _Room | None = None) -> None:
         if room is None:
@@ -166,8 +166,7 @@ class SparseBlock(Block):
     array([1., 4.])
     """
 
-    keeps_gram = True
-    is_sparse = True
+    traits = Traits(is_sparse=True, keeps_gram=True)
 
     def __init__(
         self,
@@ -228,5 +227,5 @@ class SparseBlock(Block):
         check_same_rows(self, other)
         if not self.shape[1]:
             return other
-        more = other.stored() if other.is_sparse else sp.csc_array(other.dense())
+        more = other.stored() if other.traits.is_sparse else sp.csc_array(other.dense())
         return SparseBlock.of(sp.hstack([self.stored(), more], format="csc"))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import singledispatch
+
 import numpy as np
 
 from atomlearn import _kernels
@@ -68,7 +70,7 @@ class GrowingGram:
             buffer = _room(total) if start else np.empty((total, total))
             buffer[:start, :start] = self.matrix
             self._buffer = buffer
-        packed = block.bytes_an_entry < 4.0
+        packed = block.traits.bytes_an_entry < 4.0
         if start == 0 and self.basis is None and columns is None and not packed:
             if self.centered:
                 self._means = block.scores(self.curvature).full() / self.curvature.sum()
@@ -135,7 +137,8 @@ def _room(size: int) -> Array:
 def _products(block: Block, columns: Array, asked: Columns) -> Array:
     """Return B'A for a few dense columns B, and the requested columns of the block."""
     found = np.empty((columns.shape[1], asked.size))
-    kept = block.bytes_an_entry < 4.0 or (block.stored() is not None and not block.is_sparse)
+    plain = block.stored() is not None and not block.traits.is_sparse
+    kept = plain or block.traits.bytes_an_entry < 4.0
     if not kept or columns.shape[1] == 1:
         block = block.gather(asked)
         for row, column in zip(found, columns.T, strict=True):
@@ -192,10 +195,6 @@ class CachedBlock(Block):
         """Return whether A'CA of all columns is there, for this very array."""
         held = self._growing
         return held is not None and held.curvature is curvature and held.size == self.shape[1]
-
-    def distinct(self) -> tuple[Block, Columns]:
-        base, positions = self.inner.distinct()
-        return (self if base is self.inner else base), positions
 
     def predict(self, weights: Array) -> Array:
         return self.inner.predict(weights)
@@ -276,3 +275,15 @@ class CachedBlock(Block):
 
 
 forward(CachedBlock, "inner", Block, Design)
+
+
+@singledispatch
+def distinct_columns(block: Block) -> tuple[Block, Columns]:
+    """Return the block of the distinct columns, and the place there of each column."""
+    return block, np.arange(block.shape[1], dtype=np.int64)
+
+
+@distinct_columns.register
+def _of_cached(block: CachedBlock) -> tuple[Block, Columns]:
+    base, positions = distinct_columns(block.inner)
+    return (block if base is block.inner else base), positions

@@ -78,6 +78,6 @@ def chosen_rows(block: Block, rows: Rows) -> Block:
     own = block.with_rows(rows)
     if own is not None:
         return own
-    if block.is_sparse:
+    if block.traits.is_sparse:
         return SparseBlock.of(block.stored()[rows])
     return DenseBlock(block.dense()[rows])

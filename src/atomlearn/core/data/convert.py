@@ -230,7 +230,7 @@ def existing_columns(columns: Columns, n_features: int) -> Columns:
     columns = np.asarray(columns, dtype=np.int64)
     if columns.size and not 0 <= columns.min() <= columns.max() < n_features:
         raise IndexError(
-            f"columns must lie in [0, {n_features}), got values from {columns.min()} to "
+            f"columns must be in [0, {n_features}), got values from {columns.min()} to "
             f"{columns.max()}"
         )
     return columns

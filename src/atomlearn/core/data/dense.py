@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from atomlearn import _kernels
 from atomlearn.core.data.blocks import DenseBlock
 from atomlearn.core.data.limits import LIMITS
-from atomlearn.core.interfaces import Array, Columns, Design, Scores
+from atomlearn.core.interfaces import Array, Columns, Design, Scores, Traits
 from atomlearn.core.interfaces.scores import ArrayScores
 
 
@@ -71,7 +71,7 @@ class DenseDesign(Design):
     def scores(self, v: Array) -> Scores:
         return ArrayScores(_kernels.scores_dense(self._X, v, self._rows))
 
-    reads_at_once = True
+    traits = Traits(reads_at_once=True)
 
     def scores_many(self, V: Array) -> Sequence[Scores]:
         return [ArrayScores(z) for z in _kernels.many_dense(self._X, V, self._rows)]

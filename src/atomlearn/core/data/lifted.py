@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from atomlearn.core.data.blocks import DenseBlock, SparseBlock
-from atomlearn.core.data.cached_block import CachedBlock
+from atomlearn.core.data.cached_block import CachedBlock, distinct_columns
 from atomlearn.core.data.standardized import affine_block
 from atomlearn.core.interfaces import Array, Block, Columns, Design, Expansion, Scores
 from atomlearn.core.interfaces.forwarding import Derived
@@ -29,10 +30,7 @@ class Lifted(Derived):
         super().__init__(design)
         self.expansion = expansion
         self.shape = self.design.shape[0], self.expansion.shape[1]
-
-    @property
-    def n_distinct(self) -> int:
-        return self.design.shape[1]
+        self.traits = replace(self.traits, n_distinct=self.design.shape[1])
 
     def scores(self, v: Array) -> Scores:
         return self.expansion.scores(self.design.scores(v))
@@ -46,7 +44,7 @@ class Lifted(Derived):
         if self.expansion.repeats:
             return RepeatedBlock(block, at.features, at.rows)
         local = at.matrix(columns.size)
-        if block.is_sparse:
+        if block.traits.is_sparse:
             return SparseBlock.of(block.stored() @ local)
         return DenseBlock(np.asfortranarray(block.dense() @ local.toarray()))
 
@@ -85,9 +83,6 @@ class RepeatedBlock(Block):
         self.positions = positions
         self.shape = self.base.shape[0], self.positions.size
         self.dtype = self.base.dtype
-
-    def distinct(self) -> tuple[Block, Columns]:
-        return self.base, self.positions
 
     def predict(self, weights: Array) -> Array:
         sums = np.bincount(self.positions, weights=weights, minlength=self.features.size)
@@ -136,6 +131,11 @@ class RepeatedBlock(Block):
             np.concatenate([self.features, other.features[new]]),
             np.concatenate([self.positions, target[other.positions]]),
         )
+
+
+@distinct_columns.register
+def _features(block: RepeatedBlock) -> tuple[Block, Columns]:
+    return block.base, block.positions
 
 
 @affine_block.register

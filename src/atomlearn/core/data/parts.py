@@ -227,6 +227,6 @@ def _numbers(what: str, given: NDArray[Any], limit: int, remedy: str) -> NDArray
     low, high = (int(given.min()), int(given.max())) if given.size else (0, limit - 1)
     if low < 0 or high >= limit:
         raise ValueError(
-            f"{what}s must lie between 0 and {limit - 1}, got values from {low} to {high}"
+            f"{what}s must be between 0 and {limit - 1}, got values from {low} to {high}"
         )
     return given.astype(np.int64, copy=False)

@@ -13,7 +13,7 @@ from atomlearn import _kernels
 from atomlearn.core.data.blocks import DenseBlock, SparseBlock
 from atomlearn.core.data.compressed import checked_parts, is_sparse, take_compressed
 from atomlearn.core.data.limits import LIMITS
-from atomlearn.core.interfaces import Array, Block, Columns, Design, Scores
+from atomlearn.core.interfaces import Array, Block, Columns, Design, Scores, Traits
 from atomlearn.core.interfaces.scores import ArrayScores
 
 
@@ -37,8 +37,7 @@ class SparseDesign(Design):
     (array([ 1., 16.]), 2)
     """
 
-    is_sparse = True
-    reads_at_once = True
+    traits = Traits(is_sparse=True, reads_at_once=True)
 
     def __init__(self, X: Any) -> None:
         kind = X.format if is_sparse(X) else type(X).__name__

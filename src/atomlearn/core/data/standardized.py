@@ -70,7 +70,7 @@ class Affine(Derived):
         block = self.design.gather(columns)
         means = self.means[columns]
         factors = self.factors[columns]
-        if not block.is_sparse:
+        if not block.traits.is_sparse:
             return affine_block(block, means, factors)
         scaled = SparseBlock.of(scaled_columns(block.stored(), factors))
         # Of one kind whichever columns they are, so that blocks can be appended.
@@ -170,7 +170,7 @@ def centered(design: Design, weight: ArrayLike | None = None) -> Standardized | 
 
     Centered columns of sparse data are dense once gathered.
     """
-    if design.is_sparse or not design.listable:
+    if design.traits.is_sparse or not design.listable:
         return None
     return Standardized(design, scale=False, weight=weight)
 
@@ -215,7 +215,7 @@ def scales_of_inputs(design: Design) -> tuple[Array, str]:
     Standard deviations; for sparse columns the largest magnitudes, because the smaller the share
     of non-zeros, the more their deviations would blow up the few rows where two columns meet.
     """
-    if design.is_sparse:
+    if design.traits.is_sparse:
         scales = largest_magnitudes(design)
         name = "largest magnitudes"
     else:
@@ -227,7 +227,7 @@ def scales_of_inputs(design: Design) -> tuple[Array, str]:
 def largest_magnitudes(design: Design) -> Array:
     """Return max_i |x_ij| of every column, float64."""
     stored = design.stored()
-    if design.is_sparse and stored is not None:
+    if design.traits.is_sparse and stored is not None:
         return np.asarray(abs(stored).max(axis=0).toarray().ravel(), dtype=np.float64)
     result = np.empty(design.shape[1])
     for columns, array in _dense_pieces(design, np.arange(design.shape[1])):
@@ -238,7 +238,7 @@ def largest_magnitudes(design: Design) -> Array:
 def scaled_design(design: Design, factors: Array) -> Design:
     """Return X diag(factors): a copy of the values where X is sparse, else on the fly."""
     stored = design.stored()
-    if design.is_sparse and stored is not None:
+    if design.traits.is_sparse and stored is not None:
         return SparseDesign(scaled_columns(stored, factors))
     return Affine(design, np.zeros(design.shape[1]), 1.0 / factors, factors)
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from atomlearn.core.data.parts import RowSubset
 from atomlearn.core.data.scores import ConcatenatedScores, FoundScores
-from atomlearn.core.interfaces import Array, Block, Columns, Design, Rows, Scores
+from atomlearn.core.interfaces import Array, Block, Columns, Design, Rows, Scores, Traits
 from atomlearn.core.interfaces.forwarding import Forwarding
 
 
@@ -43,7 +43,8 @@ class Concatenated(Design):
         sizes = [design.shape[1] for design in self.designs]
         self._starts: Columns = np.cumsum([0, *sizes], dtype=np.int64)
         self.dtype = np.result_type(*(design.dtype for design in self.designs))
-        self.reads_at_once = all(design.reads_at_once for design in self.designs)
+        at_once = all(design.traits.reads_at_once for design in self.designs)
+        self.traits = Traits(reads_at_once=at_once)
         self.shape = self.designs[0].shape[0], int(self._starts[-1])
 
     @property
@@ -175,7 +176,7 @@ class Counted(Forwarding):
         return Counted(design, self)
 
     def _read(self, vectors: int) -> None:
-        self._source._passes += min(vectors, 1) if self.inner.reads_at_once else vectors
+        self._source._passes += min(vectors, 1) if self.inner.traits.reads_at_once else vectors
 
     def scores(self, v: Array) -> Scores:
         self._source._passes += 1.0

@@ -7,7 +7,7 @@ puts the three together one step at a time.
 
 from atomlearn.core.interfaces.arrays import EPS, TINY, Array, Columns, Mask, Rows
 from atomlearn.core.interfaces.deadline import Deadline, TimeIsUp
-from atomlearn.core.interfaces.design import Block, Design
+from atomlearn.core.interfaces.design import Block, Design, Traits
 from atomlearn.core.interfaces.lift import Expansion
 from atomlearn.core.interfaces.loss import Loss, Task
 from atomlearn.core.interfaces.norm import Form, GroupWeights, Lift, Norm, Term

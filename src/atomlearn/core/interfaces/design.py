@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -51,6 +52,39 @@ class RowAccess:
         None if the rows are those of ``design``.
         """
         return None
+
+
+@dataclass(frozen=True, slots=True)
+class Traits:
+    """How a design stores its columns: a design declares those that differ from the defaults.
+
+    Attributes
+    ----------
+    reads_at_once : bool
+        ``scores_many`` and ``scores_above`` read the data once for all vectors. By default they
+        call ``scores`` for each vector.
+    is_sparse : bool
+        X is stored by its non-zero entries, which centering its columns would fill.
+    matrix_shape : (p, q), optional
+        The columns are the entries of a matrix W, row after row.
+    n_distinct : int, optional
+        Number of columns that differ, if groups overlap and repeat some.
+    keeps_gram : bool
+        For blocks: columns are stored as numbers, whose Gram matrices are fast products.
+    bytes_an_entry : float
+        For blocks: memory of an entry.
+    couples_by_structure : bool
+        For blocks: ``coupled_gram`` uses the structure of their kind, so that larger blocks are
+        fast.
+    """
+
+    reads_at_once: bool = False
+    is_sparse: bool = False
+    matrix_shape: tuple[int, int] | None = None
+    n_distinct: int | None = None
+    keeps_gram: bool = False
+    bytes_an_entry: float = 8.0
+    couples_by_structure: bool = False
 
 
 class Design(ABC):
@@ -113,13 +147,8 @@ class Design(ABC):
         own = type(self).squared_norms is not Design.squared_norms
         return own or self.shape[1] <= self._walked_columns
 
-    #: Whether ``scores_many`` and ``scores_above`` read the data once, however many vectors there
-    #: are. The default asks ``scores`` for each.
-    reads_at_once: bool = False
-    #: Whether X is kept by its non-zero entries, which centering its columns would fill.
-    is_sparse: bool = False
-    #: (p, q) where the columns are the entries of a matrix W, row after row.
-    matrix_shape: tuple[int, int] | None = None
+    #: How the columns are stored; see ``Traits``.
+    traits: Traits = Traits()
     #: How the rows are reached; rows on other machines form sums, and only these travel.
     row_access: RowAccess = RowAccess()
 
@@ -199,11 +228,6 @@ class Design(ABC):
         """
         return None
 
-    @property
-    def n_distinct(self) -> int:
-        """Number of columns that differ: fewer than all where groups overlap and repeat some."""
-        return self.shape[1]
-
     def taken_off(self, columns: Columns) -> Array:
         """Return the offsets that scores lose digits to: taken off after sums, in their units."""
         return np.zeros(columns.size)
@@ -211,7 +235,7 @@ class Design(ABC):
     def stored(self) -> Any:
         """Return X itself, read-only use, where it is one array of this processor's; else None.
 
-        An array that BLAS reads in place, or where ``is_sparse`` a CSC or CSR array of SciPy's.
+        An array that BLAS reads in place, or a CSC or CSR array of SciPy's if ``traits.is_sparse``.
         """
         return None
 
@@ -246,11 +270,6 @@ class Block(Design):
     def gram(self, curvature: Array, positions: Columns | None = None) -> Array:
         """Return A_S' diag(curvature) A_S, float64, S = ``positions`` (all where None)."""
 
-    #: Whether columns are stored as numbers, of which Gram matrices are fast products.
-    keeps_gram: bool = False
-    #: Bytes of memory that an entry takes.
-    bytes_an_entry: float = 8.0
-
     @abstractmethod
     def append(self, other: Block) -> Block:
         """Return the block of these columns followed by those of ``other``.
@@ -267,13 +286,6 @@ class Block(Design):
 
     def _squares(self, weights: Array) -> Array:
         return np.asarray(weights @ np.square(self.dense(), dtype=np.float64))
-
-    def distinct(self) -> tuple[Block, Columns]:
-        """Return the block of the distinct columns, and the place there of each column."""
-        return self, np.arange(self.shape[1], dtype=np.int64)
-
-    #: Whether ``coupled_gram`` uses the structure of this kind, so that larger blocks are fast.
-    couples_by_structure: bool = False
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
         return np.array(self.dense(), dtype=dtype)

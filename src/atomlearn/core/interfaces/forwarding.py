@@ -9,7 +9,7 @@ from operator import attrgetter
 from typing import Any
 
 from atomlearn.core.interfaces.arrays import Array, Columns
-from atomlearn.core.interfaces.design import Block, Design, RowAccess
+from atomlearn.core.interfaces.design import Block, Design, RowAccess, Traits
 from atomlearn.core.interfaces.scores import Scores
 
 
@@ -93,7 +93,7 @@ class Derived(Design):
 
     def __init__(self, design: Design) -> None:
         self.design = design
-        self.reads_at_once = design.reads_at_once
+        self.traits = Traits(reads_at_once=design.traits.reads_at_once)
         self.dtype = self.design.dtype
 
     @property

@@ -25,26 +25,24 @@ class Loss(ABC):
     float, without a warning). A loss is bounded below by zero: ``value >= 0``, which the
     certificate relies on. No method stores anything.
 
-    Four methods are what solvers need, and what every loss must have: ``value``, ``gradient``,
-    ``conjugate`` and ``curvature``. ``check_target`` says what may stand in y, and the other
-    methods what a prediction means to people: defaults suit a regression with the identity link.
+    A loss must have four methods, which solvers need: ``value``, ``gradient``, ``conjugate`` and
+    ``curvature``. The defaults of all others suit a regression with the identity link:
+    ``check_target`` checks y, and ``mean`` and ``score`` interpret predictions.
     """
 
-    #: Name by which users ask for it, for example ``"logistic"``.
+    #: Name of the loss in errors and in ``loss=``, for example ``"logistic"``.
     name: ClassVar[str]
-    #: What it is for: of ``"classification"`` the targets are the two labels -1 and +1.
+    #: Kind of targets; those of ``"classification"`` are the two labels -1 and +1.
     task: ClassVar[Task] = "regression"
-    #: Least L with loss'' <= L for a unit sample weight (``inf`` where there is none).
-    smoothness: ClassVar[float] = math.inf
-    #: True when loss'' does not depend on z: one Newton step is exact.
-    is_quadratic: ClassVar[bool] = False
-    #: True when loss(y, z + c) = loss(y - c, z): what is added to predictions may be taken off y.
+    #: Bounds of loss'' for a unit sample weight; equal for a quadratic loss.
+    curvature_bounds: ClassVar[tuple[float, float]] = 0.0, math.inf
+    #: True if loss(y, z + c) = loss(y - c, z), so that an offset can be subtracted from y.
     translates: ClassVar[bool] = False
-    #: True when the deviance is in units of a dispersion (a variance) that nobody gives.
+    #: True if the deviance depends on an unknown dispersion (a variance).
     dispersed: ClassVar[bool] = True
 
-    #: Number of successive samples whose predictions the loss couples; 0: all of them. Everything
-    #: else is a sum over such groups of samples, and may be computed piece by piece.
+    #: Number of successive samples whose predictions the loss couples; 0: all of them. The loss
+    #: is a sum over such groups of samples, and may be computed piece by piece.
     coupled: ClassVar[int] = 1
 
     # --- what solvers need ------------------------------------------------------------------
@@ -52,8 +50,8 @@ class Loss(ABC):
     def check_target(self, y: object) -> Array:
         """Return the targets as float64, or raise ValueError that names object and remedy.
 
-        By default any finite numbers will do; of labels the two -1 and +1, and {0, 1} and booleans
-        are mapped.
+        The default accepts any finite numbers; for a classification, the labels -1 and +1, to
+        which it maps {0, 1} and booleans.
         """
         return binary_target(y) if self.task == "classification" else regression_target(y)
 
@@ -96,7 +94,7 @@ class Loss(ABC):
     def coupling(self, y: Array, prediction: Array, weight: Array) -> tuple[Array, Any]:
         """Return c (n_samples,) and K, sparse (n_samples, k): the Hessian is diag(c) - K K'.
 
-        K has no columns where each prediction is treated by itself.
+        K has no columns if the loss couples no predictions.
         """
         c = self.curvature(y, prediction, weight)
         return c, np.zeros((c.size, 0))
@@ -104,8 +102,8 @@ class Loss(ABC):
     def smoothed(self, width: float) -> Loss | None:
         """Return a smooth loss for one with kinks, None for one without: see ``Quantile``.
 
-        It is max over slopes a of a z - loss*(a) - width/2 a^2, a unit of weight. Slopes of a loss
-        with kinks are at most 1, and it translates: loss(y, z + c) = loss(y - c, z).
+        It is max over slopes a of a z - loss*(a) - width/2 a^2, for a unit of weight. The slopes
+        of a loss with kinks are at most 1, and the loss translates.
         """
         return None
 
@@ -114,12 +112,12 @@ class Loss(ABC):
     ) -> tuple[Array, Array | None] | None:
         """Return argmin_c f(z + Q c), Q = ``basis``, and a dual point u there with Q'u = 0.
 
-        Where a linear program knows them; u None: c is only near. None: nothing is known.
+        None if no formula or program finds them; u is None if c is only near the minimum.
         """
         return None
 
     def best_shift(self, y: Array, linear: Array, weight: Array, start: float) -> float:
-        """Return a b near argmin_b f(linear + b), where a formula knows one; else ``start``."""
+        """Return a b near argmin_b f(linear + b) by a formula; ``start`` if there is none."""
         return start
 
     # --- what a prediction means ------------------------------------------------------------
@@ -127,7 +125,7 @@ class Loss(ABC):
     def mean(self, prediction: NDArray[Any]) -> NDArray[Any]:
         """Return the expected target at a prediction z: the inverse link, in the dtype of z.
 
-        Of labels it is the probability of +1, where there is one. Any shape.
+        For labels it is the probability of +1, if the loss has one. Any shape.
         """
         return prediction
 
@@ -136,9 +134,9 @@ class Loss(ABC):
         raise AttributeError(f"the loss {self.name!r} has no probabilities")
 
     def score(self, y: Array, prediction: Array, weight: Array) -> float:
-        """Return how good held-out predictions are, 1 at best.
+        """Return the score of held-out predictions, 1 at best.
 
-        Of labels the share that is right; of numbers R^2 of ``mean(prediction)``.
+        For labels, the share of correct ones; for numbers, R^2 of ``mean(prediction)``.
         """
         if self.task == "classification":
             return float(weight @ ((prediction > 0) == (y > 0)) / weight.sum())
@@ -148,6 +146,12 @@ class Loss(ABC):
 def has_link(loss: Loss) -> bool:
     """Return whether the mean is a function of the prediction, such as its exponential."""
     return type(loss).mean is not Loss.mean
+
+
+def is_quadratic(loss: Loss) -> bool:
+    """Return whether loss'' does not depend on the prediction: one Newton step is exact."""
+    least, largest = loss.curvature_bounds
+    return least == largest
 
 
 def has_probabilities(loss: Loss) -> bool:

@@ -82,25 +82,24 @@ class Ratings:
 class Norm(Ratings, ABC):
     """gauge(w) = inf { t >= 0 : w in t * conv(atoms) }.
 
-    A norm must give its value, its polar and its best columns. Everything else it may be able to
-    do is a method here with a neutral answer, so that nobody has to ask what kind of norm it is:
-    a norm that can do more overrides the method.
+    A norm must have ``value``, ``polar`` and ``best_columns``. The default of every other method
+    means "not known"; a norm that knows more overrides the method.
 
     Parameters are plain attributes under their constructor names; a norm never stores anything
     about one data set. ``class MyNorm(Parameters, Norm)`` has ``get_params``, ``set_params``,
     ``repr`` and ``==``, by which estimators clone it and grid searches reach ``norm__k``.
 
-    Wherever scores are asked for (``polar``, ``best_atom``, ...) an array of them will do.
+    Methods that take scores (``polar``, ``best_atom``, ...) also take an array.
     """
 
-    #: The form in which the norm is used where nobody says which.
+    #: The form in which the norm is used by default.
     usual_form: ClassVar[Form] = "penalized"
-    #: Whether gauge(w) = gauge(|w|), growing with each |w_j|: what Nonnegative needs.
+    #: Whether gauge(w) = gauge(|w|) and grows with each |w_j|, as ``Nonnegative`` requires.
     absolute: bool = False
-    #: Whether ``prox_point`` is known: by default, where a class has one.
+    #: Whether the norm has a proximal map: by default, if a class has ``prox_point``.
     proximal: bool = False
-    #: Whether problems can be solved over a few columns at a time: by default, where a class says
-    #: how it is restricted to columns, or lifted to a norm that can be.
+    #: Whether problems can be solved over a few columns at a time: by default, if a class has
+    #: ``restrict`` or ``lift``.
     over_columns: bool = False
 
     def __init_subclass__(cls, **settings: Any) -> None:
@@ -129,18 +128,18 @@ class Norm(Ratings, ABC):
         none of them is new, the polar of the restricted problem is the polar of the whole one.
         """
 
-    # What the data say: names of columns, the shape of a matrix, the number of features.
+    # Preparation for data: names of columns, the shape of a matrix, the number of features.
 
     def with_names(self, names: Sequence[str]) -> Norm:
         """Return the same norm with names of columns in its parameters replaced by indices."""
         return self
 
     def on(self, n_features: int, shape: tuple[int, int] | None = None) -> Norm:
-        """Return the same norm for so many features: checked, its parameters read once and kept.
+        """Return the same norm for ``n_features``, with its parameters checked and read.
 
-        Problems are built over it, so that lists of groups are not read again at every pass.
-        ``shape``: that of the matrix of which the columns are the entries; None: of none. A shape
-        given before must agree.
+        Problems use the returned norm, so that lists of groups are read only once. ``shape`` is
+        that of the matrix whose entries are the columns, if there is one; it must agree with a
+        shape given to the norm.
 
         Raises
         ------
@@ -150,7 +149,7 @@ class Norm(Ratings, ABC):
         return self
 
     def candidates(self, n_samples: int, n_features: int) -> list[Norm]:
-        """Return the norms that cross-validation is to choose from: itself, if nothing is open."""
+        """Return the norms from which cross-validation chooses; by default only this norm."""
         return [self]
 
     # The oracle.

@@ -51,7 +51,7 @@ def whole_number(owner: str, name: str, value: Any, least: int = 1, most: float 
         )
     if value > most:
         raise ValueError(
-            f"{owner}: {name} must lie between {least} and {most}, got {value}; use {name}={most}"
+            f"{owner}: {name} must be between {least} and {most}, got {value}; use {name}={most}"
         )
     return int(value)
 
@@ -71,7 +71,7 @@ def positive(name: str, value: Any, what: str = "", least: float = 0.0) -> float
 def check_share(name: str, value: Any, usual: float) -> None:
     """Raise where ``value`` is no number strictly between 0 and 1, and name a usual one."""
     if not (is_number(value) and 0 < value < 1):
-        raise ValueError(f"{name} must lie between 0 and 1, such as {usual}, got {value!r}")
+        raise ValueError(f"{name} must be between 0 and 1, such as {usual}, got {value!r}")
 
 
 def check_weight(sample_weight: object, n_samples: int) -> Array:

@@ -48,7 +48,7 @@ class Around(Loss):
         return None if smooth is None else self.around(smooth)
 
 
-forward(Around, "inner", "name", "task", "smoothness", "translates", "dispersed", "coupled")
+forward(Around, "inner", "name", "task", "curvature_bounds", "translates", "dispersed", "coupled")
 forward(Around, "inner", "mean", "log_probabilities", "score")
 
 
@@ -105,7 +105,6 @@ class Offset(Around):
     def __init__(self, inner: Loss, offset: Array) -> None:
         self.inner = inner
         self.offset = offset
-        self.is_quadratic: bool = inner.is_quadratic  # type: ignore[misc]
 
     def part(self, rows: Rows | slice) -> Loss:
         """Return the loss of these samples, with their offsets."""

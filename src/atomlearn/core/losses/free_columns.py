@@ -68,7 +68,6 @@ class FreeColumns(Around):
     (array([1.]), 1.0)
     """
 
-    is_quadratic = False
     coupled = 0
 
     def __init__(self, inner: Loss, columns: Any, intercept: bool) -> None:
@@ -92,6 +91,11 @@ class FreeColumns(Around):
         """Return the loss minimized over an intercept of each task; predictions row after row."""
         each = sparse.kron(np.ones((n_rows, 1)), sparse.eye_array(n_tasks), format="csc")
         return cls(inner, each, intercept=False)
+
+    @property
+    def curvature_bounds(self) -> tuple[float, float]:  # type: ignore[override]
+        """Those of the loss inside; 0 from below, as nothing changes along the columns."""
+        return 0.0, self.inner.curvature_bounds[1]
 
     @property
     def is_sparse(self) -> bool:
@@ -164,7 +168,7 @@ class FreeColumns(Around):
         somewhere H is the largest there can be: a model without curvature leads far astray.
         """
         z = self.whole(y, prediction, weight)
-        most = self.inner.smoothness
+        most = self.inner.curvature_bounds[1]
         c, K = self.inner.coupling(y, z, weight)
         if most < np.inf and self.inner.coupled == 1 and np.any(c[weight > 0.0] <= 0.0):
             c = most * weight
@@ -306,7 +310,7 @@ class FreeColumns(Around):
             pulled = _dense(K.T @ Q)
             H = H - pulled.T @ pulled
         if damping or not diagonal.any():
-            largest = inner.smoothness
+            largest = inner.curvature_bounds[1]
             if not np.isfinite(largest):
                 largest = float(diagonal.max(initial=0.0)) / float(weight.max())
             H = H + (damping or 1.0) * largest * _dense(Q.T @ (Q * weight[:, None]))
@@ -351,7 +355,8 @@ def free_columns(loss: Loss) -> FreeColumns | None:
 
 def plain_loss(loss: Loss) -> Loss:
     """Return the loss without free columns: that at given coefficients of them."""
-    return loss.inner if isinstance(loss, FreeColumns) else loss
+    free = free_columns(loss)
+    return loss if free is None else free.inner
 
 
 def known_offset(loss: Loss) -> Array | None:

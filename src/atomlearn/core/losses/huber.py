@@ -44,7 +44,7 @@ class Huber(ClippedSlopes):
 
     delta: float = 1.345
     name: ClassVar[str] = "huber"
-    smoothness: ClassVar[float] = 1.0
+    curvature_bounds: ClassVar[tuple[float, float]] = 0.0, 1.0
 
     def __post_init__(self) -> None:
         positive("Huber: delta", self.delta)

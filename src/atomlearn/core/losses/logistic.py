@@ -43,7 +43,7 @@ class Logistic(Loss):
     name: ClassVar[str] = "logistic"
     task: ClassVar[Task] = "classification"
     dispersed: ClassVar[bool] = False
-    smoothness: ClassVar[float] = 0.25
+    curvature_bounds: ClassVar[tuple[float, float]] = 0.0, 0.25
 
     def value(self, y: Array, prediction: Array, weight: Array) -> float:
         """Return sum_i s_i (max(0, -m_i) + log(1 + exp(-|m_i|))), m_i = y_i z_i."""

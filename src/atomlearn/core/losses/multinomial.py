@@ -57,7 +57,7 @@ class Multinomial(Loss):
     name: ClassVar[str] = "multinomial"
     task: ClassVar[Task] = "classification"
     dispersed: ClassVar[bool] = False
-    smoothness: ClassVar[float] = 0.5
+    curvature_bounds: ClassVar[tuple[float, float]] = 0.0, 0.5
 
     def __post_init__(self) -> None:
         whole_number("Multinomial", "n_classes", self.n_classes, least=2)

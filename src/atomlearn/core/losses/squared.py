@@ -35,8 +35,7 @@ class Squared(Loss):
     """
 
     name: ClassVar[str] = "squared"
-    smoothness: ClassVar[float] = 1.0
-    is_quadratic: ClassVar[bool] = True
+    curvature_bounds: ClassVar[tuple[float, float]] = 1.0, 1.0
     translates: ClassVar[bool] = True
 
     def value(self, y: Array, prediction: Array, weight: Array) -> float:

@@ -42,7 +42,7 @@ class SquaredHinge(Loss):
     name: ClassVar[str] = "squared_hinge"
     task: ClassVar[Task] = "classification"
     dispersed: ClassVar[bool] = False
-    smoothness: ClassVar[float] = 1.0
+    curvature_bounds: ClassVar[tuple[float, float]] = 0.0, 1.0
 
     def value(self, y: Array, prediction: Array, weight: Array) -> float:
         """Return sum_i s_i 1/2 h_i^2 of the shortfalls h_i = max(0, 1 - y_i z_i)."""

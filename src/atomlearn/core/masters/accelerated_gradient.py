@@ -192,7 +192,7 @@ class Acceleration:
         none = np.zeros(0)
         model = Linearization(at.linear, at.intercept, at.loss_value, none, slope)
         # Here (36) always holds; without a bound the search itself finds where.
-        ceiling = min(problem.loss.smoothness * float(problem.weight.sum()), 1e300)
+        ceiling = min(problem.loss.curvature_bounds[1] * float(problem.weight.sum()), 1e300)
         lipschitz = min(0.9 * at.lipschitz_intercept, ceiling)
         while True:
             move = -slope / lipschitz

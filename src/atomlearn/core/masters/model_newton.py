@@ -35,6 +35,7 @@ from atomlearn.core.data.blocks import DenseBlock, SparseBlock
 from atomlearn.core.data.cached_block import CachedBlock
 from atomlearn.core.data.compressed import weighted_squares
 from atomlearn.core.interfaces import Array, Block, Columns
+from atomlearn.core.interfaces.loss import is_quadratic
 from atomlearn.core.losses.around import bare_loss
 from atomlearn.core.losses.free_columns import free_columns, plain_loss
 from atomlearn.core.losses.squared import Squared
@@ -118,7 +119,7 @@ class ModelNewton(Master):
         while best.refit.gap > gap_target and steps < TUNING.inner_steps:
             if problem.deadline.use_step():
                 break
-            if not steps and prices is None and not block.couples_by_structure:
+            if not steps and prices is None and not block.traits.couples_by_structure:
                 block = DenseBlock(block.dense())  # products are BLAS's then
             steps += 1
             found = self._minimum(problem, block, prices, best, gap_target)
@@ -149,7 +150,7 @@ class ModelNewton(Master):
             return None
         # The gap of the model may be a small part of the problem's, as next to the largest level.
         part = min(certified(model, at.refit.weights).refit.gap / at.refit.gap, 1.0)
-        share = 0.0 if plain_loss(problem.loss).is_quadratic else TUNING.model_share
+        share = 0.0 if is_quadratic(plain_loss(problem.loss)) else TUNING.model_share
         target = part * max(share * at.refit.gap, 0.3 * gap_target)
         return self.master.solve(model, at.refit.weights, 0.0, target).weights
 
@@ -224,7 +225,7 @@ def is_coupled(problem: Problem) -> bool:
     n_samples, size = problem.design.shape
     if is_constant(problem) and prices_of(problem) is not None:
         return size > 0  # it is made of only the columns in use
-    structured = block_of(problem).couples_by_structure
+    structured = block_of(problem).traits.couples_by_structure
     most = TUNING.structured_entries if structured else TUNING.gram_entries
     few = size * size <= TUNING.gram_entries or by_samples(problem)
     fits = size > 0 and few and n_samples * size <= most

@@ -24,6 +24,7 @@ import numpy as np
 from scipy.linalg import LinAlgError
 
 from atomlearn.core.interfaces import EPS, Array, ProxPoint, TimeIsUp
+from atomlearn.core.interfaces.loss import is_quadratic
 from atomlearn.core.losses import pieces
 from atomlearn.core.losses.around import Offset
 from atomlearn.core.losses.free_columns import free_columns, plain_loss
@@ -346,7 +347,7 @@ def _searched(
         scores = at.scores - length * bend
         curve = bend
         rest = 0.0
-        if length and not loss.is_quadratic:
+        if length and not is_quadratic(loss):
             z = start + length * moved
             v = pieces.gradient(loss, y, z, s)
             scores = -block.scores(v).full()

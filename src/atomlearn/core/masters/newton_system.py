@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from atomlearn._kernels import sum_of_pieces
+from atomlearn.core.data.cached_block import distinct_columns
 from atomlearn.core.data.compressed import weighted_squares
 from atomlearn.core.data.limits import LIMITS
 from atomlearn.core.interfaces import Array, Block, Deadline, ProxJacobian
@@ -124,10 +125,10 @@ class NewtonSystem:
 
 def _of_samples(block: Block, diagonal: Array, rows: NDArray[np.int64]) -> Array:
     """Return A diag(diagonal) A' over these rows of A, diagonal >= 0."""
-    base, places = block.distinct()
+    base, places = distinct_columns(block)
     sums: Array = np.bincount(places, diagonal, base.shape[1]).astype(np.float64, copy=False)
     used = np.flatnonzero(sums)
-    if base.is_sparse:
+    if base.traits.is_sparse:
         return weighted_squares(base.stored()[:, used][rows].T, sums[used])
     array = base.dense()[rows]
     roots = np.sqrt(sums)

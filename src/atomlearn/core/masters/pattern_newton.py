@@ -13,6 +13,7 @@ import numpy as np
 
 from atomlearn._kernels import pattern_newton
 from atomlearn.core.interfaces import Array, Block
+from atomlearn.core.interfaces.loss import is_quadratic
 from atomlearn.core.masters.master import Master, Refit, block_of, certified, finished
 from atomlearn.core.masters.newton import SemismoothNewton
 from atomlearn.core.masters.tuning import TUNING
@@ -79,7 +80,7 @@ class PatternNewton(Master):
         few = gram or (n_samples * size <= TUNING.small_entries and not ridge)
         plain = problem.loss.coupled == 1 and problem.metric is None and form != "constrained"
         taken = few and plain and 0.0 < problem.regularizer.amount < np.inf and size > 0
-        if pattern_of(problem) is None or not (taken and block.keeps_gram):
+        if pattern_of(problem) is None or not (taken and block.traits.keeps_gram):
             return None
         z = block.predict(weights) + intercept
         steps = 0
@@ -91,7 +92,7 @@ class PatternNewton(Master):
                 break
             found, turned, more = model
             steps += more
-            if problem.loss.is_quadratic:
+            if is_quadratic(problem.loss):
                 return found, intercept, steps
             way = found - weights
             before = value

@@ -26,8 +26,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from atomlearn._kernels import NewtonStatus, group_newton
-from atomlearn.core.data.cached_block import CachedBlock
+from atomlearn.core.data.cached_block import CachedBlock, distinct_columns
 from atomlearn.core.interfaces import Array, Block, Columns
+from atomlearn.core.interfaces.loss import is_quadratic
 from atomlearn.core.masters.master import Master, Refit, block_of, certified, finished, toward
 from atomlearn.core.masters.newton import SemismoothNewton
 from atomlearn.core.masters.tuning import TUNING
@@ -87,8 +88,8 @@ class ScalingNewton(Master):
         steps = 0
         if not weights.size or not self._takes(problem, best.refit.prediction):
             return finished(best.refit, self.fallback, problem, gap_target)
-        exact = problem.loss.is_quadratic
-        base, positions = block_of(problem).distinct()
+        exact = is_quadratic(problem.loss)
+        base, positions = distinct_columns(block_of(problem))
         while best.refit.gap > gap_target and steps < TUNING.inner_steps:
             late = problem.deadline.use_step()
             model = None if late else _model(problem, base, best.refit.prediction)
@@ -164,12 +165,12 @@ def _minimum(
 def free_columns(problem: Problem) -> int:
     """Return how many columns, repeated ones included, fill a block that the kernel is fast on."""
     n_samples, n_columns = problem.design.shape
-    distinct = problem.design.n_distinct
+    distinct = problem.design.traits.n_distinct or n_columns
     # Few features of many samples: one Gram matrix, and the samples are never needed again.
-    if problem.loss.is_quadratic and distinct <= min(TUNING.few_columns, n_samples):
+    if is_quadratic(problem.loss) and distinct <= min(TUNING.few_columns, n_samples):
         return n_columns
     # Other losses score the block once for each of their models.
-    entries = TUNING.column_entries // (1 if problem.loss.is_quadratic else 4)
+    entries = TUNING.column_entries // (1 if is_quadratic(problem.loss) else 4)
     return entries // n_samples * n_columns // max(distinct, 1)
 
 
@@ -180,9 +181,9 @@ def _model(problem: Problem, base: Block, z: Array) -> _Quadratic | None:
     small = n_features <= TUNING.gram_columns and n_samples * n_features**2 <= TUNING.gram_work
     known = cached.knows_gram(problem.weight) and not problem.fit_intercept
     # The share taken whole at first, and the same again that enters later.
-    stored = base.stored() is not None and not base.is_sparse
+    stored = base.stored() is not None and not base.traits.is_sparse
     by_columns = stored and n_samples * n_features <= 2 * TUNING.column_entries
-    if problem.loss.is_quadratic:
+    if is_quadratic(problem.loss):
         by_columns = by_columns and n_samples <= 2 * n_features and not known
     if not (by_columns or small or known):
         return None

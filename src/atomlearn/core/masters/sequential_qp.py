@@ -25,6 +25,7 @@ import numpy as np
 from atomlearn._kernels import newton_qp
 from atomlearn.core.data.cached_block import CachedBlock
 from atomlearn.core.interfaces import Array, Block
+from atomlearn.core.interfaces.loss import is_quadratic
 from atomlearn.core.losses.free_columns import free_columns
 from atomlearn.core.masters.master import Candidate, Master, Refit, block_of, certified, finished
 from atomlearn.core.masters.newton import SemismoothNewton
@@ -199,6 +200,6 @@ def is_constant(problem: Problem) -> bool:
     free = free_columns(problem.loss)
     block = block_of(problem)
     if free is not None:
-        return free.separable and bool(free.inner.is_quadratic)
-    large = not block.is_sparse and math.prod(block.shape) > TUNING.column_entries
-    return large and problem.loss.is_quadratic and problem.loss.coupled == 1
+        return free.separable and is_quadratic(free.inner)
+    large = not block.traits.is_sparse and math.prod(block.shape) > TUNING.column_entries
+    return large and is_quadratic(problem.loss) and problem.loss.coupled == 1

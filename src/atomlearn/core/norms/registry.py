@@ -31,7 +31,7 @@ def as_norm(norm: str | Norm, **parameters: Any) -> Norm:
     if isinstance(norm, Norm):
         if parameters:
             raise TypeError(
-                f"as_norm: parameters {sorted(parameters)} were given beside the object {norm!r}; "
+                f"as_norm: parameters {sorted(parameters)} were given with the object {norm!r}; "
                 "set them on the object"
             )
         return norm

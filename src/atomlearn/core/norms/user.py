@@ -202,7 +202,7 @@ class UserNorm(Parameters, Norm):
         columns = columns.astype(np.int64)
         if (columns < 0).any() or (columns >= n_features).any():
             raise ValueError(
-                f"{self._title}: the oracle's indices must lie between 0 and {n_features - 1}, "
+                f"{self._title}: the oracle's indices must be between 0 and {n_features - 1}, "
                 f"got values from {columns.min()} to {columns.max()}"
             )
         if np.unique(columns).size < columns.size:
@@ -216,7 +216,7 @@ class UserNorm(Parameters, Norm):
         if self.symmetric and reached < 0:
             raise ValueError(
                 f"{self._title}: the oracle's atom has <a, z> = {reached} < 0, so -a is better; "
-                "return the atom of largest <a, z>, or say symmetric=False where -a is no atom"
+                "return the atom of largest <a, z>, or pass symmetric=False if -a is not an atom"
             )
         for former in self._former:
             other = float(former.values @ z[former.columns])

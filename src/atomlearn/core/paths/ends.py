@@ -106,7 +106,7 @@ class ExplainedDeviance(End):
 
     def begin(self) -> Reached:
         if not 0 < self.share <= 1:
-            raise ValueError(f"ExplainedDeviance: share must lie in (0, 1], got {self.share!r}")
+            raise ValueError(f"ExplainedDeviance: share must be in (0, 1], got {self.share!r}")
 
         def reached(problem: Problem, result: Result) -> bool:
             linear = np.zeros(problem.y.size)

@@ -84,14 +84,14 @@ class Pool:
     @property
     def _most(self) -> int:
         """Number of entries that take the bytes of MOST_ENTRIES in float64."""
-        return int(self.MOST_ENTRIES * 8.0 / self.block.bytes_an_entry)
+        return int(self.MOST_ENTRIES * 8.0 / self.block.traits.bytes_an_entry)
 
     @property
     def room(self) -> int:
         """Number of columns that may still join; all columns of sparse data may."""
         n_samples, n_features = self._problem.design.shape
         design = self._problem.design
-        stored = design.stored() if design.is_sparse else None
+        stored = design.stored() if design.traits.is_sparse else None
         if stored is not None and stored.nnz <= self.MOST_ENTRIES:
             return n_features - self.columns.size
         most = self._most if self._source is None else self._most // 2

@@ -124,7 +124,7 @@ class Settings:
             and bare_loss(loss).coupled <= 1
             and loss.smoothed(1.0) is None  # a loss with kinks takes a series of smooth problems
             and problem.metric is None
-            and over_sums(problem).design.reads_at_once
+            and over_sums(problem).design.traits.reads_at_once
             and norm.solver(self.tol) is None
         ):
             return False

@@ -12,6 +12,7 @@ import numpy as np
 from atomlearn import _kernels
 from atomlearn.core.interfaces import Array
 from atomlearn.core.interfaces.certificate import Certificate
+from atomlearn.core.interfaces.loss import is_quadratic
 from atomlearn.core.interfaces.scores import ArrayScores
 from atomlearn.core.masters.pattern_newton import pattern_of
 from atomlearn.core.masters.sign_pivoting import l1_quadratic
@@ -32,11 +33,11 @@ def can_sweep(problem: Problem, pool: Pool) -> bool:
     patterned = pattern_of(problem) is not None and problem.regularizer.form != "constrained"
     return (
         0 < size == pool.columns.size <= min(MOST_COLUMNS, max(n_samples, FEW_COLUMNS))
-        and problem.loss.is_quadratic
+        and is_quadratic(problem.loss)
         and problem.metric is None
         and (patterned or _price_of(problem) is not None)
         and pool.block.stored() is not None
-        and not pool.block.is_sparse
+        and not pool.block.traits.is_sparse
     )
 
 

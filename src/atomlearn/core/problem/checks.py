@@ -64,7 +64,7 @@ def check_free(columns: object, n_features: int) -> Columns:
         indices = np.where(indices < 0, indices + n_features, indices)
     if indices.size and not 0 <= int(indices.min()) <= int(indices.max()) < n_features:
         raise ValueError(
-            f"unpenalized: columns must lie in [0, {n_features}), got values from "
+            f"unpenalized: columns must be in [0, {n_features}), got values from "
             f"{indices.min()} to {indices.max()}"
         )
     return np.unique(indices)

@@ -135,7 +135,7 @@ def of_checked_data(
     design: Design, y: Array, s: Array, loss: Loss, penalty: Regularizer, intercept: bool
 ) -> Problem:
     """Return the problem of targets and weights that were checked before."""
-    norm = penalty.norm.on(design.shape[1], design.matrix_shape)
+    norm = penalty.norm.on(design.shape[1], design.traits.matrix_shape)
     check_loss(loss, y, s, intercept)
     return Problem(loss, design, y, s, penalty.of(norm), fit_intercept=bool(intercept))
 
@@ -203,7 +203,7 @@ def with_free(problem: Problem, unpenalized: object) -> Problem:
 
 def with_norm(problem: Problem, norm: Norm) -> Problem:
     """Return the problem with another norm; columns that it does not penalize become free."""
-    norm = norm.on(problem.design.shape[1], problem.design.matrix_shape)
+    norm = norm.on(problem.design.shape[1], problem.design.traits.matrix_shape)
     other = replace(problem, regularizer=replace(problem.regularizer, norm=norm))
     return with_free(other, None)
 

@@ -312,8 +312,8 @@ def curved(problem: Problem, square: float, prediction: Array | None = None) -> 
     """
     if not square:
         return 0.0
-    if math.isfinite(problem.loss.smoothness):
-        return 0.5 * problem.loss.smoothness * float(problem.weight.max()) * square
+    if math.isfinite(problem.loss.curvature_bounds[1]):
+        return 0.5 * problem.loss.curvature_bounds[1] * float(problem.weight.max()) * square
     if prediction is None:
         return 0.0
     # Over a move of a few roundings the curvature does not double.

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from atomlearn.core.data.cached_block import CachedBlock
+from atomlearn.core.data.cached_block import CachedBlock, distinct_columns
 from atomlearn.core.data.limits import LIMITS
 from atomlearn.core.data.standardized import affine_block
 from atomlearn.core.interfaces import Array, Block, Columns, WarmStart
@@ -330,7 +330,7 @@ def centered_columns(problem: Problem, columns: Columns) -> tuple[Block, Lengths
     predictions changes nothing (Cox), the intercept needs no correction.
     """
     gathered = problem.design.gather(columns)
-    block, places = gathered.distinct()
+    block, places = distinct_columns(gathered)
     used = counted(problem.weight)
     distinct = measured(block, used, columns)
     nothing = np.zeros(columns.size)
@@ -338,7 +338,7 @@ def centered_columns(problem: Problem, columns: Columns) -> tuple[Block, Lengths
     squares = distinct * distinct
     # Scores of columns that the design centers are sums over the original columns.
     scored = lengths + np.sqrt(block.shape[0]) * problem.design.taken_off(columns)
-    if block.is_sparse or block.bytes_an_entry < 4.0 or block.stored() is None:
+    if block.traits.is_sparse or block.traits.bytes_an_entry < 4.0 or block.stored() is None:
         return gathered, Lengths(scored, scored, nothing)
     allowed = problem.fit_intercept or problem.loss.task == "survival"
     if not (allowed and columns.size):
@@ -365,7 +365,7 @@ def appended(
     """
     block = block.append(more)
     lengths = lengths.append(further)
-    distinct, places = block.distinct()
+    distinct, places = distinct_columns(block)
     first = np.zeros(distinct.shape[1], dtype=np.int64)
     first[places[::-1]] = np.arange(places.size)[::-1]
     return block, lengths.take(first[places])

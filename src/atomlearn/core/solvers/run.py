@@ -131,7 +131,7 @@ class Run:
 
         Solvers leave a point of infinite objective, and a NaN proves nothing.
         """
-        bounded = math.isfinite(self.problem.loss.smoothness)
+        bounded = math.isfinite(self.problem.loss.curvature_bounds[1])
         kind: Literal["ignore"] | None = None if bounded else "ignore"
         self._since = time.monotonic()
         try:
@@ -253,7 +253,7 @@ class Run:
             n_features=design.shape[1],
             iterations=state.iteration,
             history=progress.history,
-            shape=inner.regularizer.norm.matrix_shape or design.matrix_shape,
+            shape=inner.regularizer.norm.matrix_shape or design.traits.matrix_shape,
             matrix_parts=state.matrix_parts(),
             search_gap=certificate.search_gap,
             sent=(rounds - self._sent[0], n_bytes - self._sent[1]),

@@ -178,7 +178,7 @@ def checked_warm_start(warm: object, problem: Problem) -> WarmStart:
     columns = columns.astype(np.int64, copy=False)
     if columns.size and not 0 <= int(columns.min()) <= int(columns.max()) < n_features:
         raise ValueError(
-            f"warm_start: columns must lie in [0, {n_features}), got values from "
+            f"warm_start: columns must be in [0, {n_features}), got values from "
             f"{columns.min()} to {columns.max()}; is it of a fit to other data?"
         )
     if np.unique(columns).size < columns.size:

@@ -1,5 +1,5 @@
-"""Estimators of matrices, and fits of several targets at once, loaded when there are any."""
+"""Estimators of matrices, and joint fits of several outputs, loaded on first use."""
 
 from atomlearn._lazy import lazy
 
-__getattr__ = lazy(__name__, {"tasks": "fit_tasks"})
+__getattr__ = lazy(__name__, {"tasks": "joint_coefficients joint_problem"})

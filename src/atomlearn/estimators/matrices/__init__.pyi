@@ -1,3 +1,4 @@
 """The names that ``__init__.py`` imports on first use."""
 
-from atomlearn.estimators.matrices.tasks import fit_tasks as fit_tasks
+from atomlearn.estimators.matrices.tasks import joint_coefficients as joint_coefficients
+from atomlearn.estimators.matrices.tasks import joint_problem as joint_problem

@@ -1,4 +1,4 @@
-"""MatrixCompletion: missing entries of a matrix by a low-rank one, its level chosen by held-out."""
+"""MatrixCompletion fills in missing entries of a matrix from a matrix of low rank."""
 
 from __future__ import annotations
 
@@ -21,7 +21,6 @@ from atomlearn.core import (
     Squared,
     check_share,
     largest_useful_alpha,
-    loss_value,
     positive,
     with_amount,
 )
@@ -30,27 +29,29 @@ from atomlearn.estimators.matrices.matrix_models import MatrixModel, double
 from atomlearn.matrices.designs.entries import Entries
 from atomlearn.matrices.norms.spectral import TraceNorm
 
-#: Levels that are tried, down to a hundredth of the largest.
-LEVELS = 12
+#: Values of alpha on the path, down to a hundredth of the largest.
+N_ALPHAS = 12
 
 
 @dataclass(eq=False, repr=False)
 class MatrixCompletion(OneToOneFeatureMixin, TransformerMixin, MatrixModel):
-    """min over L of  1/2 sum_observed (z_ij - L_ij)^2 + level ||L||_*: fills in what is NaN.
+    """min over L of  1/(2 N) sum_observed (z_ij - L_ij)^2 + alpha ||L||_*: fills in NaN.
 
-    z are the entries of X, each column centered by the mean of what is observed in it and divided
-    by its deviation. The trace norm keeps the rank of L low. For other losses, such as the logistic
-    one of 0/1 entries, use ``solve`` over ``designs.Entries``.
+    N is the number of observed entries, and z are the entries of X. Each column is centered by the
+    mean of its observed entries and, with ``standardize=True``, divided by their deviation. The
+    trace norm keeps the rank of L low. For other losses, such as the logistic loss of 0/1 entries,
+    use ``solve`` with ``designs.Entries``.
 
     Parameters
     ----------
-    level : float, default=None
-        Weight of the trace norm. None: the one of a path that predicts held-out entries best.
+    alpha : float, default=None
+        Weight of the trace norm. None: the value of a path that predicts held-out entries best.
     rank : int, default=None
-        Largest rank of L: of the levels of the path with at most this rank, without held-out
-        entries and with them, the one that predicts held-out entries best.
+        Largest rank of L. The path then ends at this rank, and alpha is raised until the final fit
+        has it too.
     validation_fraction : float, default=0.1
-        Share of the observed entries that is held out to choose.
+        Share of the observed entries that is held out to choose alpha. They are left out of the
+        sum on the path, and N remains the number of all observed entries.
     standardize : bool, default=False
         Whether to divide columns by their deviations; they are centered in any case.
     tol : float, default=1e-4
@@ -74,12 +75,15 @@ class MatrixCompletion(OneToOneFeatureMixin, TransformerMixin, MatrixModel):
 
     Attributes
     ----------
-    level_ : float, as used
-    rank_ : int, of L
+    alpha_ : float
+        The alpha of the final fit.
+    rank_ : int
+        Rank of L.
     left_, right_ : (n_samples, rank), (n_features, rank) ndarray
         L = left_ right_', in standardized units.
-    levels_, scores_ : (n_levels,) ndarray
-        Of the path, and the mean squared error at held-out entries; empty where ``level`` is given.
+    alphas_, scores_ : (n_alphas,) ndarray
+        Values of alpha on the path and their mean squared errors at held-out entries; empty if
+        ``alpha`` is given.
     mean_, scale_ : (n_features,) ndarray
     objective_ : float
         Mean loss plus penalty of the final fit.
@@ -92,9 +96,9 @@ class MatrixCompletion(OneToOneFeatureMixin, TransformerMixin, MatrixModel):
     n_iter_ : int
         Points whose gap was computed, the starting point included.
     history_ : list of Record
-        One for each of them.
+        One record for each of these points.
     result_ : Result
-        Of the final fit to all observed entries.
+        Result of the final fit to all observed entries.
     n_features_in_, feature_names_in_
 
     References
@@ -117,7 +121,7 @@ class MatrixCompletion(OneToOneFeatureMixin, TransformerMixin, MatrixModel):
     (False, True)
     """
 
-    level: float | None = None
+    alpha: float | None = None
     rank: int | None = None
     _: KW_ONLY
     validation_fraction: float = 0.1
@@ -140,19 +144,21 @@ class MatrixCompletion(OneToOneFeatureMixin, TransformerMixin, MatrixModel):
             raise ValueError("X has no entry that is observed; expected numbers, some of them NaN")
         check_share("validation_fraction", self.validation_fraction, 0.1)
         self._standardize(data, observed)
-        level = self._level(data, observed, settings)
-        [result] = self._solve([self._problem(data, observed, level)], [None], settings)
-        while self.rank is not None and self.level is None and _rank(result) > self.rank:
-            # Entries that were held out have a say now, too: one level back on the path.
-            before = self.levels_[self.levels_ > level]
-            level = float(before[-1]) if before.size else 1.2 * level
-            problem = self._problem(data, observed, level)
+        self._n_observed = np.count_nonzero(observed)
+        alpha = self._chosen_alpha(data, observed, settings)
+        [result] = self._solve([self._problem(data, observed, alpha)], [None], settings)
+        while self.rank is not None and self.alpha is None and _rank(result) > self.rank:
+            # Entries that were held out can raise the rank: return to the alpha before this one.
+            larger = self.alphas_[self.alphas_ > alpha]
+            alpha = float(larger[-1]) if larger.size else 1.2 * alpha
+            problem = self._problem(data, observed, alpha)
             [result] = self._solve([problem], [result.warm_start()], settings)
-        held: Any = result.low_rank
-        root = np.sqrt(held.weights)
-        self.left_ = held.left * root
-        self.right_ = held.right * root
-        self.level_, self.rank_ = level, _rank(result)
+        factors: Any = result.low_rank
+        root = np.sqrt(factors.weights)
+        self.left_ = factors.left * root
+        self.right_ = factors.right * root
+        self.alpha_ = alpha
+        self.rank_ = _rank(result)
         self._record(result)
         return self
 
@@ -162,21 +168,23 @@ class MatrixCompletion(OneToOneFeatureMixin, TransformerMixin, MatrixModel):
         squares = np.where(observed, (data - self.mean_) ** 2, 0.0).sum(axis=0) / counts
         self.scale_ = np.sqrt(np.where(self.standardize & (squares > 0), squares, 1.0))
 
-    def _problem(self, data: Array, chosen: Mask, level: float) -> Problem:
-        """Return the problem of these entries."""
+    def _problem(self, data: Array, chosen: Mask, alpha: float) -> Problem:
+        """Return the problem of the chosen entries, each with weight 1 / N."""
         rows, cols = np.nonzero(chosen)
         design = Entries(rows, cols, (data.shape[0], data.shape[1]))
-        regularizer = Regularizer(TraceNorm(), "penalized", level)
+        regularizer = Regularizer(TraceNorm(), "penalized", alpha)
         targets = (data - self.mean_) / self.scale_
-        return Problem.build(design, targets[chosen], Squared(), regularizer)
+        weight = 1.0 / self._n_observed
+        return Problem.build(design, targets[chosen], Squared(), regularizer, sample_weight=weight)
 
-    def _level(self, data: Array, observed: Mask, settings: Settings) -> float:
-        """Return the level as given, or by entries that are held out of a path."""
-        self.levels_, self.scores_ = np.zeros(0), np.zeros(0)
-        if self.level is not None:
-            return positive("level", self.level, "weight of the trace norm")
-        most = np.inf if self.rank is None else whole("rank", self.rank)
-        size = np.count_nonzero(observed)
+    def _chosen_alpha(self, data: Array, observed: Mask, settings: Settings) -> float:
+        """Return the given alpha, or the best at entries that are held out of a path."""
+        self.alphas_ = np.zeros(0)
+        self.scores_ = np.zeros(0)
+        if self.alpha is not None:
+            return positive("alpha", self.alpha, "weight of the trace norm")
+        largest_rank = np.inf if self.rank is None else whole("rank", self.rank)
+        size = self._n_observed
         rng = np.random.default_rng(self.random_state)
         out = rng.random(size) < self.validation_fraction
         if out.all() or not out.any():
@@ -189,40 +197,43 @@ class MatrixCompletion(OneToOneFeatureMixin, TransformerMixin, MatrixModel):
         if largest == 0.0 or not out.any():
             return largest or 1.0
         unseen: Any = self._problem(data, held_out, 1.0)
-        levels: list[float] = []
+        alphas: list[float] = []
         scores = []
         ranks = []
         warm = None
         _, hopeless = NoImprovement(patience=3).begin_folds()
-        for level in (largest * np.geomspace(0.9, 1e-2, LEVELS)).tolist():
-            result = settings.run(with_amount(fitted, level), warm)
+        for alpha in (largest * np.geomspace(0.9, 1e-2, N_ALPHAS)).tolist():
+            result = settings.run(with_amount(fitted, alpha), warm)
             warm = result.warm_start()
-            held = result.low_rank
-            predicted = unseen.design.predictions(held.left * held.weights, held.right)
-            levels.append(level)
-            scores.append(2.0 * loss_value(unseen, predicted) / np.count_nonzero(out))
+            factors = result.low_rank
+            predicted = unseen.design.predictions(factors.left * factors.weights, factors.right)
+            alphas.append(alpha)
+            squares = np.square(unseen.y - predicted)
+            scores.append(float(np.mean(squares)))
             ranks.append(_rank(result))
-            if hopeless(-scores[-1]) or ranks[-1] > most:
+            if hopeless(-scores[-1]) or ranks[-1] > largest_rank:
                 break
-        self.levels_, self.scores_ = np.array(levels), np.array(scores)
-        return levels[int(np.argmin(np.where(np.array(ranks) <= most, self.scores_, np.inf)))]
+        self.alphas_ = np.array(alphas)
+        self.scores_ = np.array(scores)
+        allowed = np.array(ranks) <= largest_rank
+        return alphas[int(np.argmin(np.where(allowed, self.scores_, np.inf)))]
 
     def fit_transform(self, X: Any, y: Any = None, **params: Any) -> NDArray[Any]:
-        """Return X with its missing entries filled in by L; observed ones stay as they are."""
+        """Return X with its missing entries taken from L; observed entries are unchanged."""
         self.fit(X)
         return self._filled(self._checked(X, reset=False, gaps=True), self.left_)
 
     def transform(self, X: Any) -> NDArray[Any]:
-        """Return rows with their missing entries filled in, the factors of columns as fitted.
+        """Return rows with their missing entries filled in by the fitted factors of the columns.
 
-        The factor of each row is what fits its observed entries best, with the penalty that it has
-        in the factored form of the problem: level/2 ||a||^2.
+        The factor a of each row minimizes the sum of squares at its observed entries, plus the
+        penalty that it has in the factored form of the problem: N alpha ||a||^2.
         """
         check_is_fitted(self)
         data = self._checked(X, reset=False, gaps=True)
         standardized = (double(data) - self.mean_) / self.scale_
         left = np.zeros((data.shape[0], self.rank_))
-        ridge = self.level_ * np.eye(self.rank_)
+        ridge = self._n_observed * self.alpha_ * np.eye(self.rank_)
         for row, observed in enumerate(np.isfinite(data)):
             if observed.any() and self.rank_:
                 factors = self.right_[observed]
@@ -236,5 +247,5 @@ class MatrixCompletion(OneToOneFeatureMixin, TransformerMixin, MatrixModel):
 
 
 def _rank(result: Result) -> int:
-    held: Any = result.low_rank
-    return int(held.weights.size)
+    factors: Any = result.low_rank
+    return int(factors.weights.size)

@@ -1,4 +1,4 @@
-"""SparseLowRank, robust principal components; SparsePCA, sparse ones: both certified."""
+"""SparseLowRank (robust principal components) and SparsePCA, with certificates."""
 
 from __future__ import annotations
 
@@ -15,15 +15,17 @@ from sklearn.utils.validation import check_array, check_is_fitted
 from atomlearn.core import (
     L1,
     Form,
-    Problem,
     Regularizer,
     Scaled,
-    Squared,
     Status,
     positive,
 )
 from atomlearn.estimators.checks import amount_of, whole
-from atomlearn.estimators.matrices.matrix_models import MatrixTransformer, double
+from atomlearn.estimators.matrices.matrix_models import (
+    MatrixTransformer,
+    double,
+    problem_of_entries,
+)
 from atomlearn.lifting.union import Union
 from atomlearn.matrices.designs.identity import Identity
 from atomlearn.matrices.norms.sparse import SparsePSD
@@ -33,19 +35,21 @@ from atomlearn.matrices.robust import robust_coordinates
 
 @dataclass(eq=False, repr=False)
 class SparseLowRank(MatrixTransformer):
-    """min over L, S of  1/2 ||X - L - S||_F^2 + alpha (||L||_* + ratio ||S||_1): robust PCA.
+    """min over L, S of  1/(2 N) ||X - L - S||_F^2 + alpha (||L||_* + ratio ||S||_1): robust PCA.
 
-    L is of low rank (the background), S sparse (gross errors, what moves). X is not centered.
+    N = n_samples n_features is the number of entries. L has low rank (the background of a film) and
+    S is sparse (gross errors, moving objects). X is not centered.
 
     Parameters
     ----------
     alpha : float, default=None
-        Weight of both parts against the sum of squares. None: a hundredth of the least alpha that
-        makes both zero. Where the noise has standard deviation sigma, sigma (sqrt(n_samples) +
-        sqrt(n_features)) removes it.
+        Weight of the penalty of both parts. None: a hundredth of the smallest alpha that makes both
+        zero. Noise of standard deviation sigma is removed by alpha = sigma (sqrt(n_samples) +
+        sqrt(n_features)) / N.
     ratio : float, default=None
-        Weight of the sparse part against the low rank. None: 1 / sqrt(max(n_samples, n_features)),
-        which separates them for a wide class of matrices (Candes, Li, Ma, Wright 2011).
+        Weight of the sparse part relative to the part of low rank. None: 1 / sqrt(max(n_samples,
+        n_features)), which separates them for a wide class of matrices (Candes, Li, Ma, Wright
+        2011).
     form : {"penalized", "squared", "constrained"}, default="penalized"
         The gauge itself, half its square, or a bound on it.
     radius : float, default=1.0
@@ -72,13 +76,16 @@ class SparseLowRank(MatrixTransformer):
     low_rank_, sparse_ : (n_samples, n_features) ndarray, float64
     components_ : (rank, n_features) ndarray
         Orthonormal directions of the rows of L, largest singular value first.
-    singular_values_ : (rank,) ndarray, those of L
-    alpha_, ratio_ : float, as used
+    singular_values_ : (rank,) ndarray
+        Singular values of L.
+    alpha_, ratio_ : float
+        The values used in the fit.
     objective_, gap_ : float
         Objective at this point and a proved bound on its distance to the optimum.
     status_ : Status
     n_passes_, n_iter_, history_
-    result_ : Result, whose ``low_rank`` is L by its factors
+    result_ : Result
+        Its ``low_rank`` holds the factors of L.
     n_features_in_, feature_names_in_
 
     References
@@ -112,10 +119,9 @@ class SparseLowRank(MatrixTransformer):
         if self.ratio is not None:
             self.ratio_ = positive("ratio", self.ratio, "weight of the sparse part")
         norm: Any = Union([TraceNorm(shape), Scaled(L1(), self.ratio_)])
-        self.alpha_ = amount_of(self, lambda: 0.01 * float(norm.polar(data)))
+        self.alpha_ = amount_of(self, lambda: 0.01 * float(norm.polar(data)) / data.size)
         regularizer = Regularizer(norm, self.form, self.alpha_)
-        problem = Problem.build(Identity(shape), data.reshape(-1), Squared(), regularizer)
-        result = self._solved(problem)
+        result = self._solved(problem_of_entries(Identity(shape), data, regularizer))
         low_rank, sparse = (part.dense(shape) for part in result.matrix_parts or ())
         self.low_rank_ = low_rank
         self.sparse_ = sparse
@@ -124,18 +130,20 @@ class SparseLowRank(MatrixTransformer):
         self.singular_values_ = factored.weights[order]
         self._basis = factored.right[:, order]
         self.components_ = self._basis.T
-        # The weight that the sparse part has at this fit: alpha ratio, where it is penalized.
+        # The weight of the sparse part relative to the sum of squares. In the penalized form it is
+        # N alpha ratio.
         W = low_rank + sparse
         gauge = float(sum(part.gauge for part in result.matrix_parts or ()))
-        self._threshold = self.ratio_ * regularizer.multiplier(gauge, float(np.vdot(data - W, W)))
+        inner = float(np.vdot(data - W, W)) / data.size
+        self._threshold = data.size * self.ratio_ * regularizer.multiplier(gauge, inner)
         return self
 
     def transform(self, X: Any) -> NDArray[Any]:
         """Return the coordinates of rows in the span of ``components_``, robust to gross errors.
 
-        They minimize 1/2 ||x - components_'c - s||^2 + alpha ratio ||s||_1, s for the errors
-        (other forms: the multiplier at the fit for alpha), a Huber regression, to the relative gap
-        ``tol``. Shape (n_samples, rank).
+        The coordinates c, shape (n_samples, rank), minimize 1/2 ||x - components_'c - s||^2 + N
+        alpha ratio ||s||_1 over c and the errors s of a row x: a Huber regression. In other forms
+        the multiplier of the fit replaces alpha. ``tol`` is the relative gap.
         """
         check_is_fitted(self)
         checked = self._checked(X, reset=False)
@@ -147,14 +155,14 @@ class SparseLowRank(MatrixTransformer):
         if gap > tol:
             warnings.warn(
                 f"SparseLowRank.transform: {Status.ITERATION_LIMIT}. Relative gap proved: "
-                f"{gap:.2e}, asked for: tol={self.tol:.2e}",
+                f"{gap:.2e}, requested: tol={self.tol:.2e}",
                 ConvergenceWarning,
                 stacklevel=2,
             )
         return coordinates.astype(checked.dtype, copy=False)
 
     def inverse_transform(self, X: Any) -> NDArray[Any]:
-        """Return the low-rank rows of these coordinates (n_samples, rank)."""
+        """Return the rows of low rank that have these coordinates (n_samples, rank)."""
         check_is_fitted(self)
         coordinates = check_array(X, dtype=[np.float64, np.float32], ensure_min_features=0)
         rows: NDArray[Any] = coordinates @ self.components_
@@ -163,22 +171,23 @@ class SparseLowRank(MatrixTransformer):
 
 @dataclass(eq=False, repr=False)
 class SparsePCA(MatrixTransformer):
-    """min over W of  1/2 ||S - W||_F^2 + alpha gauge(W), S the covariance: [V] 4.4.
+    """min over W of  1/(2 N) ||S - W||_F^2 + alpha gauge(W), S the covariance: [V] 4.4.
 
-    The atoms of the gauge are u u' of unit u with ``n_features`` non-zeros at most, so W = sum_i
-    c_i u_i u_i', whose u_i are the components: all of them found together, not one after the other.
-    The search for the best atom is NP-hard; what is proved and what is only searched for is told
-    apart.
+    N is the number of entries of S, the square of the number of columns of X. The atoms of the
+    gauge are u u' for unit vectors u with at most ``n_features`` non-zeros. So W = sum_i c_i u_i
+    u_i', and the u_i are the components, all found together. The search for the best atom is
+    NP-hard. ``gap_`` is proved; ``search_gap_`` supposes that the search missed no atom.
 
     Parameters
     ----------
     n_features : int, default=5
-        Maximum number of features of a component; more than X has act as all of them.
+        Maximum number of features of a component. A number above that of the columns of X means
+        all of them.
     alpha : float, default=None
-        Weight of the gauge against the sum of squares. None: a tenth of the largest variance along
-        n_features features, above which there are no components.
+        Weight of the gauge. None: a tenth of the smallest alpha without components, which is the
+        largest variance along n_features features, divided by N.
     n_components : int, default=None
-        Components kept, heaviest first. None: all that W has.
+        Number of components kept, heaviest first. None: all components of W.
     form : {"penalized", "squared", "constrained"}, default="penalized"
         The gauge itself, half its square, or a bound on it.
     radius : float, default=1.0
@@ -198,25 +207,29 @@ class SparsePCA(MatrixTransformer):
         A rule that ends the fit in addition to ``tol`` and ``max_iter``, such as
         ``solvers.stopping.Passes(20)``.
     time_limit : float or None, default=60.0
-        Seconds after which the best point found is returned, with status TIME_LIMIT and the gap
-        that is proved there. None: no limit.
+        Seconds after which the best point found is returned, with status TIME_LIMIT and its proved
+        gap. None: no limit.
 
     Attributes
     ----------
     components_ : (n_components, n_features) ndarray, float64
-        Unit vectors with n_features non-zeros at most, heaviest first, the largest entry positive.
-    weights_ : (n_components,) ndarray, their c_i
+        Unit vectors with at most n_features non-zeros, heaviest first; the largest entry of each is
+        positive.
+    weights_ : (n_components,) ndarray
+        The weights c_i of the components.
     explained_variance_, explained_variance_ratio_ : (n_components,) ndarray
-        Variance along each, less what those before it explain (Zou, Hastie, Tibshirani 2006).
+        Variance along each component, without the part that earlier components explain (Zou,
+        Hastie, Tibshirani 2006).
     mean_ : (n_features,) ndarray
-    alpha_ : float, as used
+    alpha_ : float
+        The value used in the fit.
     objective_, gap_ : float
         Objective at W and a proved bound on its distance to the optimum.
     search_gap_ : float
-        The bound if the search for atoms was exhaustive; ``gap_`` where that is proved.
+        The bound if the search for atoms missed none; ``gap_`` if this is proved.
     status_ : Status
-        CONVERGED where the gap is proved, SEARCH_RELATIVE where the search finds no more atoms
-        but no bound proves that there are none.
+        CONVERGED if the gap is proved. SEARCH_RELATIVE if the search finds no more atoms but no
+        bound proves that there are none.
     n_passes_, n_iter_, history_
     result_ : Result
     n_features_in_, feature_names_in_
@@ -256,10 +269,9 @@ class SparsePCA(MatrixTransformer):
         centered = checked - means
         S: Any = centered.T @ centered / (n_samples - 1)
         norm = SparsePSD(min(whole("n_features", self.n_features), n_features), shape=S.shape)
-        self.alpha_ = amount_of(self, lambda: 0.1 * norm.polar_bounds(S)[0])
+        self.alpha_ = amount_of(self, lambda: 0.1 * norm.polar_bounds(S)[0] / S.size)
         regularizer = Regularizer(norm, self.form, self.alpha_)
-        problem = Problem.build(Identity(S.shape), S.reshape(-1), Squared(), regularizer)
-        result = self._solved(problem)
+        result = self._solved(problem_of_entries(Identity(S.shape), S, regularizer))
         factored = result.low_rank
         order = np.argsort(-factored.weights, kind="stable")[:count]
         directions = factored.left[:, order].T

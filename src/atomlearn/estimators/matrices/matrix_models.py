@@ -1,4 +1,4 @@
-"""What the estimators over matrices share; and MatrixPursuit, samples as sums of a few others."""
+"""Base classes of the estimators of matrices, and MatrixPursuit."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from sklearn.preprocessing import normalize
 from atomlearn.core import (
     Array,
     DenseDesign,
+    Design,
     Form,
     KSupport,
     Norm,
@@ -31,10 +32,10 @@ from atomlearn.matrices.designs.tasks import Tasks
 
 
 class MatrixModel(ProvedModel):
-    """An estimator of a matrix made of X alone; not for direct use."""
+    """An estimator that fits a matrix to X, without y; not for direct use."""
 
     def _checked(self, X: Any, *, reset: bool, least: int = 1, gaps: bool = False) -> NDArray[Any]:
-        """Return X in float32 or float64, its names and width compared; ``gaps``: NaN may be."""
+        """Return X in float32 or float64 after its checks; ``gaps`` allows NaN."""
         checked = checked_array(self, X, reset=reset, ensure_min_samples=least)
         found: NDArray[Any] = np.require(checked, requirements="A")
         refuse_not_finite(DenseDesign(np.where(np.isnan(found), 0.0, found) if gaps else found), X)
@@ -46,15 +47,15 @@ class MatrixModel(ProvedModel):
         return result
 
     def _record(self, result: Result) -> None:
-        """Set what is known of the fit; warn where it fell short of its own doing."""
+        """Set the attributes of the fit; warn if its gap is not proved."""
         self.result_ = result
-        # A search that is NP-hard ends this way as a rule: status and search gap say so.
+        # An NP-hard search usually ends with this status, so it is no reason to warn.
         searched = result.status is Status.SEARCH_RELATIVE
         self._report([result], complete=result.converged or searched)
 
 
 class MatrixTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MatrixModel):
-    """A MatrixModel with ``components_``, one for each column that it makes; not for direct use."""
+    """A MatrixModel with one row of ``components_`` for each new column; not for direct use."""
 
     components_: NDArray[Any]
 
@@ -69,15 +70,22 @@ class MatrixTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Matri
 
 
 def double(X: NDArray[Any]) -> Array:
-    """Return X in float64, in rows."""
+    """Return X as a C-contiguous array of float64."""
     return np.ascontiguousarray(X, dtype=np.float64)
+
+
+def problem_of_entries(design: Design, entries: Array, regularizer: Regularizer) -> Problem:
+    """Return the problem whose loss is the mean of the squared errors of the entries, halved."""
+    weight = 1.0 / entries.size
+    return Problem.build(design, entries.reshape(-1), Squared(), regularizer, sample_weight=weight)
 
 
 @dataclass(eq=False, repr=False)
 class MatrixPursuit(MatrixModel):
-    """min over W of  1/2 ||X' - X'W||_F^2 + penalty(W), samples in the rows of X: [L] 4.2.
+    """min over W of  1/(2 N) ||X' - X'W||_F^2 + penalty(W), samples in the rows of X: [L] 4.2.
 
-    Column i of W says which samples sample i is made of. ``affinity_`` = |W| + |W|' is ready for
+    N = n_samples n_features is the number of entries. Column i of W has the weights of the samples
+    that add up to sample i. Use ``affinity_`` = |W| + |W|' with
     ``SpectralClustering(affinity="precomputed")``.
 
     Parameters
@@ -85,15 +93,16 @@ class MatrixPursuit(MatrixModel):
     norm : str or Norm, default=None
         None: the k-support norm of all entries of W with k = 4 n_samples, as in [L], Figure 2.
         Others: ``norms.KSupport(k)``, "l1", "trace".
-    alpha : float, default=40.0
-        Weight of gauge^2 / 2 against the sum of squares; [L] writes lambda gauge^2, so lambda =
-        alpha / 2 = 20.
+    alpha : float, default=None
+        Weight of gauge^2 / 2. None: 40 / N, the lambda = 20 of [L], which writes 1/2 ||X' -
+        X'W||_F^2 + lambda gauge^2.
     form : {"penalized", "squared", "constrained"}, default="squared"
         The gauge itself, half its square, or a bound on it.
     radius : float, default=1.0
         Bound on the gauge if ``form="constrained"``; alpha has no effect then.
     normalize : bool, default=True
-        Whether samples are scaled to norm 1 first, as in [L].
+        Whether to scale each sample (a row of X) to norm 1 first, as in [L] and
+        ``sklearn.preprocessing.normalize``. ``standardize`` of other estimators scales columns.
     tol : float, default=1e-6
         Relative duality gap to prove.
     max_iter : int, default=1000
@@ -113,13 +122,17 @@ class MatrixPursuit(MatrixModel):
 
     Attributes
     ----------
-    coef_ : (n_samples, n_samples) csr_array, W
-    affinity_ : (n_samples, n_samples) csr_array, symmetric and >= 0
+    coef_ : (n_samples, n_samples) csr_array
+        The matrix W.
+    affinity_ : (n_samples, n_samples) csr_array
+        |W| + |W|', symmetric.
+    alpha_ : float
+        The value used in the fit.
     objective_, gap_ : float
         Objective at W and a proved bound on its distance to the optimum.
     status_ : Status
     n_passes_ : float
-        Passes: one X(X' - X'W) is one.
+        Passes over the data; one product X(X' - X'W) is one pass.
     n_iter_, history_
     result_ : Result
     n_features_in_, feature_names_in_
@@ -135,7 +148,8 @@ class MatrixPursuit(MatrixModel):
     >>> from atomlearn import MatrixPursuit
     >>> rng = np.random.default_rng(0)
     >>> planes = [rng.normal(size=(20, 2)) @ rng.normal(size=(2, 10)) for _ in range(2)]
-    >>> model = MatrixPursuit(alpha=0.1).fit(np.vstack(planes))
+    >>> X = np.vstack(planes)
+    >>> model = MatrixPursuit(alpha=0.1 / X.size).fit(X)
     >>> clustering = SpectralClustering(2, affinity="precomputed", random_state=0)
     >>> labels = clustering.fit_predict(model.affinity_)
     >>> len(set(labels[:20])), len(set(labels[20:]))
@@ -143,7 +157,7 @@ class MatrixPursuit(MatrixModel):
     """
 
     norm: str | Norm | None = None
-    alpha: float = 40.0
+    alpha: float | None = None
     _: KW_ONLY
     form: Form = "squared"
     radius: float = 1.0
@@ -155,12 +169,14 @@ class MatrixPursuit(MatrixModel):
         data = double(checked)
         n = checked.shape[0]
         if self.normalize:
-            data = normalize(normalize(data, "max"))  # by their largest entries first: no overflow
-        # Four non-zeros a sample, as in Figures 2 and 3 of [L].
+            # Division by the largest entry first prevents overflow.
+            data = normalize(normalize(data, "max"))
+        # Four non-zeros for each sample, as in Figures 2 and 3 of [L].
         norm = KSupport(min(4 * n, n * n)) if self.norm is None else as_norm(self.norm)
         design = Tasks(np.asfortranarray(data.T), n)
-        regularizer = Regularizer(norm, self.form, amount_of(self))
-        result = self._solved(Problem.build(design, data.T.reshape(-1), Squared(), regularizer))
+        self.alpha_ = amount_of(self, lambda: 40.0 / data.size)
+        regularizer = Regularizer(norm, self.form, self.alpha_)
+        result = self._solved(problem_of_entries(design, data.T, regularizer))
         self.coef_ = coefficient_matrix(*entries_of(result), (n, n))
         magnitude = abs(self.coef_)
         self.affinity_ = (magnitude + magnitude.T).tocsr()

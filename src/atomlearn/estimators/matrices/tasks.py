@@ -1,4 +1,4 @@
-"""Several outputs in one fit: multi-task regression and multinomial classification."""
+"""The joint problem of several outputs: multi-task regression, multinomial classification."""
 
 from __future__ import annotations
 
@@ -7,22 +7,25 @@ from typing import Any
 
 import numpy as np
 
-from atomlearn.core import Loss, Settings
+from atomlearn.core import Array, Loss, Norm, Result
 from atomlearn.estimators.checks import norm_for, penalty_of, unpenalized_columns
 from atomlearn.estimators.targets import Checked
 from atomlearn.maps.feature_map import map_of
 from atomlearn.matrices.norms.rows import over_tasks
-from atomlearn.matrices.tasks import task_problem
+from atomlearn.matrices.tasks import TaskProblem, task_problem
 
 
-def fit_tasks(estimator: Any, data: Checked, loss: Loss, settings: Settings) -> None:
-    """Fit W (n_features, n_tasks) and one intercept a task; set coef_ = W' and the rest.
+def joint_problem(
+    estimator: Any, data: Checked, loss: Loss, norm: str | Norm, amount: float, l1_ratio: float
+) -> TaskProblem:
+    """Return the problem over W (n_features, n_outputs), with one intercept for each output.
 
-    loss : of all outputs together.
+    ``loss`` is the loss of all outputs together.
     """
     if np.any(estimator.relax):
         raise ValueError(
-            "relax is for one target at a time; fit several by themselves, or use multi_class='ovr'"
+            "relax is for one target at a time; fit each target in its own model, or use "
+            "multi_class='ovr'"
         )
     design = data.design
     if map_of(design).implicit:
@@ -42,22 +45,21 @@ def fit_tasks(estimator: Any, data: Checked, loss: Loss, settings: Settings) -> 
             )
         Y = Y - offset
         offset = None
-    given, *amounts = estimator._regularized_by()
-    norm = over_tasks(norm_for(estimator, given, design), design.shape[1], Y.shape[1])
-    regularizer, tau = penalty_of(norm, estimator.form, *amounts)
+    joint_norm = over_tasks(norm_for(estimator, norm, design), design.shape[1], Y.shape[1])
+    regularizer, tau = penalty_of(joint_norm, estimator.form, amount, l1_ratio)
     has_intercept = bool(estimator.fit_intercept)
     fitted = data.fitted_design
     task = task_problem(fitted, Y, data.weight, loss, regularizer, has_intercept, offset)
     task = replace(task, problem=replace(task.problem, tau=tau))
     free = unpenalized_columns(estimator, design)
-    if free is not None:
-        task = task.freed(free)
-    starts = estimator._starts(1, task.problem.design.shape[1], data.classes)
-    results = estimator._solve([task.problem], starts, settings)
-    W = results[0].coef.reshape(design.shape[1], -1)
+    return task if free is None else task.freed(free)
+
+
+def joint_coefficients(task: TaskProblem, result: Result, data: Checked) -> tuple[Array, Array]:
+    """Return the coefficients (n_outputs, n_features) and the intercepts, in the units of X."""
+    W = result.coef.reshape(data.design.shape[1], -1)
     coef = np.ascontiguousarray(W.T)
     intercepts = task.intercepts(W)
-    if data.units is not None:
-        coef, intercepts = data.units.to_data(np.arange(coef.shape[1]), coef, intercepts)
-    estimator._take_coefficients(data, coef, intercepts)
-    estimator._report(results)
+    if data.units is None:
+        return coef, intercepts
+    return data.units.to_data(np.arange(coef.shape[1]), coef, intercepts)

@@ -104,7 +104,7 @@ class PairIndex:
         high = int(given.max())
         if low < 0 or high >= self.n_columns:
             raise IndexError(
-                f"columns must lie between 0 and {self.n_columns - 1}, got values from {low} to "
+                f"columns must be between 0 and {self.n_columns - 1}, got values from {low} to "
                 f"{high}"
             )
         return given.astype(np.int64, copy=False)

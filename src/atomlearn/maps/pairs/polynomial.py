@@ -20,6 +20,7 @@ from atomlearn.core import (
     RowSubset,
     Scores,
     SparseDesign,
+    Traits,
     as_design,
     feature_names,
     positive,
@@ -190,7 +191,7 @@ class Polynomial(MappedDesign):
         self._pairs = _products(base)
         self._memory = Memory()
         few = base.listable and self.index.n_columns <= SETTINGS.listed_together
-        self.reads_at_once = few and base.reads_at_once
+        self.traits = Traits(reads_at_once=few and base.traits.reads_at_once)
 
     @property
     def listable(self) -> bool:
@@ -213,7 +214,7 @@ class Polynomial(MappedDesign):
 
         Otherwise there is a search for each vector, which skips products that its bounds exclude.
         """
-        if not self.reads_at_once:
+        if not self.traits.reads_at_once:
             return super().scores_many(V)
         linear = np.array([z.full() for z in self.base.scores_many(V)])
         Z = all_scores(self._pairs, linear * self.scaling.linear, self.index, self.scaling, V)
@@ -281,7 +282,7 @@ class Polynomial(MappedDesign):
 def _products(base: Design) -> PairProducts:
     X = base.stored()
     if (
-        base.is_sparse
+        base.traits.is_sparse
         and X is not None
         and X.nnz < LIMITS.blas_from * base.shape[0] * base.shape[1]
     ):
@@ -290,7 +291,7 @@ def _products(base: Design) -> PairProducts:
 
 
 def _rows_of(base: Design, rows: NDArray[np.int64]) -> Design:
-    X = base.stored() if base.is_sparse else None
+    X = base.stored() if base.traits.is_sparse else None
     return RowSubset(base, rows) if X is None else SparseDesign(X[rows])
 
 

@@ -154,7 +154,8 @@ class DensePairs(PairProducts):
         """
         base = self.base
         stored = self.base.stored()
-        if stored is not None and not base.is_sparse and dtype == stored.dtype and power == 1:
+        same = stored is not None and not base.traits.is_sparse and dtype == stored.dtype
+        if same and power == 1:
             return lambda lo, hi: stored[:, lo:hi]
 
         def gathered(lo: int, hi: int) -> NDArray[Any]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -23,6 +23,7 @@ from atomlearn.core import (
     DenseBlock,
     Design,
     Scores,
+    Traits,
     unwrapped,
 )
 from atomlearn.matrices.scores import MatrixScores, Shape, score_matrix
@@ -36,8 +37,10 @@ class MatrixDesign(Design):
     itself.
     """
 
-    #: (p, q); the design has p q columns.
-    matrix_shape: Shape
+    @property
+    def matrix_shape(self) -> Shape:
+        """(p, q) of ``traits``; the design has p q columns."""
+        return cast(Shape, self.traits.matrix_shape)
 
     def unfolded(self, shape: tuple[int, ...], mode: int) -> Design | None:
         """Return the design whose columns are the entries of the mode-th unfolding of a tensor.
@@ -188,8 +191,7 @@ class Reshaped(MatrixDesign):
     def __init__(self, base: Design, shape: Shape, order: Columns | None = None) -> None:
         self.base = base
         self.order = order
-        self.matrix_shape = shape
-        self.reads_at_once = base.reads_at_once
+        self.traits = Traits(base.traits.reads_at_once, matrix_shape=shape)
         self.shape = self.base.shape
         self.dtype = self.base.dtype
 
@@ -239,9 +241,9 @@ def as_matrix_design(
             f"a matrix of shape {shape} has {math.prod(shape)} entries and the design "
             f"{design.shape[1]} columns; give the norm the shape of the matrix"
         )
-    if tensor is None and design.matrix_shape == shape:
+    if tensor is None and design.traits.matrix_shape == shape:
         return design
-    if tensor is not None and design.matrix_shape is not None:
+    if tensor is not None and design.traits.matrix_shape is not None:
         unfolded: Design | None = unwrapped(design).unfolded(tensor, mode)
         if unfolded is not None:
             return unfolded

@@ -20,10 +20,11 @@ from atomlearn.core import (
     Design,
     Scores,
     SparseBlock,
+    Traits,
     norms_by_label,
 )
 from atomlearn.matrices.designs.base import MatrixDesign
-from atomlearn.matrices.scores import ScoreMatrix, Shape, check_tensor_shape
+from atomlearn.matrices.scores import ScoreMatrix, check_tensor_shape
 
 
 class Entries(MatrixDesign):
@@ -53,13 +54,11 @@ class Entries(MatrixDesign):
     [[1.0, 2.0], [2.0, 1.0]]
     """
 
-    #: There are no data other than the vectors.
-    reads_at_once = True
-
     def __init__(self, rows: object, cols: object, shape: tuple[int, ...]) -> None:
         sizes = check_tensor_shape("Entries", shape)
-        self.matrix_shape: Shape = (sizes[0], math.prod(sizes[1:]))
-        p, q = self.matrix_shape
+        p, q = sizes[0], math.prod(sizes[1:])
+        # There are no data other than the vectors.
+        self.traits = Traits(reads_at_once=True, matrix_shape=(p, q))
         if cols is None:
             flat = _indices(rows, "rows", p * q)
             i = flat // q
@@ -253,6 +252,6 @@ def _indices(given: object, name: str, size: int) -> Columns:
     if array.size and not 0 <= int(array.min()) <= int(array.max()) < size:
         outside = np.flatnonzero((array < 0) | (array >= size))
         raise ValueError(
-            f"Entries: {name}[{outside[0]}] is {array[outside[0]]}; it must lie in [0, {size})"
+            f"Entries: {name}[{outside[0]}] is {array[outside[0]]}; it must be in [0, {size})"
         )
     return array.astype(np.int64, copy=False)

@@ -6,9 +6,9 @@ import math
 
 import numpy as np
 
-from atomlearn.core import Array, Block, Columns, Scores, SparseBlock
+from atomlearn.core import Array, Block, Columns, Scores, SparseBlock, Traits
 from atomlearn.matrices.designs.base import MatrixDesign
-from atomlearn.matrices.scores import MatrixScores, Shape, check_tensor_shape
+from atomlearn.matrices.scores import MatrixScores, check_tensor_shape
 
 
 class Identity(MatrixDesign):
@@ -27,12 +27,11 @@ class Identity(MatrixDesign):
     array([0., 1., 2., 3., 4., 5.])
     """
 
-    #: There are no data other than the vectors.
-    reads_at_once = True
-
     def __init__(self, shape: tuple[int, ...]) -> None:
         sizes = check_tensor_shape("Identity", shape)
-        self.matrix_shape: Shape = (sizes[0], math.prod(sizes[1:]))
+        shape = sizes[0], math.prod(sizes[1:])
+        # There are no data other than the vectors.
+        self.traits = Traits(reads_at_once=True, matrix_shape=shape)
         self.shape = math.prod(sizes), math.prod(sizes)
 
     def scores(self, v: Array) -> Scores:

@@ -17,6 +17,7 @@ from atomlearn.core import (
     Columns,
     Scores,
     SparseBlock,
+    Traits,
     as_design,
     coupled_gram,
     is_whole,
@@ -32,7 +33,7 @@ class TaskSpan(SpanBlock):
     Sample i * n_tasks + t is row i and task t, so that the design of S is A kron B.
     """
 
-    couples_by_structure = True
+    traits = Traits(couples_by_structure=True)
 
 
 class TaskBlock(Block):
@@ -102,7 +103,7 @@ class TaskBlock(Block):
         self._stored = SparseBlock(data, rows.reshape(-1), starts, self.shape[0])
         return self._stored
 
-    is_sparse = True
+    traits = Traits(is_sparse=True)
 
     def stored(self) -> Any:
         return self.explicit().stored()
@@ -192,8 +193,8 @@ class Tasks(MatrixDesign):
                 f"Tasks: n_tasks must be a whole number >= 1, got {n_tasks!r}; use Y.shape[1]"
             )
         self.n_tasks = int(n_tasks)
-        self.matrix_shape = self.base.shape[1], self.n_tasks
-        self.reads_at_once = self.base.reads_at_once
+        shape = self.base.shape[1], self.n_tasks
+        self.traits = Traits(self.base.traits.reads_at_once, matrix_shape=shape)
         #: Weights of a fit, and the decomposition of X for them.
         self._ridge: tuple[Array, TaskRidge] | None = None
         n_rows, n_features = self.base.shape
@@ -216,7 +217,7 @@ class Tasks(MatrixDesign):
         features, places = np.unique(columns // self.n_tasks, return_inverse=True)
         block = self.base.gather(features)
         tasks = columns % self.n_tasks
-        if not block.is_sparse:
+        if not block.traits.is_sparse:
             rows = np.ascontiguousarray(block.dense().T, dtype=np.float64)
             return TaskBlock(rows, places.ravel(), tasks, self.n_tasks)
         # The columns e_t kron x_j, stored.

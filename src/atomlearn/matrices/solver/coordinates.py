@@ -169,7 +169,7 @@ class Coordinates(ABC):
 
     def factors_of(self, part: MatrixPart) -> Factored | None:
         """Return the factors of an earlier fit by the same kind of norm, or None."""
-        fits = part.factored is not None and part.factored.shape == self.design.matrix_shape
+        fits = part.factored is not None and part.factored.shape == self.design.traits.matrix_shape
         return part.factored if fits and type(part.norm) is type(self.term.norm) else None
 
     def entries(self) -> tuple[Columns, Array]:
@@ -189,7 +189,7 @@ class Entrywise(Coordinates):
     def __post_init__(self) -> None:
         if self.term.norm.restrict(self.columns[:0], self.design.shape[1]) is None:
             raise TypeError(
-                f"{self.term.norm!r} beside matrix norms must be one that can be restricted to "
+                f"{self.term.norm!r} in a union with matrix norms must be restrictable to "
                 "some entries, such as norms.L1() or norms.Groups(...); use "
                 "solvers.AtomGeneration() for others"
             )

@@ -129,7 +129,7 @@ class FactoredAtoms:
     ) -> tuple[RankOne | None, float, tuple[float, float]]:
         """Return the best atom (None if none is positive), <a, z>, and bounds on the polar."""
         factor = self.term.factor
-        matrix = score_matrix(scores, cast(Shape, self.design.matrix_shape))
+        matrix = score_matrix(scores, cast(Shape, self.design.traits.matrix_shape))
         found = self._norm.search(matrix, 1, accuracy, thorough)
         bounds = found.lower / factor, found.upper / factor
         if not found.values.size or found.values[0] <= 0.0:
@@ -144,7 +144,7 @@ def factored_atoms(problem: Problem) -> FactoredAtoms | None:
     Unions, tensors and tau > 0 have atoms given by the entries of their columns.
     """
     [*others, term] = problem.regularizer.norm.terms()
-    shape = problem.design.matrix_shape
+    shape = problem.design.traits.matrix_shape
     if others or shape is None or term.norm.matrix_shape != shape or problem.tau:
         return None
     return FactoredAtoms(term, problem.design, np.zeros((shape[0], 0)), np.zeros((shape[1], 0)))

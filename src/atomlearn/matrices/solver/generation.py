@@ -37,6 +37,7 @@ from atomlearn.core import (
     Term,
     WarmStart,
     certify,
+    is_quadratic,
     loss_value,
     negative_gradient,
     optimal_intercept,
@@ -253,7 +254,7 @@ class MatrixGeneration(Solver):
         if any(term.sweeps(problem) for term in used):
             # A sweep is exact for least squares, so that gradient steps only have to admit new
             # atoms.
-            exact = problem.loss.is_quadratic and len(terms) == 1
+            exact = is_quadratic(problem.loss) and len(terms) == 1
             most = SETTINGS.before_sweeps if exact else TUNING.inner_steps
         master = self.master or master_for(used, most)
         refit = ModelNewton(master).solve(restricted, start, aim.intercept, target)
@@ -331,7 +332,7 @@ def begun(problem: Problem) -> list[Coordinates]:
         # The ridge would couple terms of W, or rays, which are solved for separately.
         raise ValueError(
             f"MatrixGeneration: a ridge term mixes the terms of {norm!r}, which are "
-            "solved for apart; use l1_ratio=1, norms.TraceNorm() or norms.PSD() alone, or "
+            "solved for separately; use l1_ratio=1, only norms.TraceNorm() or norms.PSD(), or "
             "solvers.AtomGeneration() for small matrices"
         )
     return [at_zero(term, problem.design) for term in terms]

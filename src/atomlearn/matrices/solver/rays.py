@@ -49,7 +49,7 @@ class Rays(Coordinates):
     def searched(self, at: TermPricing) -> Searched:
         """Search everywhere, and on the supports of the rays in use."""
         norm: Any = self.term.norm
-        matrix = score_matrix(at.scores, cast(Shape, self.design.matrix_shape))
+        matrix = score_matrix(at.scores, cast(Shape, self.design.traits.matrix_shape))
         matrix.deadline = at.problem.deadline
         found = norm.search(matrix, at.batch, at.accuracy, at.thorough)
         if self.x.size:

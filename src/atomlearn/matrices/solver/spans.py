@@ -98,7 +98,7 @@ class Span(Coordinates):
     def scores(self, at: TermPricing) -> ScoreMatrix:
         """Return the scores of the smooth part as a matrix: those of W, or of its unfolding."""
         scores = at.scores if self.matrix_norm.tensor is None else self.design.scores(at.v)
-        matrix = score_matrix(scores, cast(Shape, self.design.matrix_shape))
+        matrix = score_matrix(scores, cast(Shape, self.design.traits.matrix_shape))
         if at.problem.tau and self.x.size:
             return less_factored(matrix, at.problem.tau * (self.left @ self.core), self.right)
         return matrix

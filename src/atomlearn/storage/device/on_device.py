@@ -16,6 +16,7 @@ from atomlearn.core import (
     Columns,
     Design,
     Scores,
+    Traits,
     check_shape,
     existing_columns,
     largest,
@@ -103,7 +104,7 @@ class OnDevice(Design):
         if precision == "float32" and tensor.dtype != np.float32:
             raise ValueError("precision='float32' is for float32 tensors, and X is float64")
         self.tensor: HeldTensor = tensor
-        self.is_sparse = tensor.is_sparse
+        self.traits = Traits(reads_at_once=True, is_sparse=tensor.is_sparse)
         self.precision = str(tensor.dtype) if precision == "auto" else precision
         self._lengths: Any = None  # ||x_j||, on the device
         self.shape = self.tensor.shape
@@ -113,7 +114,7 @@ class OnDevice(Design):
             refuse_not_finite(self)
 
     def __repr__(self) -> str:
-        kind = "sparse " if self.is_sparse else ""
+        kind = "sparse " if self.traits.is_sparse else ""
         return f"OnDevice({self.shape}, {kind}{self.dtype}, {self.device})"
 
     @property
@@ -131,8 +132,6 @@ class OnDevice(Design):
         if self.precision == "float64":
             return ArrayScores(self.exact_scores(v))
         return RecheckedScores(self, v)
-
-    reads_at_once = True
 
     def scores_many(self, V: Array) -> Sequence[Scores]:
         return [ArrayScores(z) for z in np.ascontiguousarray(self.exact_scores(V).T)]

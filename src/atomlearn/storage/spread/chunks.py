@@ -161,7 +161,7 @@ def of_design(name: str, chunk: Chunk, *arrays: NDArray[Any]) -> Array:
 def chunk_columns(chunk: Chunk, columns: Columns) -> Any:
     """Return some columns of a chunk, sparse if the chunk is."""
     block = chunk.design.gather(aligned(columns))
-    if block.is_sparse:
+    if block.traits.is_sparse:
         return block.stored()
     return sp.csc_array(block.dense()) if is_sparse(chunk.held) else block.dense()
 

@@ -25,6 +25,7 @@ from atomlearn.core import (
     Rows,
     Scores,
     SparseDesign,
+    Traits,
     existing_columns,
     is_dask,
     is_sparse,
@@ -155,7 +156,7 @@ class Dask(Design, RowAccess):
     def scores(self, v: Array) -> Scores:
         return self.scores_many(v[:, None])[0]
 
-    reads_at_once = True
+    traits = Traits(reads_at_once=True)
 
     def scores_many(self, V: Array) -> Sequence[Scores]:
         """Return the scores of all vectors in one round: V is sent as a whole."""

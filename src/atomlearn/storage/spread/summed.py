@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -27,8 +28,10 @@ from atomlearn.core import (
     Problem,
     RowAccess,
     SparseDesign,
+    distinct_columns,
     free_columns,
     growth,
+    is_quadratic,
     least_shift,
 )
 from atomlearn.storage.spread.points import Bent
@@ -77,7 +80,7 @@ class Summed(OfCoefficients):
 
     def __init__(self, problem: Problem, count: int, asked: Callable[[Sums], Sums]) -> None:
         self.name: str = problem.loss.name  # type: ignore[misc]
-        self.quadratic = problem.loss.is_quadratic
+        self.quadratic = is_quadratic(problem.loss)
         self.intercept = problem.fit_intercept
         (self.n_rows, self.size) = problem.design.shape
         self.count = count
@@ -298,7 +301,7 @@ class Coefficients(SparseDesign):
     def __init__(self, loss: Summed, dtype: Any, reads_at_once: bool) -> None:
         super().__init__(sp.eye_array(loss.size, format="csc", dtype=dtype))
         self.row_access = SummedRows(loss)
-        self.reads_at_once = reads_at_once
+        self.traits = replace(self.traits, reads_at_once=reads_at_once)
 
 
 class SummedRows(RowAccess):
@@ -340,7 +343,7 @@ class SummedRows(RowAccess):
 
 def _features(block: Any) -> tuple[Columns, Columns]:
     """Return the features of which a block is made, and the number of that of each column."""
-    base, places = block.distinct()
+    base, places = distinct_columns(block)
     return base.stored().indices.astype(np.int64), places
 
 
@@ -349,7 +352,7 @@ def problem_of_sums(problem: Problem, count: int, asked: Callable[[Sums], Sums])
     loss = Summed(problem, count, asked)
     return Problem(
         loss,
-        Coefficients(loss, problem.design.dtype, problem.design.reads_at_once),
+        Coefficients(loss, problem.design.dtype, problem.design.traits.reads_at_once),
         np.zeros(loss.size),
         np.ones(loss.size),
         problem.regularizer,

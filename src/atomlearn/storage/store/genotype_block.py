@@ -16,6 +16,7 @@ from atomlearn.core import (
     Columns,
     DenseBlock,
     Scores,
+    Traits,
     affine_block,
     check_same_rows,
 )
@@ -35,7 +36,7 @@ class GenotypeBlock(Block):
     """
 
     dtype = np.dtype(np.float64)
-    bytes_an_entry = 0.25
+    traits = Traits(bytes_an_entry=0.25)
 
     def __init__(
         self, packed: NDArray[np.uint8], n_samples: int, means: Array, scale: Array, shift: Array

@@ -20,6 +20,7 @@ from atomlearn.core import (
     Design,
     FoundScores,
     Scores,
+    Traits,
     existing_columns,
     one_weight_each,
 )
@@ -62,7 +63,7 @@ class StreamedDesign(Design):
     def scores(self, v: Array) -> Scores:
         return ArrayScores(self._scores(v, squared=False))
 
-    reads_at_once = True
+    traits = Traits(reads_at_once=True)
 
     def scores_many(self, V: Array) -> Sequence[Scores]:
         columns = self._columns
