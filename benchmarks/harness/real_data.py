@@ -1,8 +1,9 @@
 """Real data sets of the benchmarks, the experiments and the tests, read by name.
 
-The files are in the folder that ``ATOMLEARN_DATA`` names, by default ``data`` in the root of the
-repository: public data as CSV or .npz (with the keys that ``atomlearn.datasets.read`` expects, and
-``n_train`` if the first rows are the training part). The repository contains none of them.
+The files are in the folder that ``ATOMLEARN_DATA`` names, by default ``../shared/data`` if it
+exists, else ``data``, both from the root of the repository: public data as CSV or .npz (with the
+keys that ``atomlearn.datasets.read`` expects, and ``n_train`` if the first rows are the training
+part). The repository contains none of them.
 """
 
 from __future__ import annotations
@@ -90,8 +91,9 @@ def load(name: str, *, dtype: DTypeLike = np.float64) -> RealData:
 
 def data_file(name: str) -> Path:
     """Return the path of a file of the data folder; the file may be absent."""
-    folder = os.environ.get("ATOMLEARN_DATA")
-    return (ROOT / "data" if folder is None else Path(folder)) / name
+    shared = ROOT.parent / "shared" / "data"
+    usual = shared if shared.is_dir() else ROOT / "data"
+    return Path(os.environ.get("ATOMLEARN_DATA", usual)) / name
 
 
 def _csv(target: str, *exclude: str) -> Callable[[Path], RealData]:

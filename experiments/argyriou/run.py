@@ -117,7 +117,7 @@ def heart(runs: Runs, config: Config) -> None:
             order = np.random.default_rng(seed).permutation(y.size)
             a, b, c = np.split(order, [400, 430])
             settings = candidates(list(range(1, 10)), levels)
-            best = chosen((X[a], y[a]), (X[b], y[b]), settings, intercept=True)
+            best = chosen((X[a], y[a]), (X[b], y[b]), settings, fit_intercept=True)
             for name, (_, fit, _) in best.items():
                 predicted = fit.predict(X[c])
                 mse[name].append(float(np.mean((predicted - y[c]) ** 2)))
@@ -164,7 +164,7 @@ def newsgroups(runs: Runs, config: Config) -> None:
     def best(name: str) -> dict[str, Any]:
         settings = [(name, one) for one in grid[name]]
         limits = {"gap": 1e-3, "time_limit": config["seconds"]}
-        _, fit, parameters = chosen(train, validation, settings, intercept=True, **limits)[name]
+        _, fit, parameters = chosen(train, validation, settings, fit_intercept=True, **limits)[name]
         predicted = fit.predict(test[0])
         return {
             "method": name,

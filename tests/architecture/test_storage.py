@@ -28,6 +28,7 @@ SPARSE_ALGEBRA = {
     "core/norms/base.py": "makes those factors",
     "core/interfaces/lift.py": "the map L of a lifted norm",
     "core/solvers/atoms.py": "the atoms in use, which have few entries each",
+    "estimators/coefficients.py": "coefficients without their zeros, for pickles",
     "lifting/operators.py": "the matrices of which L is made",
     "lifting/value.py": "projections onto L u = w",
     "lifting/trees.py": "which cell of features lies in which set",

@@ -36,13 +36,16 @@ from tests.oracles.sources import PACKAGE, nodes, trees
 #: p-values and intervals by a jackknife (2,700), sets of predictions by class and for shifted rows
 #: (1,300), verdicts and rows that repeat (4,600), targets made of columns (1,300), the number of
 #: features as good as the best (650), and smaller ones.
+#: Then layers: a catalogue, lists of names that load on first use, proofs as functions (five files,
+#: two files and eight functions of a fit, three isinstance); in turn a fit loads 118 files instead of
+#: 286. Of the numbers, 68 had been hidden in tuples; others became defaults of fields, which count.
 CEILINGS = {
-    "tokens of Python": 415_000,
+    "tokens of Python": 415_750,
     "tokens of C++": 72_110,
-    "files": 386,
-    "functions": 3841,
-    "numbers that decide": 345,
-    "isinstance": 200,
+    "files": 391,
+    "functions": 3843,
+    "numbers that decide": 434,
+    "isinstance": 203,
     "getattr and hasattr": 55,
     "fmt: skip": 7,
     "public names that stand twice": 2,
@@ -52,13 +55,13 @@ CEILINGS = {
     "members of Design": 14,
     "members of Block": 5,
     "members of Problem": 1,
-    "public callables": 190,
+    "public callables": 191,
     "tuple assignments": 34,
     "constructions of Result": 1,
     "handlers of KeyboardInterrupt in the core": 1,
 }
 #: One l1 fit of 300 x 5000, by the estimator: through how much of the package does it pass?
-FIT = {"files": 51, "functions": 277, "frames": 16}
+FIT = {"files": 53, "functions": 285, "frames": 16}
 
 #: The classes whose public functions are counted.
 KINDS = ("Loss", "Norm", "Design", "Block", "Problem")

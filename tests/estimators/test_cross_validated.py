@@ -204,7 +204,7 @@ def test_bad_parameters_are_refused() -> None:
         ({"norms": []}, ValueError, "norms is empty"),
         ({"norms": ["l1", norms.KSupport(k=-1)]}, ValueError, "k must be at least 1"),
         ({"alphas": []}, ValueError, "alphas must be a one-dimensional array of at least one"),
-        ({"n_alphas": 0}, ValueError, "n_levels must be at least 1"),
+        ({"n_alphas": 0}, ValueError, "n_alphas must be at least 1"),
         ({"selection": "worst", "n_alphas": 2}, ValueError, "selection must be"),
         ({"cv": 1}, ValueError, "n_splits"),
         ({"scoring": "beauty"}, ValueError, "scoring"),

@@ -39,7 +39,7 @@ TABLE = pd.DataFrame(X, columns=list("abcde"))
         (lambda: al.SparsePCA(k=3), "n_features=k"),
         (lambda: al.MatrixCompletion(level=3.0), "alpha=level / n_entries"),
         (lambda: al.MatrixPursuit(standardize=True), "normalize=True"),
-        (lambda: al.SubsetRegressor(max_iter=50), "max_nodes=50"),
+        (lambda: al.SubsetRegressor(max_iter=50), "max_nodes=max_iter"),
         (lambda: al.solve(X, Y, level=4.0), "alpha=level / n_samples"),
         (lambda: al.solve(X, Y, alpha=0.1, intercept=True), "fit_intercept=True"),
         (lambda: al.paths.path(X, Y, gap=0.1), "tol=1e-6"),

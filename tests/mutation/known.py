@@ -49,8 +49,8 @@ KNOWN: list[tuple[str, str, str, str]] = [
     ("core/solvers/column_generation.py",
      "        intercept = optimal_intercept(problem, linear, intercept)\n", "",
      "tests/core/solvers/test_contracts_of_run.py"),
-    ("cli/select.py", 'return replace(plan, norms=(norm,), alpha=alpha, '
-     'chosen_by=first.settings["alpha_chosen_by"])', "return plan", "tests/cli/test_cli_select.py"),
+    ("cli/scoring.py", "return replace(settings, norms=(norm,), alpha=alpha, chosen_by=chosen_by)",
+     "return settings", "tests/cli/test_cli_select.py"),
     ("storage/intake/cells.py", "else cell.strip() for cell in", "else cell for cell in",
      "tests/storage/test_readers.py"),
 ]  # fmt: skip

@@ -10,7 +10,7 @@ __getattr__ = lazy(
     __name__,
     {
         "catalogue": "loaded",
-        "data.blocks": "DenseBlock SparseBlock check_same_rows",
+        "data.blocks": "DenseBlock SparseBlock check_same_rows coupled_gram",
         "data.cached_block": "CachedBlock distinct_columns without",
         "data.compressed": "is_sparse scaled_columns",
         "data.convert": (
@@ -63,7 +63,7 @@ __getattr__ = lazy(
         "masters.accelerated_gradient": "Acceleration Iterate",
         "masters.choose": "choose_master",
         "masters.master": "Master Refit block_of",
-        "masters.model_newton": "ModelNewton coupled_gram hessian spanned",
+        "masters.model_newton": "ModelNewton hessian spanned",
         "masters.newton": "AcceleratedGradient SemismoothNewton",
         "masters.pattern_newton": "pattern_of",
         "masters.sequential_qp": "SequentialQP",

@@ -4,6 +4,7 @@ from atomlearn.core.catalogue import loaded as loaded
 from atomlearn.core.data.blocks import DenseBlock as DenseBlock
 from atomlearn.core.data.blocks import SparseBlock as SparseBlock
 from atomlearn.core.data.blocks import check_same_rows as check_same_rows
+from atomlearn.core.data.blocks import coupled_gram as coupled_gram
 from atomlearn.core.data.cached_block import CachedBlock as CachedBlock
 from atomlearn.core.data.cached_block import distinct_columns as distinct_columns
 from atomlearn.core.data.cached_block import without as without
@@ -137,7 +138,6 @@ from atomlearn.core.masters.master import Master as Master
 from atomlearn.core.masters.master import Refit as Refit
 from atomlearn.core.masters.master import block_of as block_of
 from atomlearn.core.masters.model_newton import ModelNewton as ModelNewton
-from atomlearn.core.masters.model_newton import coupled_gram as coupled_gram
 from atomlearn.core.masters.model_newton import hessian as hessian
 from atomlearn.core.masters.model_newton import spanned as spanned
 from atomlearn.core.masters.newton import AcceleratedGradient as AcceleratedGradient

@@ -6,14 +6,13 @@ import itertools
 import warnings
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
-from typing import Any, Self
+from typing import Any, Never, Self
 
 import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin, clone
 from sklearn.exceptions import ConvergenceWarning
 
 from atomlearn.core import (
-    MAX_ITER,
     Deadline,
     Form,
     KSupport,
@@ -48,6 +47,13 @@ FACTORS = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
 SECONDS = 60.0
 
 
+class Absent:
+    """A parameter of the base classes that these models do not have, so that it is not set."""
+
+    def __get__(self, instance: object, owner: type) -> Never:
+        raise AttributeError("best subsets have max_nodes instead of max_iter")
+
+
 @dataclass(eq=False, repr=False)
 class SubsetModel(ScaledModel):
     """Base class of the estimators of best subsets; not for direct use."""
@@ -65,7 +71,7 @@ class SubsetModel(ScaledModel):
     within: Any = 0.01
     cv: int = 5
     # Parameters of other models, which are fixed here.
-    max_iter: int = field(default=MAX_ITER, init=False)
+    max_iter: Any = field(default=Absent(), init=False)
     l1_ratio: Any = field(default=1.0, init=False)
     form: Form | None = field(default="squared", init=False)
     features: str = field(default="linear", init=False)

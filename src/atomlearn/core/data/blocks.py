@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import singledispatch
 from typing import Any
 
 import numpy as np
@@ -229,3 +230,19 @@ class SparseBlock(Block):
             return other
         more = other.stored() if other.traits.is_sparse else sp.csc_array(other.dense())
         return SparseBlock.of(sp.hstack([self.stored(), more], format="csc"))
+
+
+@singledispatch
+def coupled_gram(block: Block, curvature: Array, coupling: Any) -> Array:
+    """Return A'(diag(c) - K K')A, (n_columns, n_columns), for K (n_samples, k)."""
+    pulled = np.asarray(coupling.T @ block.dense())
+    return np.asarray(block.gram(curvature) - pulled.T @ pulled)
+
+
+@coupled_gram.register
+def _sparse_coupled_gram(block: SparseBlock, curvature: Array, coupling: Any) -> Array:
+    if not sp.issparse(coupling):
+        return coupled_gram.dispatch(Block)(block, curvature, coupling)
+    stored: Any = coupling
+    few = (stored.T @ block.stored()).tocsr()
+    return np.asarray(block.gram(curvature) - weighted_squares(few, np.ones(few.shape[0])))

@@ -83,6 +83,7 @@ class RepeatedBlock(Block):
         self.positions = positions
         self.shape = self.base.shape[0], self.positions.size
         self.dtype = self.base.dtype
+        self.traits = replace(self.traits, n_distinct=self.base.shape[1])
 
     def predict(self, weights: Array) -> Array:
         sums = np.bincount(self.positions, weights=weights, minlength=self.features.size)

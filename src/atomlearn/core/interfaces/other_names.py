@@ -40,6 +40,7 @@ PARAMETERS: dict[str, dict[str, str]] = {
     "final_tolerance": {"tol": "tol=final_tolerance"},
     "normalize": {
         "standardize": "standardize=True",
+        "normalize": "normalize=True, which scales rows and not columns",
         "X": "X=designs.Standardized(X), with coefficients in its units",
     },
     "rng": {

@@ -24,16 +24,13 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import singledispatch
-from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from scipy.linalg import cholesky, solve_triangular
 
 from atomlearn._kernels import active_set_qp
-from atomlearn.core.data.blocks import DenseBlock, SparseBlock
+from atomlearn.core.data.blocks import DenseBlock, coupled_gram
 from atomlearn.core.data.cached_block import CachedBlock
-from atomlearn.core.data.compressed import weighted_squares
 from atomlearn.core.interfaces import Array, Block, Columns
 from atomlearn.core.interfaces.loss import is_quadratic
 from atomlearn.core.losses.around import bare_loss
@@ -302,22 +299,6 @@ def hessian(problem: Problem, block: Block, prediction: Array) -> Array:
 def _bare(block: Block) -> Block:
     """Return the block itself, whose kind decides how the functions below work."""
     return CachedBlock.of(block).inner
-
-
-@singledispatch
-def coupled_gram(block: Block, curvature: Array, coupling: Any) -> Array:
-    """Return A'(diag(c) - K K')A, (n_columns, n_columns), for K (n_samples, k)."""
-    pulled = np.asarray(coupling.T @ block.dense())
-    return np.asarray(block.gram(curvature) - pulled.T @ pulled)
-
-
-@coupled_gram.register
-def _sparse_coupled_gram(block: SparseBlock, curvature: Array, coupling: Any) -> Array:
-    if not sp.issparse(coupling):
-        return coupled_gram.dispatch(Block)(block, curvature, coupling)
-    stored: Any = coupling
-    few = (stored.T @ block.stored()).tocsr()
-    return np.asarray(block.gram(curvature) - weighted_squares(few, np.ones(few.shape[0])))
 
 
 @singledispatch

@@ -47,8 +47,9 @@ class Settings:
 
     Examples
     --------
-    >>> from atomlearn import paths, solvers
-    >>> settings = paths.Settings(tol=1e-8, solver=solvers.ColumnGeneration(tol=1e-8))
+    >>> from atomlearn import solvers
+    >>> from atomlearn.core.paths.settings import Settings
+    >>> settings = Settings(tol=1e-8, solver=solvers.ColumnGeneration(tol=1e-8))
     """
 
     tol: float = TOLERANCE
