@@ -37,8 +37,8 @@ from tests.oracles.sources import PACKAGE, nodes, trees
 #: (1,300), verdicts and rows that repeat (4,600), targets made of columns (1,300), the number of
 #: features as good as the best (650), and smaller ones.
 #: Then layers: a catalogue, lists of names that load on first use, proofs as functions (five files,
-#: two files and eight functions of a fit, three isinstance); in turn a fit loads 118 files instead of
-#: 286. Of the numbers, 68 had been hidden in tuples; others became defaults of fields, which count.
+#: two files and eight functions of a fit, three isinstance); in turn a fit loads 118 files instead
+#: of 286. Of the numbers, 68 had been hidden in tuples; others became defaults of fields.
 CEILINGS = {
     "tokens of Python": 415_750,
     "tokens of C++": 72_110,
