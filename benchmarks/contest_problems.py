@@ -294,7 +294,7 @@ def completion(size: float, noise: bool = False) -> Timed:
     rows, cols = flat // side, flat % side
     y = np.einsum("ij,ij->i", left[rows], right[cols]) + rng.standard_normal(rows.size)
     seen = Entries(rows, cols, (side, side))
-    return _solving(seen, _target(y, noise), 0.2, norm=TraceNorm(), gap=1e-4)
+    return _solving(seen, _target(y, noise), 0.2, norm=TraceNorm(), tol=1e-4)
 
 
 @problem

@@ -163,7 +163,7 @@ def newsgroups(runs: Runs, config: Config) -> None:
 
     def best(name: str) -> dict[str, Any]:
         settings = [(name, one) for one in grid[name]]
-        limits = {"gap": 1e-3, "time_limit": config["seconds"]}
+        limits = {"tol": 1e-3, "time_limit": config["seconds"]}
         _, fit, parameters = chosen(train, validation, settings, fit_intercept=True, **limits)[name]
         predicted = fit.predict(test[0])
         return {
