@@ -191,7 +191,7 @@ def test_groups_reach_the_splitter_without_routing() -> None:
     groups = np.arange(y.size) % 6
     AtomicRegressorCV(alphas=[0.1], cv=GroupsSeen(3)).fit(X, y, groups=groups)
     np.testing.assert_array_equal(GroupsSeen.seen, groups)
-    with pytest.raises(ValueError, match="leave it out"):
+    with pytest.raises(ValueError, match="leave order out"):
         AtomicRegressorCV(cv=GroupKFold(3)).fit(X, y, groups=groups, order=groups)
 
 

@@ -15,8 +15,8 @@ from sklearn.base import clone
 
 from atomlearn import AtomicClassifier, AtomicRegressor, FeatureGenerator, norms
 from atomlearn.core import LIMITS
-from atomlearn.core.data import coefficients
 from atomlearn.designs import Polynomial
+from atomlearn.estimators import coefficients
 from atomlearn.result import Status
 
 
