@@ -16,8 +16,10 @@ def weight_sum(X: object, sample_weight: Any = None) -> float:
     """Return the number of rows of X, or the sum of their weights; sites know their own."""
     if sample_weight is not None:
         return float(np.sum(sample_weight))
-    design = as_design(X)
-    return float(getattr(design, "weight", design.shape[0]))
+    # No conversion of what has a shape: a race would pay for it.
+    held: Any = X if hasattr(X, "shape") else as_design(X)
+    weight = getattr(held, "weight", None)
+    return weight if isinstance(weight, float) else float(held.shape[0])
 
 
 def solve_sum(
