@@ -54,37 +54,39 @@ class SelectionSettings:
     Attributes
     ----------
     n_features, C, batch
-        Parameters of ``FeatureGenerator``, or of the best subset; unused with ``norms``.
+        Parameters of ``FeatureGenerator`` or of the best subset search; ignored if ``norms`` is
+        not empty.
     norms : tuple of Norm
-        The candidates; several if cross-validation chooses.
+        The norms to fit; cross-validation chooses one if there are several.
     alpha : float or None
-        None if cross-validation chooses it.
+        Regularization strength; None if cross-validation chooses it.
     loss : str or None
-        None for the default of the task.
+        Name of the loss; None for the default of the task.
     form, standardize
-        As in the estimators.
+        Parameters of the estimators: how the norm enters the problem, and whether features are
+        divided by their standard deviations.
     gap : float
-        Relative gap to prove.
+        Relative duality gap at which the solver stops.
     seed : int
-        Of the split and of the folds.
+        Random seed of the train-test split and of the cross-validation folds.
     additive : str or None
-        The kernel of ``designs.Additive`` if columns become curves.
+        The kernel of ``designs.Additive`` for an additive model, else None.
     chosen_by : str
-        How an earlier fit chose alpha, or "".
+        How an earlier fit chose alpha, in words, or "".
     one_se : bool
-        Whether cross-validation takes the sparsest model within one standard error.
+        Whether cross-validation takes the sparsest model within one standard error of the best.
     norm : str or None
         The text of --norm.
     time : str or None
         The column of survival times.
     fdr, stability
-        Whether knockoffs or stability select the features.
+        Target false discovery rate of knockoffs or None, and whether to use stability selection.
     power : bool
         Whether to estimate the power of the knockoffs.
     p_values : bool
-        Whether columns are tested.
+        Whether each column is tested for conditional independence of the target.
     best_subset, proves : bool
-        Whether to select the best subset, and whether to prove that it is the best.
+        Whether to search for the best subset, and whether to prove its optimality.
 
     Examples
     --------
