@@ -32,7 +32,7 @@ def limited(memory: int | None, jobs: int | None) -> Iterator[None]:
 def _memory(most: int) -> Iterator[None]:
     """Limit the data segment of the process to ``most`` bytes (RLIMIT_DATA).
 
-    Allocations beyond the limit raise MemoryError instead of making the system swap.
+    Larger allocations in the block raise MemoryError.
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
     resource.setrlimit(resource.RLIMIT_DATA, (most, hard))

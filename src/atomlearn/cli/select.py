@@ -142,8 +142,8 @@ def _test_columns(source: Dataset, settings: SelectionSettings) -> FeatureTests:
     return p_values(source.X, source.target.values, groups=groups, loss=loss, rng=settings.seed)
 
 
-#: Maps each file name to the function that makes its text; an empty text is not written. The summary
-#: comes first, because the next run reads in it which files it may replace.
+#: Maps each file name to the function that makes its text; an empty text is not written. The
+#: summary comes first, because the next run reads in it which files it may replace.
 _TABLES: dict[str, Callable[[Content, SavedModel], str]] = {
     "summary.json": lambda content, _: summary_text(content),
     "selected.csv": lambda content, _: selected_csv(content),
