@@ -197,10 +197,10 @@ def forbidden(
 def along_chromosomes(
     view: View, y: NDArray[Any], selected: Sequence[SelectedFeature], given: Places | None
 ) -> ChromosomesDisplay | None:
-    """Return the Manhattan-like display of the features, or None.
+    """Return a Manhattan plot of the correlations of features with the target, or None.
 
     ``given`` holds chromosomes and positions; if it is None, they are parsed from the names of
-    columns. ``y`` holds numbers or class codes.
+    columns. ``y`` holds numbers or class codes. The result is None if positions are not known.
     """
     where = places_in(view.names) if given is None else given
     if where is None or view.map.unit == "kernels" or y.dtype.names is not None:

@@ -1,4 +1,4 @@
-"""report: the page about any fitted linear or additive estimator, ours or scikit-learn's."""
+"""report: write a page about a fitted linear or additive estimator of atomlearn or scikit-learn."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from atomlearn.reports.suspects import repeating
 from atomlearn.reports.tables import files_of_run, summary_text
 from atomlearn.reports.view import View, in_words, outputs_of, target_names, view_of
 
-#: What estimators make of a matrix: parts as large as it, and components, one a line.
+#: Maps the attributes of matrix estimators that are as large as X to their names on the page.
 _PARTS = {"affinity_": "affinity of rows", "low_rank_": "low rank", "sparse_": "sparse"}
 
 
@@ -136,7 +136,11 @@ def report(
 
 
 def _rows_of(X: Any, groups: Any, order: Any) -> tuple[dict[str, Any], Any]:
-    """Return which rows belong together, as told or as they repeat each other, and these."""
+    """Return the fit arguments ``groups`` and ``order``, and the duplicate rows.
+
+    Duplicate rows are joined to the given groups unless there is an order; they are an array with
+    an index that duplicates share, or None.
+    """
     repeated = None if is_opened(X) else repeated_rows(X)
     if order is None and repeated is not None:
         groups = joined(repeated.size, groups, repeated)
@@ -151,7 +155,12 @@ def _content_of_model(
     tested: tuple[Any, float],
     positions: Any,
 ) -> Content:
-    """Return the content of the page; ``tested`` : rows for the verdict, or the share held out."""
+    """Return the content of the page about a model with coefficients.
+
+    ``tested`` is the pair of the test data (X, y), or None, and the share of rows to hold out.
+    ``outputs`` are the names of the outputs, and ``positions`` the positions on chromosomes, or
+    None.
+    """
     estimator = fits.estimator
     codes = view.codes_of(fits.y)
     held_out = held_out_of(fits, view, *tested)
@@ -190,7 +199,7 @@ def _content_of_model(
 
 
 def versions() -> str:
-    """Return the versions of the packages behind a report."""
+    """Return the versions of atomlearn, Python, NumPy, SciPy and scikit-learn as text."""
     from atomlearn import __version__
 
     return (
@@ -200,7 +209,12 @@ def versions() -> str:
 
 
 def content_of_matrix(estimator: Any, X: Any, names: Any) -> Content | None:
-    """Return the content of the page about a matrix, without a verdict; None for other models."""
+    """Return the content of the page about a matrix decomposition; None for other models.
+
+    A decomposition, such as ``SparsePCA``, has components or matrices as large as X. It has no
+    target, so the content includes neither a verdict nor held-out scores. ``names`` are the names
+    of the columns of X, or None.
+    """
     fitted = {name: value for name, value in vars(estimator).items() if name.endswith("_")}
     parts = {words: fitted[name] for name, words in _PARTS.items() if name in fitted}
     components = fitted.get("components_", fitted.get("right_", np.zeros((0, 0))).T)

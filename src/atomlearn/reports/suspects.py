@@ -22,8 +22,9 @@ LEAKING = 0.9
 COPIED = 0.999
 #: Maximum number of columns whose union or intersection is compared with a target.
 MOST_PARTS = 6
-#: Minimum number of groups for the search for target encodings. Group means that deviate from a line
-#: by less than NO_ERROR standard errors are a target encoding: chance produces one in a million.
+#: Minimum number of groups for the search for target encodings. A column whose group means deviate
+#: from a line by less than NO_ERROR standard errors is a target encoding; chance produces one in a
+#: million columns.
 FEWEST_GROUPS = 10
 NO_ERROR = 0.1
 #: Maximum numbers of columns and rows that each check inspects.
@@ -58,7 +59,7 @@ def suspects(
         known = [names[column] for column in looked]
         mine = np.isin(looked, columns)
         if classes is None:
-            few = looked.size + 10 > rows.size  # n >= p combines to any target
+            few = looked.size + 10 > rows.size  # these columns fit any target
             among = np.flatnonzero(mine) if few else np.arange(looked.size)
             found += adding_up(X[:, among], y[rows], [known[at] for at in among], target)
         found += parts_of_target(
