@@ -58,33 +58,36 @@ def report(
     Parameters
     ----------
     estimator : fitted estimator, or a pipeline that ends with one
-        With ``coef_`` over columns: every estimator of ours and scikit-learn's linear ones; or of
-        a matrix only, such as ``SparsePCA``.
-    X, y : the data it was fitted to; no y for a matrix only
+        An estimator with ``coef_`` (any of atomlearn, or a linear one of scikit-learn), or a
+        matrix decomposition such as ``SparsePCA``.
+    X, y : the data it was fitted to; y is None for a matrix decomposition
     path : str or Path
-        The page; nothing else is needed to read it.
+        The file of the page, which is self-contained.
     test : (X, y), optional
-        Rows that the estimator was not fitted to, for the verdict. Default: a clone is fitted to
-        1 - ``test_fraction`` of the rows and judged by the rest; 0 leaves the verdict out.
+        Rows that the estimator was not fitted to, for the verdict. By default, a clone is fitted
+        to a share 1 - ``test_fraction`` of the rows and tested on the others; with
+        ``test_fraction`` 0 there is no verdict.
     n_resamples : int, optional
-        Halves of the rows to fit for how stable the selection is; default: up to 20 where X is
-        small, fewer for fits that are many times as much work.
-    feature_names, target : names; default: those that X and y have, else x0, ... and "the target".
+        Number of random halves of the rows on which the estimator is refitted to measure how
+        stable the selection is. By default up to 20 if X is small, and fewer for slow fits.
+    feature_names, target : names of the columns and of the target
+        By default the names that X and y have, else x0, x1, ... and "the target".
     rng : int
-        Seed of the split, the permutations and the halves.
+        Random seed of the split, the permutations and the halves.
     positions : (chromosomes, base pairs), optional
-        Positions of the columns; default: those in names such as 1:752566 or chr1:752566_A.
-
+        Positions of the columns on chromosomes; by default parsed from names such as 1:752566 or
+        chr1:752566_A.
     groups, order : (n_samples,) arrays, optional
-        Rows that belong together, or a series: held out and halved as ``held_out_verdict`` does.
+        Labels of rows that must be held out together, or positions in a time series; rows are
+        split as in ``held_out_verdict``.
     effects : Estimates or FeatureTests, optional
-        What ``findings.estimates`` or ``findings.p_values`` said: page and summary have each
-        interval, or the smallest p-values, in one sentence with its condition.
+        The result of ``findings.estimates`` or ``findings.p_values``. The page and the summary
+        state each interval, or the smallest p-values, in one sentence with its assumption.
 
     Returns
     -------
     Content
-        ``content.verdict``, ``content.selected``, ...
+        The content of the page, such as ``content.verdict`` and ``content.selected``.
 
     Examples
     --------
