@@ -22,8 +22,8 @@ from atomlearn.reports.drawing import (
     names_on,
 )
 
-#: Minimum numbers of rows for coverage by deciles (fewer rows are divided into quintiles), and for a
-#: display of coverage.
+#: Minimum numbers of rows for coverage by deciles (fewer rows are divided into quintiles), and for
+#: a display of coverage.
 MANY_ROWS = 100
 ENOUGH_ROWS = 50
 
