@@ -133,7 +133,7 @@ def _useful(verdict: Verdict) -> str:
 
 
 def p_words(verdict: Verdict) -> str:
-    """Return a sentence on how often permuted targets reach the score, from the p-value."""
+    """Return a sentence on how often a target unrelated to the features reaches the score."""
     times = 1.0 / max(verdict.p_value, 1e-12)
     often = f"once in {times:,.0f} times" if verdict.p_value < 0.5 else "about as often as not"
     often = f"at most {often}" if verdict.at_most else often

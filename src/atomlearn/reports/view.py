@@ -94,7 +94,7 @@ class _Typed(str):
 def in_words(model: Any) -> str:
     """Return the repr of an estimator or a norm on one line.
 
-    Long lists of groups are shown as the name ``groups``.
+    An explicit list of groups is abbreviated to the name ``groups``.
     """
     try:
         parameters = model.get_params()
