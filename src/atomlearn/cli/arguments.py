@@ -265,6 +265,7 @@ def build_parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", metavar="command", required=True)
 
     def command(name: str, does: str, epilog: str = "") -> argparse.ArgumentParser:
+        """Add a subcommand and return its parser."""
         shown = argparse.RawDescriptionHelpFormatter
         made: argparse.ArgumentParser = commands.add_parser(
             name, help=does, description=does, epilog=epilog, formatter_class=shown

@@ -141,6 +141,7 @@ def _describer(
     values = {} if tests is None else tests.of_columns()
 
     def describe(item: SelectedFeature) -> SelectedFeature:
+        """Return the feature with its groups, p-values and file metadata."""
         facts = about(source, item.index)
         if item.index in values:
             heads = ("p_value", "p_adjusted")
@@ -178,8 +179,8 @@ def _grouped(
 ) -> dict[str, Any]:
     """Return the fields of ``Content`` about groups, or an empty dict without groups.
 
-    ``terms`` is the pair (number of selected units, number of all units), where a unit is a group,
-    a category or a single column; ``groups`` lists the selected groups, the largest weight first.
+    ``terms`` is the pair (number of selected units, number of all units); a unit is a group, a
+    category or a single column. ``groups`` lists the selected groups, the largest weight first.
     """
     roles = source.roles
     n_columns = source.map.n_columns

@@ -273,7 +273,7 @@ def _side_by_side(model: SavedModel, columns: dict[str, Any], n_rows: int) -> Ar
     """Return the input columns as a matrix, shape (n_rows, n_inputs), in model order."""
     names = [item.name for item in model.inputs]
     lost = next((name for name in names if name not in columns), None)
-    if lost is not None:  # the model was edited, or damaged
+    if lost is not None:  # the model file was edited or is damaged
         raise CommandError(
             f"the model needs {clipped(lost)!r}, and no column of these data gives it; "
             "give data of the format it was fitted to, or fit again with `atomlearn select`"

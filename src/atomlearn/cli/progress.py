@@ -62,9 +62,11 @@ class ProgressPrinter(RunObserver):
         return self, Checkpoint(self.checkpoint, many=True)
 
     def __enter__(self) -> ProgressPrinter:
+        """Return this printer."""
         return self
 
     def __exit__(self, *_: object) -> None:
+        """Clear the progress line."""
         self.line("")
 
     def end(self, progress: Progress) -> None:

@@ -113,6 +113,7 @@ def fit_and_score(
     folder = None if checkpoint is None else Path(checkpoint)
 
     def fit(rows: Rows, chosen: SelectionSettings, share: float) -> FittedSelection:
+        """Fit to these rows in at most this share of the remaining time."""
         deadline = Deadline.after(share * whole.left)
         own = replace(progress, deadline=deadline, checkpoint=folder, alpha=None)
         fitted = fit_rows(design, target, rows, chosen, own, roles)
@@ -188,6 +189,7 @@ def fit_halves(source: Dataset, settings: SelectionSettings, final: FittedSelect
     design = design_of(source, settings)
 
     def fit_half(rows: Rows) -> Half:
+        """Return the selection on half of the rows."""
         found = fit_rows(design, target, rows, loose, ProgressPrinter(quiet=True), source.roles)
         return Half(found.map, found.columns, found.coefficients)
 
@@ -338,6 +340,11 @@ def _trial(
         known += [roles.offset[:, None], loss.mean(roles.offset[:, None])]
 
     def decide(train: Rows, test: Rows, values: Any, order: Rows | None) -> Array:
+        """Return the decision values on ``test`` of the selection repeated on ``train``.
+
+        ``values`` replaces the target values if it is not None, and ``order`` permutes the rows of
+        X.
+        """
         own = target if values is None else replace(target, values=values)
         permuted = source if order is None else replace(source, X=X[order])
         design = design_of(permuted, loose)

@@ -133,7 +133,7 @@ class DataRoles:
             return columns
         if isinstance(groups, np.ndarray):
             return np.unique(groups[columns])
-        own = -1 - columns  # of a column in no group
+        own = -1 - columns  # the index of a column in no group
         for number, members in enumerate(groups):
             own[np.isin(columns, members)] = number
         return np.unique(own)

@@ -95,6 +95,7 @@ class ChromosomesDisplay(Display):
         return cls(middles, place[drawn], height[drawn], number[drawn] % 2, chosen)
 
     def _draw(self, ax: Any, options: dict[str, Any]) -> None:
+        """Draw the correlations as dots, the selected features as large dots."""
         for shade, color in enumerate((RAISES, OTHERS)):
             mine = self.shades == shade
             drawn = {"color": color, "alpha": 0.6, "markersize": 3, **options}

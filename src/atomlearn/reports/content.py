@@ -263,6 +263,7 @@ class Content:
     proof: SubsetProof | None = None
 
     def __repr__(self) -> str:
+        """Return the headline and the verdict."""
         return f"{self.headline}\n{self.verdict if self.task != 'matrix' else self.data}"
 
     @property
@@ -354,7 +355,7 @@ class Content:
         if any(item.is_product for item in products):
             sizes = [item.strongest for item in products]
             found.append(InteractionsDisplay.of([item.factors for item in products], sizes))
-        drawn = [fit for fit in self.fits if len(fit.history) > 1]  # one point is no line
+        drawn = [fit for fit in self.fits if len(fit.history) > 1]  # a line needs two points
         if drawn and self.is_bounded:
             histories = [fit.history for fit in drawn]
             labels = [fit.label for fit in drawn]

@@ -47,6 +47,7 @@ class SharesDisplay(Display):
     marker: ClassVar[str] = ""
 
     def _draw(self, ax: Any, options: dict[str, Any]) -> None:
+        """Draw one curve per class, with the identity line if ``diagonal``."""
         if self.diagonal:
             ax.plot([0, 1], [0, 1], linestyle="--", color=OTHERS)
         drawn = {"marker": self.marker, **options}
@@ -171,6 +172,7 @@ class BoxesDisplay(Display):
         return (3.4, 0.8 + 0.2 * len(self.labels))
 
     def _draw(self, ax: Any, options: dict[str, Any]) -> None:
+        """Draw horizontal boxes, whiskers from the 5% to the 95% quantile, and medians."""
         shares = [0.05, 0.25, 0.5, 0.75, 0.95]
         least, low, middle, high, most = np.array([np.quantile(x, shares) for x in self.values]).T
         places = names_on(ax, self.labels)
@@ -222,6 +224,7 @@ class CurveDisplay(Display):
     size = (3.4, 2.2)
 
     def _draw(self, ax: Any, options: dict[str, Any]) -> None:
+        """Draw the curves, the band, and the deciles as ticks on the x axis."""
         style = {"drawstyle": "steps-mid"} if self.steps else {}
         lines = ax.plot(self.levels, self.values.T, **{**style, **options})
         if self.low is not None and self.high is not None and len(lines) == 1:
@@ -250,6 +253,7 @@ class PredictionDisplay(Display):
     part = "prediction"
 
     def _draw(self, ax: Any, options: dict[str, Any]) -> None:
+        """Draw the predictions, subsampled to at most ``MOST_POINTS`` points."""
         some = slice(None, None, -(-len(self.truth) // MOST_POINTS))
         truth = np.asarray(self.truth)[some]
         predicted = np.asarray(self.predicted)[some]
@@ -310,6 +314,7 @@ class CoverageDisplay(Display):
         return np.array([np.mean(self.held[rows]) for rows in self.parts])
 
     def _draw(self, ax: Any, options: dict[str, Any]) -> None:
+        """Draw the coverage of each part with its binomial standard error."""
         shares = self.shares
         sizes = np.array([len(rows) for rows in self.parts])
         errors = np.sqrt(self.share * (1 - self.share) / sizes)

@@ -55,6 +55,7 @@ class PathDisplay(Display):
     about = "Per standard deviation. A smaller alpha lets more features in."
 
     def _draw(self, ax: Any, options: dict[str, Any]) -> None:
+        """Draw all paths; the legend names the ten features with the largest final coefficients."""
         self.lines_ = ax.plot(self.alphas, self.coefficients, **options)
         largest = np.sort(np.argsort(-np.abs(self.coefficients[-1]))[:10])
         levels_on(ax, self.chosen)
@@ -98,6 +99,7 @@ class ValidationDisplay(Display):
     )
 
     def _draw(self, ax: Any, options: dict[str, Any]) -> None:
+        """Draw the mean scores with error bars."""
         self.errorbar_ = ax.errorbar(
             self.alphas, self.mean, self.error, **{"marker": "o", **options}
         )
@@ -135,6 +137,7 @@ class ConvergenceDisplay(Display):
     )
 
     def _draw(self, ax: Any, options: dict[str, Any]) -> None:
+        """Draw the gaps on a logarithmic axis, and the tolerance."""
         # The gap before the first step can be arbitrarily large, so gaps are clipped.
         least = EPS
         most = 1e4
@@ -178,6 +181,7 @@ class StabilityDisplay(Display):
     names: Sequence[str]
 
     def _draw(self, ax: Any, options: dict[str, Any]) -> None:
+        """Draw one bar per feature, and the selection threshold."""
         self.bars_ = ax.barh(names_on(ax, self.names), self.probabilities, **options)
         ax.axvline(self.threshold, color=OTHERS, linestyle="--", label="threshold")
         ax.set(xlabel="share of halves that select it", xlim=(0, 1))
@@ -215,6 +219,7 @@ class CoefficientDisplay(Display):
         return (5.2, 1.0 + 0.12 * bars)
 
     def _draw(self, ax: Any, options: dict[str, Any]) -> None:
+        """Draw bars grouped by feature, or an image if there are many outputs."""
         n_outputs = len(self.outputs)
         if n_outputs > MOST_BESIDE:
             ax.imshow(self.values.T, **{"aspect": "auto", **signed_colors(self.values), **options})
@@ -268,6 +273,7 @@ class BoundsDisplay(Display):
     )
 
     def _draw(self, ax: Any, options: dict[str, Any]) -> None:
+        """Draw the objective and the lower bound as step functions."""
         kind = {"drawstyle": "steps-post", "marker": "o", "markevery": [-1], **options}
         self.lines_ = [
             ax.plot(self.seconds, values, label=label, **kind)[0]

@@ -135,14 +135,15 @@ class Fits:
 def half_fits(fits: Fits, view: View) -> list[Half]:
     """Return the selections of clones that are fitted to random halves of the rows.
 
-    The list is empty if a selector precedes the model in a pipeline, if X is on disk, or if the
-    estimator is a ``StabilitySelector``.
+    The list is empty if a selector precedes the model in a pipeline, if X is a design or a file
+    instead of an array or a table, or if the estimator is a ``StabilitySelector``.
     """
     chosen_before = view.offered > view.inputs.shape[1]
     if chosen_before or is_opened(fits.X) or isinstance(fits.estimator, StabilitySelector):
         return []
 
     def fitted(rows: Rows) -> Half:
+        """Return the selection of a clone fitted to these rows."""
         model = fitted_to(unproved(fits.estimator), fits.X, fits.y, rows, **fits.dependence)
         part = view_of(model, rows_of(fits.X, rows), None)
         return Half(part.map, part.columns, part.weights)

@@ -57,6 +57,7 @@ def register(display: type[Display], needs: str) -> Callable[[Maker], Maker]:
     """
 
     def add(make: Maker) -> Maker:
+        """Register the function and return it unchanged."""
         MAKERS[display] = make, needs
         return make
 

@@ -57,6 +57,7 @@ class GroupsDisplay(Display):
         return cls(sizes[order], [name_of_part(parts[at]) for at in order])
 
     def _draw(self, ax: Any, options: dict[str, Any]) -> None:
+        """Draw one bar per group."""
         self.bars_ = ax.barh(names_on(ax, self.names), self.sizes, **options)
         ax.set_xlabel("size of the coefficients of the group")
 
@@ -143,6 +144,7 @@ class InteractionsDisplay(Display):
         return cls(matrix[np.ix_(kept, kept)], names[kept].tolist())
 
     def _draw(self, ax: Any, options: dict[str, Any]) -> None:
+        """Draw the matrix with the names of columns on both axes."""
         self.image_ = ax.imshow(self.matrix, **{**signed_colors(self.matrix), **options})
         places = np.arange(len(self.names))
         names = [label_of(name) for name in self.names]
@@ -180,6 +182,7 @@ class MatrixDisplay(Display):
     size = (3.4, 2.8)
 
     def _draw(self, ax: Any, options: dict[str, Any]) -> None:
+        """Draw the image, with the names of columns if there are few."""
         matrix = self.matrix
         shown = self.names
         dense = matrix.toarray() if is_sparse(matrix) else matrix

@@ -49,6 +49,7 @@ class SurvivalDisplay(Display):
     part = "prediction"
 
     def _draw(self, ax: Any, options: dict[str, Any]) -> None:
+        """Draw the three curves, with the numbers at risk below the ticks."""
         ticks = np.linspace(0.0, self.records["time"].max(), 5)
         below = [[f"{tick:.6g}" for tick in ticks]]
         for name, rows in zip(THIRDS, np.array_split(np.argsort(self.risk), 3), strict=True):

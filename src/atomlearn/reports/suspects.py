@@ -59,7 +59,7 @@ def suspects(
         known = [names[column] for column in looked]
         mine = np.isin(looked, columns)
         if classes is None:
-            few = looked.size + 10 > rows.size  # these columns fit any target
+            few = looked.size + 10 > rows.size  # too few rows: any target is a combination
             among = np.flatnonzero(mine) if few else np.arange(looked.size)
             found += adding_up(X[:, among], y[rows], [known[at] for at in among], target)
         found += parts_of_target(
@@ -292,7 +292,7 @@ def adding_up(X: Array, y: NDArray[Any], names: Sequence[str], target: str) -> l
     scale = np.linalg.norm(X, axis=0)
     scale[scale == 0] = 1.0
     R, order = qr(X / scale, mode="r", pivoting=True)
-    basis = np.sort(order[: np.count_nonzero(np.abs(np.diag(R)) > 1e-10)])  # of copies one
+    basis = np.sort(order[: np.count_nonzero(np.abs(np.diag(R)) > 1e-10)])  # one per copy
     weights = np.linalg.lstsq(X[:, basis] / scale[basis], values, rcond=None)[0] / scale[basis]
     if np.abs(values - X[:, basis] @ weights).max() > 1e-7 * np.abs(values).max():
         return []

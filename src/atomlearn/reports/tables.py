@@ -55,7 +55,7 @@ def groups_csv(content: Content) -> str:
 def csv_text(lines: Iterable[Iterable[Any]]) -> str:
     """Return the rows of cells as CSV text."""
     stream = io.StringIO()
-    csv.writer(stream, lineterminator="\n").writerows(lines)  # floats by all their digits
+    csv.writer(stream, lineterminator="\n").writerows(lines)  # floats with all digits
     return stream.getvalue()
 
 

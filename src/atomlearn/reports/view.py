@@ -88,6 +88,7 @@ class _Typed(str):
     """A string whose repr has no quotes."""
 
     def __repr__(self) -> str:
+        """Return the string without quotes."""
         return str(self)
 
 
