@@ -292,7 +292,7 @@ def adding_up(X: Array, y: NDArray[Any], names: Sequence[str], target: str) -> l
     scale = np.linalg.norm(X, axis=0)
     scale[scale == 0] = 1.0
     R, order = qr(X / scale, mode="r", pivoting=True)
-    basis = np.sort(order[: np.count_nonzero(np.abs(np.diag(R)) > 1e-10)])  # one per copy
+    basis = np.sort(order[: np.count_nonzero(np.abs(np.diag(R)) > 1e-10)])  # copies count once
     weights = np.linalg.lstsq(X[:, basis] / scale[basis], values, rcond=None)[0] / scale[basis]
     if np.abs(values - X[:, basis] @ weights).max() > 1e-7 * np.abs(values).max():
         return []
