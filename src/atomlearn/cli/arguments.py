@@ -1,4 +1,4 @@
-"""The options of each command, with help that reads on its own. Imports nothing heavy."""
+"""Define the options of each command and their help texts, without importing NumPy."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ resumes if it is started again.
 _DATA = """CSV, TSV and other text (also .gz, .bz2, .xz), Parquet, Arrow, Excel, libsvm, .npz,
 .npy, .mat; a column store, PLINK .bed or .pgen, AnnData .h5ad"""
 
-#: Fields of ``Reading`` that say how a file is written, and what its columns are.
+#: Fields of ``Reading`` that describe the format of a file, and fields that describe its columns.
 _WRITTEN = ("sheet", "transpose", "form")
 _COLUMNS = ("target", "drop", "id", "missing", "schema", "text", "dates", "categories", "names")
 _JOINED = ("covariates", "pheno", "pheno_name", "covar")
@@ -246,14 +246,15 @@ class ConvertOptions:
 
 
 class _Parser(argparse.ArgumentParser):
-    """argparse, with errors in our form."""
+    """An argument parser that prints an error in one line and exits with code 2."""
 
     def error(self, message: str) -> NoReturn:
+        """Print the message as ``atomlearn: error: ...`` and exit with code 2."""
         self.exit(2, f"atomlearn: error: {message}; see `{self.prog} --help`\n")
 
 
 def build_parser() -> argparse.ArgumentParser:
-    """Return the parser of the whole command line."""
+    """Return the argument parser of the ``atomlearn`` command with all subcommands."""
     parser = _Parser(
         prog="atomlearn",
         description="Select the few features, out of very many, that explain a target.",
@@ -264,6 +265,7 @@ def build_parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", metavar="command", required=True)
 
     def command(name: str, does: str, epilog: str = "") -> argparse.ArgumentParser:
+        """Add a subcommand and return its parser."""
         shown = argparse.RawDescriptionHelpFormatter
         made: argparse.ArgumentParser = commands.add_parser(
             name, help=does, description=does, epilog=epilog, formatter_class=shown
@@ -281,13 +283,14 @@ def build_parser() -> argparse.ArgumentParser:
 
 
 def _add_roles(parser: Any, roles: dict[str, str]) -> None:
-    """Add the options that name columns with other roles than features."""
+    """Add options that assign a column a role other than feature, such as weights or offset."""
     for role, text in roles.items():
         if text:
             add_option(parser, "split_column" if role == "split" else role, str, None, text, "str")
 
 
 def _add_select(parser: argparse.ArgumentParser) -> None:
+    """Add the options of ``atomlearn select``."""
     parser.add_argument("data", metavar="DATA", help=_DATA)
     add_option(parser, "out", Place, None, "Folder for the results.", "folder", required=True)
     data = parser.add_argument_group("the data")
@@ -308,6 +311,7 @@ def _add_select(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_predict(parser: argparse.ArgumentParser) -> None:
+    """Add the options of ``atomlearn predict``."""
     parser.add_argument("model", metavar="MODEL", help="model.json of `select`, or its folder")
     parser.add_argument("data", metavar="DATA", help=_DATA)
     add_option(parser, "out", Place, None, "CSV file to write (default: the terminal).", "file")
@@ -328,6 +332,7 @@ def _add_predict(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_inspect(parser: argparse.ArgumentParser) -> None:
+    """Add the options of ``atomlearn inspect``."""
     parser.add_argument("data", metavar="DATA", help=_DATA)
     add_option(parser, "out", Place, None, "Schema file to write (none by default).", "file")
     add_options(parser, Reading, _COLUMNS + _WRITTEN + _JOINED + _ANNDATA)
@@ -336,6 +341,7 @@ def _add_inspect(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_convert(parser: argparse.ArgumentParser) -> None:
+    """Add the options of ``atomlearn convert``."""
     parser.add_argument("source", metavar="IN", help=_DATA)
     parser.add_argument("out", metavar="OUT", help="folder of the store, which must not exist")
     add_options(parser, Reading, (*_COLUMNS, *_WRITTEN, "layer"))
@@ -343,7 +349,7 @@ def _add_convert(parser: argparse.ArgumentParser) -> None:
 
 
 def reading_of(options: argparse.Namespace) -> Reading:
-    """Return how the data file is read."""
+    """Return the ``Reading``, which says how to read the data file, of these options."""
     given = vars(options)
     roles = {role: given.get("split_column" if role == "split" else role) for role in ROLES}
     named = {role: name for role, name in roles.items() if name and ROLES[role]}

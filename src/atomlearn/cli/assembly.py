@@ -1,4 +1,4 @@
-"""From a fit to the files: the content of the report, and the saved model."""
+"""Assemble the report content and the saved model from a fitted selection."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ from atomlearn.reports.structure_displays import has_parts
 from atomlearn.reports.view import View
 from atomlearn.storage.formats.table import Schema
 
-#: Notes on reading that the report lists; the rest are counted.
+#: Number of notes about reading the file that the report lists; further notes are only counted.
 MOST_NOTES = 12
-#: Columns whose p-values the note lists.
+#: Maximum number of columns whose p-values the note lists.
 MOST_P_VALUES = 20
 
 
@@ -47,7 +47,11 @@ def assemble_content(
     halves: Sequence[Half],
     tests: FeatureTests | None,
 ) -> Content:
-    """Return the content of the report; ``halves`` : fits to random halves of the rows."""
+    """Return the content of the report on a scored selection.
+
+    ``halves`` are fits to random halves of the rows, ``tests`` the p-values of all columns or None,
+    and ``seconds`` the time of all fits.
+    """
     fitted = scored.fitted
     target = source.target
     roles = source.roles
@@ -56,7 +60,8 @@ def assemble_content(
     view = _view(source, fitted)
     more = _grouped(source, settings, fitted) | {"considered": _considered(source, fitted)}
     has_norm = fitted.described["method"] == "atomic norm"
-    # Fits without one of the features must be fits like this one.
+    # Refits with one feature forbidden are comparable only if they solve the same problem as this
+    # fit: without sample weights, offset or covariates, and not interrupted.
     plain = not data.fit_parameters and not data.parameters and not fitted.interrupted
     if plain and has_norm and n_rows * source.map.n_columns <= SMALL:
         more["asked"] = partial(forbidden, view, data.design, data.y, source.names.__getitem__)
@@ -96,7 +101,7 @@ def assemble_content(
 
 
 def _view(source: Dataset, fitted: FittedSelection) -> View:
-    """Return the model over all rows, as the page about an estimator has it."""
+    """Return the ``View`` of the model over all rows, which the report of any estimator uses."""
     X = as_design(source.X)
     map = fitted.map if fitted.has_curves else source.map
     found = (fitted.columns, fitted.coefficients)
@@ -106,7 +111,7 @@ def _view(source: Dataset, fitted: FittedSelection) -> View:
 
 
 def _considered(source: Dataset, fitted: FittedSelection) -> tuple[str, ...]:
-    """Return the names of features that were searched and have the coefficient zero."""
+    """Return the names of features that the search included with a zero coefficient."""
     roles = source.roles
     units = fitted.units
     map = fitted.map if fitted.has_curves else source.map
@@ -118,7 +123,7 @@ def _considered(source: Dataset, fitted: FittedSelection) -> tuple[str, ...]:
 
 
 def test_sentence(source: Dataset, fitted: FittedSelection, tests: FeatureTests) -> str:
-    """Return one sentence with the smallest p-values of selected columns and their condition."""
+    """Return a sentence with the smallest p-values of selected columns and their assumption."""
     found = tests.of_columns()
     used = sorted((found[j], source.names[j]) for j in fitted.columns.tolist() if j in found)
     shown = [f"{name} {p:.2g} (adjusted {rate:.2g})" for (p, rate), name in used[:MOST_P_VALUES]]
@@ -128,11 +133,15 @@ def test_sentence(source: Dataset, fitted: FittedSelection, tests: FeatureTests)
 def _describer(
     source: Dataset, fitted: FittedSelection, tests: FeatureTests | None
 ) -> Callable[[SelectedFeature], SelectedFeature]:
-    """Return a function that adds to a feature its groups, its p-value and facts of the file."""
+    """Return a function that adds groups, p-values and file metadata to a feature.
+
+    ``tests`` holds the p-values of the columns, or is None.
+    """
     groups = {} if fitted.has_curves else group_names_of(source.roles, source.names)
     values = {} if tests is None else tests.of_columns()
 
     def describe(item: SelectedFeature) -> SelectedFeature:
+        """Return the feature with its groups, p-values and file metadata."""
         facts = about(source, item.index)
         if item.index in values:
             heads = ("p_value", "p_adjusted")
@@ -144,9 +153,10 @@ def _describer(
 
 
 def group_names_of(roles: DataRoles, names: Sequence[str]) -> dict[int, str]:
-    """Return the names of the groups of each column that shares a group with others.
+    """Return a map from column index to the names of its groups.
 
-    A group without a name is a column of the table, encoded as several: ``city=A``, ...
+    Only groups with at least two columns are included. A group without a name consists of the dummy
+    columns of one categorical column, ``city=A``, ``city=B``, ..., and gets the name ``city``.
     """
     groups = roles.groups
     if groups is None:
@@ -167,7 +177,11 @@ def group_names_of(roles: DataRoles, names: Sequence[str]) -> dict[int, str]:
 def _grouped(
     source: Dataset, settings: SelectionSettings, fitted: FittedSelection
 ) -> dict[str, Any]:
-    """Return the counts of selected units and of all units if these are groups; and the groups."""
+    """Return the fields of ``Content`` about groups, or an empty dict without groups.
+
+    ``terms`` is the pair (number of selected units, number of all units); a unit is a group, a
+    category or a single column. ``groups`` lists the selected groups, the largest weight first.
+    """
     roles = source.roles
     n_columns = source.map.n_columns
     if roles.groups is None or fitted.has_curves:
@@ -200,13 +214,13 @@ def _grouped(
 
 
 def _first_notes(notes: Sequence[str]) -> list[str]:
-    """Return the first notes on reading, and the number of the others."""
+    """Return the first notes about reading the file, and a count of the remaining ones."""
     more = len(notes) - MOST_NOTES
     return [*notes[:MOST_NOTES], *([f"and {more} more notes on reading"] if more > 0 else [])]
 
 
 def _notes(settings: SelectionSettings, fitted: FittedSelection, source: Dataset) -> list[str]:
-    """Return notes on features that have no coefficient, and on the time limit."""
+    """Return notes if fewer features than requested were selected or the time limit was reached."""
     n_features = source.map.n_columns - len(source.roles.covariates)
     notes = list[str]()
     wanted = min(fitted.described.get("n_features", 0), n_features)
@@ -224,7 +238,11 @@ def _notes(settings: SelectionSettings, fitted: FittedSelection, source: Dataset
 def _details(
     source: Dataset, settings: SelectionSettings, fitted: FittedSelection, seconds: float
 ) -> tuple[tuple[str, str], ...]:
-    """Return the table of details: data, settings of the fit, passes, seconds."""
+    """Return the (label, text) pairs of the details table of the report.
+
+    They cover the data, hyperparameters, passes over the data and seconds; ``seconds`` is the time
+    of all fits.
+    """
     X = source.X
     storage = "dense"
     if is_sparse(X):
@@ -250,7 +268,7 @@ def _details(
 
 
 def saved_model(source: Dataset, fitted: FittedSelection) -> SavedModel:
-    """Return the model in data units, with only the columns that it reads."""
+    """Return the model in data units, with only the columns that it reads as inputs."""
     schema = source.schema
     target = source.target
     map = source.map
@@ -295,7 +313,10 @@ def saved_model(source: Dataset, fitted: FittedSelection) -> SavedModel:
 
 
 def _roles_of(schema: Schema) -> dict[str, str]:
-    """Return the columns of row names and offsets, which `predict` may read, too."""
+    """Return the names of the id, offset and exposure columns, and the origin of the data.
+
+    ``atomlearn predict`` reads these columns in new data.
+    """
     named = [plan for plan in schema.columns if plan.use == "id"]
     named += [plan for plan in schema.columns if plan.kind == "identifier"]
     found = {"id": named[0].name} if named else {}

@@ -1,4 +1,4 @@
-"""main: read the command line, run one command, turn faults into one line and an exit code."""
+"""main: parse the command line, run one command, and turn errors into one line and an exit code."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from atomlearn.cli.arguments import build_parser
 
 @contextlib.contextmanager
 def limited(memory: int | None, jobs: int | None) -> Iterator[None]:
-    """Limit threads and memory."""
+    """Limit the threads and the memory (bytes) of the block; None means no limit."""
     with contextlib.ExitStack() as stack:
         if jobs is not None:
             from threadpoolctl import threadpool_limits
@@ -30,7 +30,10 @@ def limited(memory: int | None, jobs: int | None) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _memory(most: int) -> Iterator[None]:
-    """Make allocations beyond the limit fail, with an error message."""
+    """Limit the data segment of the process to ``most`` bytes (RLIMIT_DATA).
+
+    Larger allocations in the block raise MemoryError.
+    """
     soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
     resource.setrlimit(resource.RLIMIT_DATA, (most, hard))
     try:
@@ -40,7 +43,7 @@ def _memory(most: int) -> Iterator[None]:
 
 
 def memory() -> str:
-    """Return the peak memory of this process, in words."""
+    """Return the peak resident memory of this process, in words."""
     unit = 1.0 if sys.platform == "darwin" else 1024.0
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
     return f"{peak / 2**20:,.0f} MB of memory at most"
@@ -49,9 +52,10 @@ def memory() -> str:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code.
 
-    0 done; 2 an error, explained in one line with the remedy; 130 interrupted with Ctrl-C
-    (``select`` still writes its last model); 70 a fault of atomlearn itself, also in one line.
-    ATOMLEARN_DEBUG=1 shows tracebacks.
+    The exit code is 0 for success; 2 for an error, which is explained in one line with a remedy;
+    130 after Ctrl-C (``select`` still writes its last model); and 70 for an internal error of
+    atomlearn, also reported in one line. The environment variable ATOMLEARN_DEBUG=1 shows
+    tracebacks.
     """
     _escape_letters()
     began = time.perf_counter()
@@ -76,7 +80,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"atomlearn: interrupted{told}", file=sys.stderr)
         return 130
     except BrokenPipeError:
-        # The reader of the output has ended (``| head``): there is nothing to print or flush.
+        # The process that reads the output has ended, as in ``| head``. Redirecting stdout avoids a
+        # second BrokenPipeError when Python flushes it at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except (ValueError, TypeError, OSError, MemoryError) as error:
@@ -97,15 +102,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _escape_letters() -> None:
-    """Print letters that the terminal cannot show as their numbers (LC_ALL=C)."""
+    """Make stdout and stderr escape characters that the terminal cannot encode.
+
+    With LC_ALL=C, for example, they are printed as backslash escapes instead of raising
+    UnicodeEncodeError.
+    """
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
 
 
 def _run(options: argparse.Namespace) -> int:
-    """Call the function of the command, in the module of the same name."""
-    # Imported late: --help and --version should not wait for NumPy.
+    """Call the function of the command, in the module of the same name; return its exit code."""
+    # The import is deferred so that --help and --version do not have to import NumPy.
     module = importlib.import_module(f"atomlearn.cli.{options.command}")
     given = vars(options)
     with limited(given.get("memory_limit"), given.get("jobs")):
@@ -114,6 +123,7 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _one_line(error: BaseException) -> str:
+    """Return the error message on one line, with a remedy for system and memory errors."""
     message = str(error)
     if isinstance(error, OSError) and error.strerror:
         where = "" if error.filename is None else f"{error.filename}: "

@@ -12,7 +12,7 @@ from atomlearn.storage.conversion.to_store import convert_as
 
 
 def convert(options: argparse.Namespace) -> int:
-    """Run the command; return 0."""
+    """Run ``atomlearn convert``: convert a data file to a column store; return 0."""
     began = time.perf_counter()
     reading = reading_of(options)
     made = convert_as(options.source, options.out, reading, options.dtype, options.memory)

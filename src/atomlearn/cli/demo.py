@@ -13,7 +13,7 @@ from atomlearn.core import whole_file
 
 
 def demo(options: argparse.Namespace) -> int:
-    """Write the data, and run the command that selects from them; return its code."""
+    """Write the breast cancer data, run ``atomlearn select`` on them, and return its exit code."""
     from sklearn.datasets import load_breast_cancer
 
     bunch = load_breast_cancer()

@@ -1,4 +1,4 @@
-"""build_estimator: the public estimator that the options of the command line describe."""
+"""build_estimator: build the public estimator that the command line options describe."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from atomlearn.estimators.survival import AtomicSurvival
 from atomlearn.subsets.hunt import GAP
 from atomlearn.subsets.result import SubsetRecord
 
-#: For each task the estimator at a given alpha, and the one that chooses norm and alpha.
+#: For each task: the estimator at a fixed alpha, and the one that cross-validates norm and alpha.
 ESTIMATORS: dict[str, tuple[Any, Any]] = {
     "regression": (AtomicRegressor, AtomicRegressorCV),
     "classification": (AtomicClassifier, AtomicClassifierCV),
@@ -37,7 +37,11 @@ ESTIMATORS: dict[str, tuple[Any, Any]] = {
 
 @dataclass(frozen=True, slots=True)
 class TrainingData:
-    """The rows that an estimator is fitted to: design, target, values of the target, and roles."""
+    """The rows that an estimator is fitted to.
+
+    ``design`` holds the features, ``target`` describes the target of all rows, ``y`` holds the
+    target values of these rows, and ``roles`` their weights, offset, groups and covariates.
+    """
 
     design: Design
     target: Target
@@ -46,13 +50,13 @@ class TrainingData:
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """The parameters of estimators that depend on the data."""
+        """The estimator parameter ``unpenalized``, the covariate columns, if there are any."""
         covariates = self.roles.covariates
         return {"unpenalized": np.array(covariates)} if covariates else {}
 
     @property
     def fit_parameters(self) -> dict[str, Any]:
-        """The arguments of ``fit`` in addition to X and y."""
+        """The arguments ``sample_weight`` and ``offset`` of ``fit`` that are not None."""
         found = {"sample_weight": self.roles.weight, "offset": self.roles.offset}
         return {name: values for name, values in found.items() if values is not None}
 
@@ -60,7 +64,11 @@ class TrainingData:
 def build_estimator(
     settings: SelectionSettings, data: TrainingData, progress: ProgressPrinter
 ) -> Any:
-    """Return the estimator that the options describe, not yet fitted."""
+    """Return the unfitted estimator that the options describe.
+
+    It is a subset search, a ``FeatureGenerator``, an estimator at a fixed alpha, or a
+    cross-validated estimator.
+    """
     task = data.target.task
     loss = settings.loss_for(task)
     if settings.best_subset:
@@ -77,7 +85,8 @@ def build_estimator(
             loss,
             groups=None if settings.additive else data.roles.groups,
             standardize=settings.standardize and not settings.additive,
-            # Half of the gap, so that the reported gap is at most the gap, rounding included.
+            # Half of the tolerance leaves room for rounding errors, so that the reported gap does
+            # not exceed the tolerance.
             selected_tol=0.5 * settings.gap,
             **common,
         )
@@ -94,7 +103,7 @@ def build_estimator(
 def _subset_search(
     settings: SelectionSettings, data: TrainingData, progress: ProgressPrinter
 ) -> Any:
-    """Return the estimator of the best subset of columns, or groups."""
+    """Return the unfitted estimator of the best subset of columns or of groups."""
     kind = SubsetRegressor if data.target.classes is None else SubsetClassifier
     sizes: Any = settings.n_features
     if sizes == "auto":
@@ -116,13 +125,17 @@ def _subset_search(
 
 
 def _show_search(progress: ProgressPrinter, record: SubsetRecord) -> None:
-    """Show how far a search for the best subset has come."""
+    """Print the incumbent and the bound of a branch-and-bound search."""
     if not progress.line(f"{progress.doing}: {line_of(record)}"):
         progress.say(f"  {line_of(record)}")
 
 
 def count_folds(data: TrainingData) -> int:
-    """Return the number of folds: 5, or fewer if a class or the events have fewer rows."""
+    """Return the number of folds: 5, or the size of the smallest class if that is smaller.
+
+    For survival data the number of events takes the place of the size of the smallest class. A
+    CommandError is raised if it is less than 2.
+    """
     target = data.target
     name = "the target"
     most = data.y.size
@@ -142,7 +155,11 @@ def count_folds(data: TrainingData) -> int:
 
 
 def _splitter(data: TrainingData, seed: int) -> Any:
-    """Return ``cv`` of a search: a splitter, or a number if rows depend on each other."""
+    """Return the ``cv`` parameter of a search: a shuffled (stratified) k-fold splitter.
+
+    If rows have groups or an order, return the number of folds only, and the estimator builds
+    grouped or chronological folds.
+    """
     n_folds = count_folds(data)
     if any(values is not None for values in data.roles.dependence.values()):
         return n_folds

@@ -1,4 +1,4 @@
-"""The features that are selected from, columns and products of two of them; and their groups."""
+"""Map the columns to features (columns and pairwise products), and read groups of columns."""
 
 from __future__ import annotations
 
@@ -80,6 +80,7 @@ def read_groups(
 
 
 def _lines(path: Path) -> dict[str, list[str]]:
+    """Return a map from group name to members, read from a text file with one group per line."""
     sets: dict[str, list[str]] = {}
     with open_text(path) as stream:
         for line in stream:
@@ -92,6 +93,12 @@ def _lines(path: Path) -> dict[str, list[str]]:
 def _members(
     member: str, place: dict[str, int], names: Sequence[str], variants: Any
 ) -> Sequence[int]:
+    """Return the columns that a member of a group file refers to.
+
+    A member is the name of a column, the original column of dummy columns, a wildcard pattern, or a
+    genomic region. ``place`` maps the names of columns to their indices; ``variants`` are the
+    variants of genotype data, or None.
+    """
     if member in place:
         return [place[member]]
     region = _REGION.match(member)
@@ -101,7 +108,8 @@ def _members(
         inside = (variants.positions >= start) & (variants.positions <= stop)
         mine = np.array([name == chromosome for name in variants.chromosomes]) & inside
         return [place[names[j]] for j in np.flatnonzero(mine).tolist() if names[j] in place]
-    # One column of the file is several of X: smoker is smoker=yes, smoker=missing.
+    # One column of the file may be encoded as several columns of X: smoker becomes smoker=yes and
+    # smoker=missing.
     made = [place[name] for name in names if name.startswith((f"{member}=", f"{member}."))]
     if made or not any(mark in member for mark in "*?["):
         return made
@@ -109,6 +117,7 @@ def _members(
 
 
 def _windows(match: re.Match[str], variants: Any) -> tuple[list[Columns], list[str]]:
+    """Return groups of variants in windows of a fixed width in base pairs, and their names."""
     if variants is None:
         raise CommandError("--groups windows:WIDTH is for genotypes (.bed, .pgen); give a file")
     width = int(float(match["width"]) * _UNITS.get((match["unit"] or "b").casefold()[0], 1.0))
@@ -122,14 +131,14 @@ def _windows(match: re.Match[str], variants: Any) -> tuple[list[Columns], list[s
 
 
 def overlap(groups: Sequence[Columns]) -> bool:
-    """Tell whether a column is in two groups."""
+    """Return whether a column belongs to more than one group."""
     columns = np.concatenate(list(groups))
     return bool(np.unique(columns).size < columns.size)
 
 
 @dataclass(frozen=True)
 class KeptProducts(FeatureMap):
-    """Some columns of a map of products, renumbered."""
+    """A map to a subset ``columns`` of the features of another map ``whole``, renumbered."""
 
     implicit = True
     has_pairs = True
@@ -139,26 +148,32 @@ class KeptProducts(FeatureMap):
 
     @property
     def n_inputs(self) -> int:
+        """The number of columns of X."""
         return self.whole.n_inputs
 
     @property
     def n_columns(self) -> int:
+        """The number of features that were kept."""
         return int(self.columns.size)
 
     def apply(self, X: object) -> Design:
+        """Return the design of the kept features of X."""
         return ColumnSubset(self.whole.apply(X), self.columns)
 
     def inputs_of(self, terms: ArrayLike) -> Columns:
+        """Return the two inputs of each feature, shape (n_terms, 2)."""
         return self.whole.inputs_of(self.columns[np.asarray(terms)])
 
     def names(self, columns: ArrayLike, names: Sequence[str] | None = None) -> list[str]:
+        """Return the names of these features; ``names`` are the names of the inputs."""
         return self.whole.names(self.columns[np.asarray(columns)], names)
 
 
 def features_of(X: Any, interactions: bool) -> FeatureMap:
-    """Return the map to the features: columns, or columns and products of two, never stored.
+    """Return the feature map: the columns or, with interactions, also all squares and products.
 
-    A square of a 0/1 column is that column: such squares are left out if products can be listed.
+    Products are computed when needed and never stored. The square of a 0/1 column equals the
+    column, so these squares are left out unless there are too many products to list.
     """
     n_columns = X.shape[1]
     if not interactions:

@@ -1,4 +1,4 @@
-"""Fit on some rows: build the estimator, fit it, return coefficients in the units of the data."""
+"""Build the estimator, fit it to given rows, and convert its coefficients to data units."""
 
 from __future__ import annotations
 
@@ -40,15 +40,18 @@ from atomlearn.reports.view import in_words
 
 @dataclass(frozen=True, kw_only=True)
 class FittedSelection:
-    """A fitted estimator, and its selection in the units of the data.
+    """A fitted estimator and its selected columns, with coefficients in data units.
 
-    model : the estimator; data : the rows it was fitted to; columns : (m,) those with a
-    coefficient other than zero in some output, increasing; coefficients : (n_outputs, m);
-    considered : columns that were searched and have the coefficient zero; intercepts :
-    (n_outputs,); map : of the columns to inputs or curves; described : how it was fitted, as text
-    and numbers; scaled_by : how features were scaled, in words; in_python : the code that builds
-    the estimator; chosen : the norm and alpha that cross-validation chose, which re-fits keep;
-    screened : the columns that knockoffs or stability selected before the fit.
+    ``model`` is the fitted estimator, ``data`` the training data, and ``in_python`` the Python code
+    that builds the estimator. ``columns``, shape (m,), holds the increasing indices of the columns
+    with a nonzero coefficient in at least one output; ``coefficients`` has shape (n_outputs, m) and
+    ``intercepts`` has shape (n_outputs,). ``considered`` holds the columns that the search included
+    and that ended with a zero coefficient. ``map`` is the feature map, which relates columns to
+    inputs, products or curves. ``described`` holds the hyperparameters and the method of the fit,
+    as text and numbers; ``scaled_by`` describes the standardization in words. ``chosen`` is the
+    pair (norm, alpha) that cross-validation chose, which refits reuse. ``screened`` holds the
+    columns that knockoffs or stability selection selected before the fit, and ``notes`` holds
+    sentences for the report.
     """
 
     model: Any
@@ -67,30 +70,34 @@ class FittedSelection:
 
     @property
     def results(self) -> Sequence[Result]:
-        """The result of each output, or one of all classes together."""
+        """The solver results: one for each output, or one for a joint multiclass fit."""
         results: Sequence[Result] = self.model.results_
         return results
 
     @property
     def together(self) -> bool:
-        """Whether one fit was of all classes."""
+        """Whether a single multinomial fit covers all classes (not one-vs-rest)."""
         return self.described.get("classes") == "together"
 
     @property
     def gaps_on_selected(self) -> Sequence[float | None]:
-        """The proved relative gap of each result over the features as selected, or None."""
+        """The relative duality gap of each result over the selected features only.
+
+        It is None for each result of an estimator that does not restrict its problem to selected
+        features.
+        """
         if self.described["method"] == "feature generation":
             return (self.model.selected_gap_,)
         return (None,) * len(self.results)
 
     @property
     def units(self) -> Columns:
-        """The selected columns, or the inputs with a curve of an additive model."""
+        """The selected columns or, in an additive model, the inputs with a nonzero curve."""
         return np.unique(self.map.term_of(self.columns))
 
     @property
     def terms(self) -> Columns:
-        """The selected units without covariates; groups, if groups were selected."""
+        """The selected units without covariates, or the selected groups if groups were selected."""
         roles = self.data.roles
         if roles.overlap and has_parts(self.model.parts_):
             used = [part.group for part in self.model.parts_ if part.weights.any()]
@@ -100,16 +107,21 @@ class FittedSelection:
 
     @property
     def has_curves(self) -> bool:
-        """Whether the selected features are curves."""
+        """Whether the model is additive, so that each selected feature is a curve."""
         return self.map.unit is not None
 
     @property
     def interrupted(self) -> bool:
-        """Whether Ctrl-C ended a fit."""
+        """Whether Ctrl-C ended at least one of the fits."""
         return any(result.status is Status.INTERRUPTED for result in self.results)
 
     def decisions(self, design: Design, rows: Rows, offset: Array | None = None) -> Array:
-        """Return X_S w + b + offset for rows of the unscaled design, (n_rows, n_outputs)."""
+        """Return the decision values X_S w + b + offset, shape (n_rows, n_outputs).
+
+        X_S are the selected columns of the unscaled ``design`` at the row indices ``rows``, w and b
+        are the coefficients and intercepts in data units, and ``offset``, shape (n_samples,), is
+        indexed by ``rows`` and added to every output.
+        """
         block = RowSubset(design, rows).gather(self.columns)
         scores = np.stack([block.predict(weights) for weights in self.coefficients], axis=1)
         return scores + self.intercepts + (0.0 if offset is None else offset[rows][:, None])
@@ -123,14 +135,19 @@ def fit_rows(
     progress: ProgressPrinter,
     roles: DataRoles,
 ) -> FittedSelection:
-    """Select and fit on these rows."""
+    """Select features and fit the model on the rows with these indices.
+
+    ``design`` and ``target`` hold all rows. The features are standardized, screened by knockoffs or
+    stability selection if ``settings`` request error control, and fitted; the coefficients are
+    returned in data units. ``roles`` holds the weights, offset, groups and covariates of all rows.
+    """
     own = roles.rows(rows)
     units = _units(_rows_of(design, rows, settings), settings, roles.center, own.weight)
     data = TrainingData(units.design, target, target.values[rows], own)
     screened = None
     part = data
     with warnings.catch_warnings(action="ignore", category=UserWarning):
-        # Statuses and notes of the report say what these warnings say.
+        # The statuses and notes of the report repeat the content of these warnings.
         if settings.controls:
             progress.say("  selecting by " + ("stability" if settings.stability else "knockoffs"))
             screened = screen_columns(data, settings)
@@ -160,7 +177,7 @@ def fit_rows(
 
 
 def _rows_of(design: Design, rows: Rows, settings: SelectionSettings) -> Design:
-    """Return the design of these rows, the design itself if they are all of its rows."""
+    """Return the design restricted to these rows, or the design itself if it has no other rows."""
     if rows.size == design.shape[0]:
         return design
     own = design.with_rows(rows) if settings.additive or too_many(design) else None
@@ -170,7 +187,12 @@ def _rows_of(design: Design, rows: Rows, settings: SelectionSettings) -> Design:
 def _units(
     design: Design, settings: SelectionSettings, center: bool, weight: Array | None
 ) -> Units:
-    """Return the features in the units of a fit with a norm; other estimators standardize."""
+    """Return the design in the units of the fit, with the means and scales to convert back.
+
+    Fits with a norm get standardized features if ``settings.standardize``. Curves of an additive
+    model and feature generators, which standardize internally, get the features unchanged.
+    ``center`` is whether to subtract means; ``weight`` holds the sample weights or is None.
+    """
     if settings.additive:
         scaled = ", of variance 1 each" if settings.standardize else ""
         return as_they_are(design, f"a curve for each column ({settings.additive}{scaled})")
@@ -182,20 +204,28 @@ def _units(
 def _over_screened(
     data: TrainingData, settings: SelectionSettings, screened: ScreenedColumns
 ) -> tuple[TrainingData, SelectionSettings]:
-    """Return the data and the settings of the ridge fit over the screened columns."""
+    """Return the data and settings of the ridge fit on the screened columns.
+
+    If screening selected no column, the settings fit only the intercept and the covariates.
+    """
     covariates = np.searchsorted(screened.kept, np.array(data.roles.covariates, dtype=np.int64))
     roles = replace(data.roles, covariates=tuple(covariates.tolist()))
     part = replace(data, design=part_of(data.design, columns=screened.kept), roles=roles)
     if screened.selected.size:
         return part, replace(settings, norms=(L2(),), form="squared")
-    # At this alpha only the intercept and the covariates have coefficients.
+    # At this alpha every penalized coefficient is zero: only the intercept and the unpenalized
+    # covariates remain.
     return part, replace(settings, norms=(L1(),), alpha=1e6)
 
 
 def _fit(
     data: TrainingData, settings: SelectionSettings, progress: ProgressPrinter
 ) -> tuple[Any, tuple[Norm, float] | None, str]:
-    """Return a fitted estimator, the norm and alpha that it chose, and how it chose them."""
+    """Return a fitted estimator, its cross-validated (norm, alpha), and how alpha was chosen.
+
+    The pair is None if cross-validation did not run. After Ctrl-C during cross-validation, the
+    model is refitted at the last alpha that finished.
+    """
     model = build_estimator(settings, data, progress)
     norms: Sequence[Norm] = settings.norms
     if settings.cross_validates:
@@ -224,13 +254,14 @@ def _fit(
 def _announce_search(
     model: Any, settings: SelectionSettings, data: TrainingData, progress: ProgressPrinter
 ) -> None:
-    """Print the size of a cross-validation, and let the progress count its fits."""
+    """Print the size of the cross-validation grid, and set the fits that progress counts."""
     tried = settings.norms[0].candidates(*data.design.shape)
     is_open = len(tried) > 1
     n_norms = max(len(settings.norms), len(tried))
     n_folds = count_folds(data)
     fits = n_norms * model.n_alphas * n_folds * len(data.target.outputs)
-    # With an open k only norms near the best are fitted: their number is not known before.
+    # If k is not fixed, only norms near the best one are fitted, and their number is not known in
+    # advance.
     progress.searches = 0 if is_open else fits
     progress.say(
         f"  cross-validation: {n_folds} folds, {model.n_alphas} alphas, {n_norms} norm"
@@ -239,7 +270,10 @@ def _announce_search(
 
 
 def _how_alpha_was_chosen(model: Any, data: TrainingData, progress: ProgressPrinter) -> str:
-    """Return how alpha was chosen; print a line if the search ended early."""
+    """Return how cross-validation chose alpha, in words.
+
+    If the search ended early, by Ctrl-C or the time limit, also print a line that says so.
+    """
     if model._searched.is_converged:
         return f"{count_folds(data)}-fold cross-validation on {data.y.size} rows"
     ended = "interrupted" if model._searched is Status.INTERRUPTED else "out of time"
@@ -254,9 +288,13 @@ def _how_alpha_was_chosen(model: Any, data: TrainingData, progress: ProgressPrin
 def _coefficients(
     model: Any, settings: SelectionSettings, units: Units, screened: ScreenedColumns | None
 ) -> tuple[Columns, Array, Array]:
-    """Return columns, their coefficients and intercepts in data units; some may be zero."""
+    """Return the columns, coefficients and intercepts of a fitted model in data units.
+
+    The shapes are (m,), (n_outputs, m) and (n_outputs,). Coefficients of the standardized features
+    are divided by the scales, and the intercepts absorb the means. Some coefficients may be zero.
+    """
     results = model.results_
-    own = settings.generates  # such estimators standardize by themselves
+    own = settings.generates  # these estimators standardize internally
     if own and np.ndim(model.intercept_) and np.size(model.intercept_) > 1:
         columns = model.moments_[0]
         return columns, np.asarray(model.coef_)[:, columns], model.intercept_
@@ -284,7 +322,11 @@ def _described(
     chosen: tuple[Norm, float] | None,
     chosen_by: str,
 ) -> dict[str, Any]:
-    """Return how the model was fitted, as text and numbers."""
+    """Return the method and hyperparameters of the fit, as text and numbers.
+
+    ``chosen`` is the cross-validated (norm, alpha) or None, and ``chosen_by`` says how alpha was
+    chosen, or is empty.
+    """
     loss = settings.loss_for(data.target.task)
     found: dict[str, Any]
     if not settings.generates:
@@ -304,7 +346,7 @@ def _described(
 
 
 def _notes(model: Any, described: dict[str, Any]) -> Sequence[str]:
-    """Return a note on a choice of C that was interrupted."""
+    """Return a note if Ctrl-C interrupted the cross-validation of C, else an empty sequence."""
     if described["method"] != "feature generation" or not model.C_choice_:
         return ()
     if not model.C_choice_.cut:
@@ -316,7 +358,10 @@ def _notes(model: Any, described: dict[str, Any]) -> Sequence[str]:
 def _in_python(
     model: Any, settings: SelectionSettings, center: bool, screened: ScreenedColumns | None
 ) -> str:
-    """Return the Python code of the estimator, without observers."""
+    """Return Python code that builds the estimator, with its scaler and selector.
+
+    Observers and the time limit are left out. ``center`` is whether the scaler subtracts means.
+    """
     given = model.get_params(deep=False) | {"observers": None, "time_limit": None}
     shown = in_words(type(model)(**given))
     if screened:
@@ -333,11 +378,12 @@ def _in_python(
 def with_baseline(
     fitted: FittedSelection, design: Design, rows: Rows, roles: DataRoles
 ) -> FittedSelection:
-    """Return a survival model with Breslow's baseline hazard, any other model unchanged.
+    """Return a survival model with Breslow's baseline hazard, and any other model unchanged.
 
-    Scores are X w as in Python, and the hazard is of scores less those of the means: exp(X w) may
-    overflow if columns are far from zero. The cumulative hazard of a row is
-    baseline_hazard * exp(score - baseline_score).
+    The intercept of a survival model is set to zero, so that its scores are X w. The baseline
+    hazard refers to centered scores, because exp(X w) may overflow if the columns are far from
+    zero: the cumulative hazard of a row is baseline_hazard * exp(score - baseline_score), at each
+    of baseline_times.
     """
     if not fitted.data.target.is_survival:
         return fitted
@@ -346,7 +392,7 @@ def with_baseline(
     described = dict(fitted.described)
     with np.errstate(over="ignore"):
         baseline = Baseline.of(fitted.data.y, risk, weight)
-    # With several strata each has its own hazard.
+    # Each stratum has a separate baseline hazard, and the model file holds one only.
     single = np.unique(fitted.data.y["stratum"]).size == 1
     if single and np.isfinite(baseline.cumulative).all():
         described["baseline_times"] = baseline.times.tolist()

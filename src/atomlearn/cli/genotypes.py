@@ -1,4 +1,4 @@
-"""Alleles that genotypes count: saved with the model, and matched to the data of a prediction."""
+"""Save the counted alleles of genotypes with a model, and harmonize new data with them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from atomlearn.reports.model import Allele, SavedModel
 from atomlearn.storage.formats.messages import listing
 from atomlearn.storage.store.plink import Variants
 
-#: The note on variants whose counts are changed, for each kind of change.
+#: Maps the relation between the alleles of the data and of the model to the text of a note.
 _CHANGES = {
     "swapped": "alleles swapped, and recoded",
     "flipped": "on the other strand, and flipped",
@@ -26,7 +26,10 @@ _OPPOSITE = {"A": "T", "T": "A", "C": "G", "G": "C"}
 
 
 def alleles_of(source: Dataset, used: Sequence[int]) -> tuple[Allele, ...]:
-    """Return the alleles that the inputs of a model count, () if the data are not genotypes."""
+    """Return the counted alleles of the genotype columns ``used``, () for other data.
+
+    Each allele includes the mean allele count, which imputes variants that new data lacks.
+    """
     variants = source.variants
     if variants is None:
         return ()
@@ -46,9 +49,9 @@ def alleles_of(source: Dataset, used: Sequence[int]) -> tuple[Allele, ...]:
 
 
 def score_text(model: SavedModel) -> str:
-    """Return the weights of the variants as ``plink2 --score`` reads them; "" of other models.
+    """Return the weights in the format of ``plink2 --score``, "" without genotypes.
 
-    A line a variant: its name, the allele that is counted, and a weight for each output.
+    Each variant has one line: its name, the counted allele, and one weight per output.
     """
     counted = {allele.name: allele.counted for allele in model.alleles}
     lines = [
@@ -60,7 +63,7 @@ def score_text(model: SavedModel) -> str:
 
 
 def about(source: Dataset, column: int) -> tuple[tuple[str, str], ...]:
-    """Return the position and the alleles of a variant, for the table of selected features."""
+    """Return the position and alleles of a variant as (header, value) pairs, () if it has none."""
     variants = source.variants
     if variants is None or column >= len(variants.names):
         return ()
@@ -75,12 +78,14 @@ def about(source: Dataset, column: int) -> tuple[tuple[str, str], ...]:
 def harmonized(
     alleles: Sequence[Allele], variants: Variants, names: Sequence[str], design: Design
 ) -> tuple[Array, list[str]]:
-    """Return the genotypes of the variants, counted as in the model, and notes.
+    """Return the allele counts harmonized with the model, (n_rows, n_alleles), and notes.
 
-    A variant is found by name, else by chromosome and position. Alleles that are swapped are
-    recoded (2 - x); those of the other strand are flipped if that is not ambiguous (A/T and C/G
-    read the same on both strands: they are kept if they agree, and replaced by the mean if they
-    are swapped).
+    A variant is matched by name, else by chromosome and position. Swapped alleles are recoded as 2
+    - x, and alleles of the opposite strand are flipped. Palindromic variants (A/T and C/G) read the
+    same on both strands: they are used if the alleles agree, and replaced by the mean of the
+    training data if they are swapped, because the strand is then ambiguous. Variants that are
+    absent or have other alleles are replaced by the mean, too. ``names`` are the names of the
+    columns of ``design``.
     """
     place = {name: column for column, name in enumerate(names)}
     where = {
@@ -112,7 +117,11 @@ def harmonized(
 
 
 def _way(allele: Allele, counted: str, other: str) -> str:
-    """Return how the alleles of the data agree with those of the model."""
+    """Return how the alleles of the data relate to those of the model.
+
+    The result is "same" or a key of ``_CHANGES``; ``counted`` and ``other`` are the alleles of the
+    data.
+    """
     model = (allele.counted.upper(), allele.other.upper())
     data = (counted.upper(), other.upper())
     palindromic = _OPPOSITE.get(model[0]) == model[1]
@@ -125,7 +134,7 @@ def _way(allele: Allele, counted: str, other: str) -> str:
         return "flipped"
     if turned == model[::-1]:
         return "flipped swapped"
-    # PLINK writes 0 for an allele that no sample has.
+    # PLINK writes 0 for an allele that was not observed in any sample.
     known = [letter for letter in data if letter != "0"]
     if "0" in data and known and known[0] in model:
         swapped = data.index(known[0]) != model.index(known[0])

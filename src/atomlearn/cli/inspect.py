@@ -22,12 +22,12 @@ from atomlearn.storage.intake.read import read_as
 from atomlearn.storage.intake.reading import Reading, schema_text
 from atomlearn.storage.intake.registry import format_of
 
-#: Columns that are listed.
+#: Maximum number of columns in the printed table.
 MOST_LISTED = 60
 
 
 def inspect(options: argparse.Namespace) -> int:
-    """Run the command; return 0."""
+    """Run ``atomlearn inspect``: print the columns or write the schema; return 0."""
     path = Path(options.data)
     reading = reading_of(options)
     form = format_of(path)
@@ -54,7 +54,7 @@ def inspect(options: argparse.Namespace) -> int:
 
 
 def _matrix(form: Format, path: Path, reading: Reading) -> tuple[int, Sequence[ColumnPlan]]:
-    """Print the contents of a file of numbers; return its number of rows and plans of columns."""
+    """Print the contents of a numeric file; return its number of rows and its column plans."""
     table = read_as(path, replace(reading, missing="median"))
     n_rows, n_columns = table.X.shape
     names = [table.schema.name(column) for column in range(min(n_columns, 5))]
@@ -74,7 +74,7 @@ def _matrix(form: Format, path: Path, reading: Reading) -> tuple[int, Sequence[C
 
 
 def _lines(plans: Sequence[ColumnPlan]) -> list[str]:
-    """Return the table of the first columns."""
+    """Return a table of the first columns: kind, use, missing values and distinct values."""
     shown = plans[:MOST_LISTED]
     more = len(plans) - MOST_LISTED
     width = min(max((len(plan.name) for plan in shown), default=6), 28)
@@ -91,7 +91,7 @@ def _lines(plans: Sequence[ColumnPlan]) -> list[str]:
 
 
 def _hints(path: Path, plans: Sequence[ColumnPlan], reading: Reading) -> list[str]:
-    """Return the next command to type."""
+    """Return the lines that suggest the next ``atomlearn select`` command."""
     hints = [""]
     asked = f"--target {reading.target or 'NAME'}"
     if reading.role("time") and reading.role("event"):

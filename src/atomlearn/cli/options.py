@@ -1,6 +1,7 @@
-"""Options made from the fields of a class: their names, types, defaults and descriptions.
+"""Make command line options from the fields of a dataclass.
 
-The docstring of the class is the help.
+The names, types and defaults come from the fields; the help texts come from the docstring of the
+class.
 """
 
 from __future__ import annotations
@@ -21,20 +22,24 @@ class CommandError(ValueError):
 
 
 _DESCRIBED = re.compile(r"^(\w+) : (\w+).*\n((?:    .*\n|\n)+)", re.MULTILINE)
-#: The placeholder of a type in the help; other words of a docstring, such as file, are kept.
+#: Maps a type to its placeholder in the help; other words, such as file, are kept as they are.
 _SHOWN = {"str": "NAME", "int": "NUMBER", "float": "NUMBER"}
 
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """Turns the text of an option into a value, or raises an error with the expected form."""
+    """A converter from the text of an option to its value, as the argparse ``type``.
+
+    ``kind`` converts the text, ``holds`` checks the value, and ``expected`` describes valid values
+    in the error message.
+    """
 
     kind: Callable[[str], Any]
     expected: str
     holds: Callable[[Any], bool]
 
     def __call__(self, text: str) -> Any:
-        """Return the value."""
+        """Return the value of the text, or raise ArgumentTypeError if it is not valid."""
         with suppress(ValueError, OverflowError):
             value = self.kind(text)
             if self.holds(value):
@@ -43,16 +48,19 @@ class Value:
 
 
 def _is_positive(value: float) -> bool:
+    """Return whether a number is positive and finite."""
     return 0 < value < math.inf
 
 
 def _bytes(text: str) -> int:
+    """Return the number of bytes of a size such as 500M or 4G, with binary prefixes."""
     digits = text.strip().upper().removesuffix("B")
     power = "KMGT".find(digits[-1:]) + 1
     return int(float(digits[:-1] if power else digits) * 1024**power)
 
 
 def _or_auto(kind: Callable[[str], Any], expected: str) -> Value:
+    """Return a converter that accepts "auto" or a positive number."""
     return Value(
         lambda text: text if text == "auto" else kind(text),
         expected,
@@ -75,7 +83,11 @@ Fraction = Annotated[float, Value(float, "a share from 0 to below 1", lambda val
 
 
 def add_options(parser: Any, kind: type, names: Collection[str] = ()) -> None:
-    """Add the fields that the docstring of a dataclass describes, or those of these names."""
+    """Add the fields of a dataclass as options.
+
+    Without ``names``, these are the fields that its docstring describes; with ``names``, the fields
+    of these names, including fields of nested dataclasses.
+    """
     found = _DESCRIBED.findall(f"{inspect.getdoc(kind)}\n")
     described = {name: (text, word) for name, word, text in found}
     hints = get_type_hints(kind, include_extras=True)
@@ -91,7 +103,10 @@ def add_options(parser: Any, kind: type, names: Collection[str] = ()) -> None:
 def add_option(
     parser: Any, name: str, hint: Any, default: Any, text: str, word: str, required: bool = False
 ) -> None:
-    """Add one option of a type; ``word`` : the kind of its value, shown in the help."""
+    """Add one option of the type ``hint``, with its help ``text``.
+
+    ``word`` is the placeholder of the value in the help, such as "file" or "number".
+    """
     converter = None
     if get_origin(hint) is Annotated:
         hint, converter = get_args(hint)
@@ -116,7 +131,7 @@ def add_option(
 
 
 def given_to(kind: type, options: argparse.Namespace) -> dict[str, Any]:
-    """Return the options that are fields of a dataclass, those that were given."""
+    """Return the fields of a dataclass that options set, as arguments of its constructor."""
     found: dict[str, Any] = {}
     given = vars(options)
     for name, hint in get_type_hints(kind).items():

@@ -32,7 +32,7 @@ from atomlearn.storage.intake.registry import format_of
 
 
 def predict(options: argparse.Namespace) -> int:
-    """Run the command; return 0."""
+    """Run ``atomlearn predict``: write the predictions, and explanations if requested; return 0."""
     given = Path(options.model)
     model = read_model(given / "model.json" if given.is_dir() else given)
     inputs = read_inputs(model, Path(options.data), options)
@@ -69,11 +69,14 @@ def explanations_csv(
     names: Sequence[str] = (),
     ids: Sequence[Sequence[str]] | None = None,
 ) -> str:
-    """Return the CSV: ids of the row (or its number), output, score, base, contributions.
+    """Return a CSV with the contribution of each feature to the score, per row and output.
 
-    A feature contributes its term in this row minus the mean of the term over all given rows. For
-    sums of features these are the Shapley values with independent inputs. A product of two columns
-    counts as one feature.
+    The columns are the ids of the row (or its number), the output, its score, the base value, and
+    one contribution per feature. A feature contributes its term in this row minus the mean of that
+    term over all given rows; base plus contributions equal the score. For additive models these are
+    the Shapley values under independent inputs. A product of two columns counts as one feature.
+    ``inputs`` has shape (n_rows, len(model.inputs)); ``names`` are the headers of the columns
+    ``ids``.
     """
     parts = model.parts(inputs)
     outputs = [model.target] if model.classes is None else [str(label) for label in model.classes]
@@ -95,10 +98,12 @@ def explanations_csv(
 
 @dataclass(slots=True)
 class ModelData:
-    """The inputs of a model in new data: X, (n_samples, len(model.inputs)), in its order.
+    """The inputs of a saved model, read from new data.
 
-    header, ids : names of the rows, if they have names; notes : for the terminal; offset : a number
-    added to the scores of each row, or None.
+    ``X``, shape (n_rows, len(model.inputs)), has its columns in the order of ``model.inputs``.
+    ``header`` and ``ids`` are the titles and the row identifiers, or ids is None if rows have no
+    names. ``notes`` are printed to the terminal. ``offset``, shape (n_rows,), is added to the
+    scores, or is None.
     """
 
     X: Any
@@ -109,7 +114,11 @@ class ModelData:
 
 
 def read_inputs(model: SavedModel, path: Path, options: argparse.Namespace) -> ModelData:
-    """Return the columns that the model reads, in the order of ``model.inputs``."""
+    """Return the columns that the model reads, in the order of ``model.inputs``.
+
+    The file at ``path`` may be a table, a matrix, genotypes or AnnData; tables are encoded again
+    with the categories and imputation values of the training data.
+    """
     reading = reading_of(options)
     form = format_of(path)
     if form.cells is None:
@@ -145,7 +154,11 @@ def read_inputs(model: SavedModel, path: Path, options: argparse.Namespace) -> M
 def _of_table(
     model: SavedModel, frame: Frame, ids: list[str] | None, reading: Reading
 ) -> ModelData:
-    """Return the inputs of the model in the cells of a table and of --covar."""
+    """Return the model inputs encoded from the cells of a table and of the --covar file.
+
+    ``ids`` are the row identifiers or None; columns that the table lacks are joined from --covar by
+    these identifiers.
+    """
     plans = [plan for plan in model.columns if plan.is_used]
     made = {name for plan in plans for name in plan.made()}
     plans += [ColumnPlan(item.name) for item in model.inputs if item.name not in made]
@@ -176,7 +189,12 @@ def _of_table(
 def _of_cells(
     model: SavedModel, path: Path, table: DataTable, rows: Observations, reading: Reading
 ) -> ModelData:
-    """Return the columns of AnnData, pooled as those were that the model was fitted to."""
+    """Return the model inputs of AnnData, aggregated to pseudobulk as in the training data.
+
+    If the model was fitted to pseudobulk profiles (cells summed per sample), the cells of the new
+    data are aggregated by the same columns. ``rows`` are the annotations of the cells (``obs``). A
+    note warns if the values, such as raw counts, differ from those that the model was fitted to.
+    """
     notes = list[str]()
     covariates = tuple(plan.name for plan in model.columns if plan.name in rows.header)
     pooled = model.settings.get("pseudobulk")
@@ -192,7 +210,11 @@ def _of_cells(
 
 
 def _of_matrix(model: SavedModel, path: Path, table: DataTable, reading: Reading) -> ModelData:
-    """Return the columns of data that are a matrix, genotypes counted as the model does."""
+    """Return the model inputs of a numeric matrix or of genotypes.
+
+    The alleles of genotypes are harmonized with those of the model: swapped alleles are recoded and
+    those of the opposite strand are flipped. Covariates come from the --covar file.
+    """
     samples = table.samples
     if model.alleles and table.variants is not None:
         names = distinct(table.variants)
@@ -213,9 +235,11 @@ def _of_matrix(model: SavedModel, path: Path, table: DataTable, reading: Reading
 def _cells(
     model: SavedModel, path: Path, table: DataTable, rows: Frame | None = None
 ) -> tuple[SavedModel, Frame]:
-    """Return the columns of a matrix that the model reads, and the model of these.
+    """Return the model restricted to available columns, and a table of the columns it reads.
 
-    A store holds encoded columns, and not always the columns they were made from.
+    A column store holds encoded columns and may lack the original columns they were encoded from,
+    so encoding plans without their original column are dropped. ``rows`` holds annotation columns
+    of the rows, or is None.
     """
     schema = table.schema
     design = as_design(table.X)
@@ -238,6 +262,7 @@ def _cells(
 
 
 def _other_width(model: SavedModel, path: Path, width: int) -> CommandError:
+    """Return the error for data with a different number of columns than the model."""
     return CommandError(
         f"{path} has {width:,} columns, and the model was fitted to {model.n_inputs:,}; give data "
         "with the same columns"
@@ -245,10 +270,10 @@ def _other_width(model: SavedModel, path: Path, width: int) -> CommandError:
 
 
 def _side_by_side(model: SavedModel, columns: dict[str, Any], n_rows: int) -> Array:
-    """Return the columns that the model reads, in its order."""
+    """Return the input columns as a matrix, shape (n_rows, n_inputs), in model order."""
     names = [item.name for item in model.inputs]
     lost = next((name for name in names if name not in columns), None)
-    if lost is not None:  # the model was edited, or damaged
+    if lost is not None:  # the model file was edited or is damaged
         raise CommandError(
             f"the model needs {clipped(lost)!r}, and no column of these data gives it; "
             "give data of the format it was fitted to, or fit again with `atomlearn select`"
@@ -259,7 +284,11 @@ def _side_by_side(model: SavedModel, columns: dict[str, Any], n_rows: int) -> Ar
 def _of_samples(
     plans: Sequence[ColumnPlan], samples: NamedRows, reading: Reading, notes: list[str]
 ) -> dict[str, Array]:
-    """Return covariates of the samples, from --covar; principal components at their mean."""
+    """Return the covariates of the samples, encoded from the --covar file.
+
+    Principal components were computed from the training samples, so they are set to their mean, 0.
+    ``plans`` say how each covariate is encoded; notes are appended to ``notes``.
+    """
     components = [plan.name for plan in plans if plan.why == "of the variants"]
     if components:
         notes.append(
@@ -292,11 +321,14 @@ def predictions_csv(
     ids: Sequence[Sequence[str]] | None = None,
     interval: float | None = None,
 ) -> str:
-    """Return the CSV: prediction, then scores and (logistic loss) probabilities of the classes.
+    """Return a CSV with one row per prediction: label or value, scores, probabilities.
 
-    header, ids : names of the rows, which come first; interval : a share of targets, between
-    "lower" and "upper"; for survival times only
-    "lower", the time after which this share of events come.
+    ``scores`` has shape (n_rows, n_outputs); scores and, for losses with probabilities such as the
+    logistic loss, class probabilities are written for classification only. ``header`` and ``ids``
+    are the titles and values of leading identifier columns. ``interval`` is the coverage of
+    prediction intervals, such as 0.9, which are written as the columns "lower" and "upper"; for
+    survival times only "lower" is written, the time after which this share of the events occurs.
+    Cells that a spreadsheet would execute as formulas are prefixed with an apostrophe.
     """
     labels = model.predict(scores)
     names = [()] * len(labels) if ids is None else ids
@@ -306,7 +338,7 @@ def predictions_csv(
         columns = model.interval(scores, interval)
         titles += ["lower", "upper"][: columns.shape[1]]
     if model.classes is not None:
-        # One score for two classes: above zero it speaks for the second.
+        # Two classes have a single score: positive values predict the second class.
         scored = model.classes[1:] if len(model.classes) == 2 else model.classes
         titles += [f"score[{label}]" for label in scored]
         columns = scores

@@ -1,4 +1,4 @@
-"""ProgressPrinter: prints the progress of fits and holds their time limit."""
+"""ProgressPrinter: print the progress of fits and keep their time limit."""
 
 from __future__ import annotations
 
@@ -17,12 +17,13 @@ from atomlearn.core import Checkpoint, Deadline, Progress, RunObserver
 
 @dataclass(slots=True)
 class ProgressPrinter(RunObserver):
-    """Prints the progress of one fit after the other, as an observer of each of them.
+    """An observer that prints the progress of consecutive fits.
 
-    deadline : the time at which fits end; quiet : print nothing; verbose : print a line for each
-    pass, with its proved gap; checkpoint : folder for the state of each fit, or None; doing : the
-    current step, in words; searches : number of remaining fits of a cross-validation, which are
-    counted and not shown; alpha : the alpha of the last of these that ended, or None.
+    ``deadline`` is the time at which fits stop. ``quiet`` prints nothing; ``verbose`` prints one
+    line per pass over the data, with its duality gap. ``checkpoint`` is the folder for the state of
+    each fit, or None. ``doing`` describes the current step. ``searches`` is the number of remaining
+    cross-validation fits, which are counted but not printed; ``alpha`` is the alpha of the last of
+    these fits that ended, or None.
 
     Examples
     --------
@@ -46,7 +47,7 @@ class ProgressPrinter(RunObserver):
 
     @property
     def options(self) -> dict[str, Any]:
-        """The parameters ``observers`` and ``time_limit`` of an estimator."""
+        """The parameters ``observers`` and ``time_limit`` (seconds left) of an estimator."""
         left = self.deadline.left
         return {
             "observers": self.observers,
@@ -55,19 +56,21 @@ class ProgressPrinter(RunObserver):
 
     @property
     def observers(self) -> tuple[Callable[[Progress], None], ...]:
-        """This printer, and a checkpoint if there is a folder for it."""
+        """This printer, and a checkpoint observer if there is a checkpoint folder."""
         if self.checkpoint is None:
             return (self,)
         return self, Checkpoint(self.checkpoint, many=True)
 
     def __enter__(self) -> ProgressPrinter:
+        """Return this printer."""
         return self
 
     def __exit__(self, *_: object) -> None:
+        """Clear the progress line."""
         self.line("")
 
     def end(self, progress: Progress) -> None:
-        """Count the fits of a search."""
+        """Count a finished cross-validation fit, and record its alpha."""
         if progress.search:
             problem = progress.problem
             self.alpha = problem.regularizer.amount / float(problem.weight.sum())
@@ -78,7 +81,7 @@ class ProgressPrinter(RunObserver):
                     self.say(words)
 
     def __call__(self, progress: Progress) -> None:
-        """Print the line of one step, unless it belongs to a cross-validation."""
+        """Print the progress of one pass, unless it belongs to a cross-validation fit."""
         if progress.search:
             return
         state = progress.state
@@ -96,19 +99,22 @@ class ProgressPrinter(RunObserver):
         )
 
     def say(self, line: str) -> None:
-        """Print one line of detail if ``verbose``."""
+        """Print one line of detail to stderr if ``verbose``."""
         if self.verbose and not self.quiet:
             print(line, file=sys.stderr, flush=True)
 
     def stage(self, doing: str) -> None:
-        """Show the current step in the line of progress, or as a line without a terminal."""
+        """Show the current step in the progress line.
+
+        If stderr is not a terminal, print it as a line instead.
+        """
         self.doing = doing
         if self.line(doing) or self.quiet:
             return
         print(doing, file=sys.stderr, flush=True)
 
     def line(self, text: str) -> bool:
-        """Replace the line of progress on a terminal; return whether there is a terminal."""
+        """Overwrite the progress line of a terminal; return whether there is one to write to."""
         if self.quiet or self.verbose or not sys.stderr.isatty():
             return False
         width = shutil.get_terminal_size().columns - 1

@@ -1,4 +1,4 @@
-"""Fit on the training rows, score the held-out rows, fit again on all rows."""
+"""Fit on the training rows, score the held-out rows, and refit on all rows."""
 
 from __future__ import annotations
 
@@ -48,11 +48,11 @@ from atomlearn.reports.suspects import drifting
 
 @dataclass(frozen=True)
 class ScoredSelection:
-    """The model of all rows, and its scores on held-out rows.
+    """The model that was refitted on all rows, and the scores on held-out rows.
 
-    fitted : the model that is written; held_out : the scores of the same selection without the
-    held-out rows, None without such rows; notes : for the report; interrupted : whether
-    Ctrl-C ended a fit.
+    ``fitted`` is the model that is written. ``held_out`` holds the scores of the model that was
+    fitted without the held-out rows, or is None if no rows were held out. ``notes`` are sentences
+    for the report. ``interrupted`` is whether Ctrl-C ended a fit.
     """
 
     fitted: FittedSelection
@@ -62,7 +62,12 @@ class ScoredSelection:
 
 
 def split_rows(target: Target, fraction: float, seed: int, roles: DataRoles) -> tuple[Rows, Rows]:
-    """Return the rows to fit on and the held-out rows, both increasing."""
+    """Return the increasing indices of the training rows and of the held-out rows.
+
+    ``fraction`` is the share of rows to hold out, 0 for none. --split-column takes precedence;
+    otherwise the split is stratified by class, keeps groups of rows together, or holds out the end
+    of a series.
+    """
     if roles.test_rows is not None:
         return np.flatnonzero(~roles.test_rows), np.flatnonzero(roles.test_rows)
     n_samples = target.values.size
@@ -92,7 +97,12 @@ def fit_and_score(
     time_limit: float | None,
     checkpoint: str | None,
 ) -> ScoredSelection:
-    """Fit on the training rows, score the held-out rows, fit on all rows."""
+    """Fit on the training rows, score the held-out rows, and refit on all rows.
+
+    ``time_limit`` is the number of seconds for all fits together, or None; ``checkpoint`` is the
+    folder that stores the solver states for resuming, or None. The refit reuses the cross-validated
+    norm and alpha. If Ctrl-C interrupts the refit, the model of the training rows is returned.
+    """
     target = source.target
     roles = source.roles
     whole = Deadline.after(time_limit or np.inf)
@@ -103,6 +113,7 @@ def fit_and_score(
     folder = None if checkpoint is None else Path(checkpoint)
 
     def fit(rows: Rows, chosen: SelectionSettings, share: float) -> FittedSelection:
+        """Fit to these rows in at most this share of the remaining time."""
         deadline = Deadline.after(share * whole.left)
         own = replace(progress, deadline=deadline, checkpoint=folder, alpha=None)
         fitted = fit_rows(design, target, rows, chosen, own, roles)
@@ -139,7 +150,12 @@ def fit_and_score(
 def _held_out_errors(
     source: Dataset, first: FittedSelection, test: Rows, decisions: Array
 ) -> tuple[dict[str, Any], list[str]]:
-    """Return the errors that intervals are made from, and a note if they drift."""
+    """Return the held-out errors that calibrate prediction intervals, and notes.
+
+    The intervals are split conformal. ``first`` is the model of the training rows, ``test`` are the
+    held-out row indices, and ``decisions``, shape (n_test,), are its decision values. For a series,
+    a note is added if the errors drift along it.
+    """
     target = source.target
     roles = source.roles
     risk = decisions - first.described.get("baseline_score", 0.0)
@@ -154,7 +170,7 @@ def _held_out_errors(
 
 
 def design_of(source: Dataset, settings: SelectionSettings) -> Design:
-    """Return the design of all rows: columns, products, or curves of the columns."""
+    """Return the design of all rows: columns and products, or spline or kernel curves."""
     design = source.design()
     if not settings.additive:
         return design
@@ -162,13 +178,18 @@ def design_of(source: Dataset, settings: SelectionSettings) -> Design:
 
 
 def fit_halves(source: Dataset, settings: SelectionSettings, final: FittedSelection) -> list[Half]:
-    """Return the selections from random halves of the rows, cross-validation included."""
+    """Return selections on random halves of the rows, each with a separate cross-validation.
+
+    ``final`` is the model of all rows, whose number of internal fits limits how many halves are
+    affordable.
+    """
     target = source.target
-    # A smaller gap does not change the selection.
+    # A tolerance below 1e-3 takes longer and does not change the selection.
     loose = settings.for_refits(1e-3)
     design = design_of(source, settings)
 
     def fit_half(rows: Rows) -> Half:
+        """Return the selection on half of the rows."""
         found = fit_rows(design, target, rows, loose, ProgressPrinter(quiet=True), source.roles)
         return Half(found.map, found.columns, found.coefficients)
 
@@ -179,7 +200,7 @@ def fit_halves(source: Dataset, settings: SelectionSettings, final: FittedSelect
 
 
 def _refit_settings(settings: SelectionSettings, first: FittedSelection) -> SelectionSettings:
-    """Return the settings of a re-fit, which keeps the norm and alpha of cross-validation."""
+    """Return settings that reuse the norm and alpha which cross-validation chose."""
     if first.chosen is None:
         return settings
     norm, alpha = first.chosen
@@ -196,7 +217,14 @@ def _held_out(
     trial: Trial,
     decisions: Array,
 ) -> HeldOut:
-    """Return the verdict, and the scores of the same rows by the same models."""
+    """Return the verdict of the permutation test and the scores of the held-out rows.
+
+    ``parts`` are the training and held-out row indices, ``first`` is the model of the training
+    rows, ``final`` the model that is written, and ``decisions`` are the decision values of
+    ``first`` on the held-out rows. If the verdict comes from cross-validation, the scores are of
+    the same folds. If there are covariates or an offset, each score is compared with that of a
+    model of these only.
+    """
     train, test = parts
     known = trial.copies(*parts)
     verdict = trial.verdict(train, test, decisions)
@@ -232,7 +260,11 @@ def _held_out(
 def _covariate_decisions(
     source: Dataset, design: Design, train: Rows, test: Rows, first: FittedSelection
 ) -> Array:
-    """Return the decisions of the model of covariates and offset, without any other column."""
+    """Return the decision values of a model with only the covariates and offset.
+
+    The model is fitted to the rows ``train`` and evaluated on the rows ``test``; the result has
+    shape (n_test, n_outputs). ``first`` provides the loss.
+    """
     roles = source.roles
     free = np.array(roles.covariates, dtype=np.int64)
     over = part_of(design, columns=free if free.size else np.arange(1))
@@ -250,7 +282,11 @@ def _scores(
     decisions: list[Array],
     fitted: FittedSelection,
 ) -> dict[str, Any]:
-    """Return the scores of held-out rows; predictions are on the scale of the target."""
+    """Return the scores of held-out rows, with predictions on the scale of the target.
+
+    ``trained`` are the training row indices, and ``rows`` and ``decisions`` hold the row indices
+    and the decision values of each test fold. ``fitted`` provides the loss and the baseline hazard.
+    """
     task = cast(Task, target.task)
     loss = as_loss(fitted.described["loss"])
     probabilities = None
@@ -270,7 +306,11 @@ def _scores(
 
 
 def _survival(described: dict[str, Any], risk: Array, time: float) -> Array:
-    """Return the probability of no event until a time, for rows of this risk."""
+    """Return the survival probability S(time) of rows with these risk scores.
+
+    ``described`` holds Breslow's cumulative baseline hazard, and ``risk``, shape (n_rows,), are the
+    log hazards of the rows.
+    """
     hazard = StepFunction(described["baseline_times"], described["baseline_hazard"], 0.0)(time)
     return np.asarray(np.exp(-hazard * np.exp(risk - described["baseline_score"])))
 
@@ -281,7 +321,11 @@ def _trial(
     fitted: FittedSelection,
     say: Callable[[str], None],
 ) -> Trial:
-    """Return how this selection is judged; a guess knows covariates and offsets."""
+    """Return the ``Trial`` that tests whether this selection predicts better than chance.
+
+    The trial can repeat the selection with permuted rows or other target values. Its baseline model
+    uses the covariates and the offset. ``say`` prints progress.
+    """
     roles = source.roles
     target = source.target
     X = source.X
@@ -296,6 +340,11 @@ def _trial(
         known += [roles.offset[:, None], loss.mean(roles.offset[:, None])]
 
     def decide(train: Rows, test: Rows, values: Any, order: Rows | None) -> Array:
+        """Return the decision values on ``test`` of the selection repeated on ``train``.
+
+        ``values`` replaces the target values if it is not None, and ``order`` permutes the rows of
+        X.
+        """
         own = target if values is None else replace(target, values=values)
         permuted = source if order is None else replace(source, X=X[order])
         design = design_of(permuted, loose)

@@ -1,4 +1,4 @@
-"""Selection with error control: columns that knockoffs or stability select before the fit."""
+"""Screen columns with error control, by knockoffs or stability selection, before the fit."""
 
 from __future__ import annotations
 
@@ -23,11 +23,12 @@ from atomlearn.reports.view import in_words
 
 @dataclass(frozen=True)
 class ScreenedColumns:
-    """The columns that a selector with error control selected.
+    """The columns that knockoffs or stability selection selected.
 
-    selected : their numbers, increasing; words : the guarantee, in words; selector : its
-    Python code; notes : for the report; stability : the share of halves of each column;
-    covariates : columns that stay in the model in any case.
+    ``selected`` holds their increasing indices, ``words`` the error guarantee in words,
+    ``selector`` the Python code of the selector, and ``notes`` sentences for the report.
+    ``stability`` maps a column to the share of random halves that select it. ``covariates`` are
+    columns that stay in the model regardless.
     """
 
     selected: Columns
@@ -39,16 +40,20 @@ class ScreenedColumns:
 
     @property
     def kept(self) -> Columns:
-        """The columns of the model: those selected and the covariates, or the first if none."""
+        """The columns of the final model: the selected ones and the covariates.
+
+        If there are none of either, it is the first column, because a design needs at least one
+        column.
+        """
         columns = np.union1d(self.selected, np.array(self.covariates, dtype=np.int64))
         return columns if columns.size else np.arange(1)
 
 
 def screen_columns(data: TrainingData, settings: SelectionSettings) -> ScreenedColumns:
-    """Return the columns of standardized features that --fdr or --stability selects.
+    """Return the standardized columns that --fdr (knockoffs) or --stability selects.
 
-    Covariates are not candidates. The other columns, and a target of numbers, are replaced by
-    their residuals on the covariates.
+    Covariates are not candidates. The other columns, and the target of a regression, are replaced
+    by their least-squares residuals on the covariates.
     """
     design = data.design
     target = data.target
@@ -78,7 +83,10 @@ def screen_columns(data: TrainingData, settings: SelectionSettings) -> ScreenedC
 
 
 def _residuals(values: Array, regressors: Array) -> Array:
-    """Return the residuals of least squares; residuals of the size of rounding are zero."""
+    """Return the least-squares residuals of ``values`` on ``regressors``.
+
+    Columns whose residuals are at the level of rounding errors are set to zero.
+    """
     rest = values - regressors @ np.linalg.lstsq(regressors, values, rcond=None)[0]
     nothing = np.linalg.norm(rest, axis=0) <= 1e-10 * np.linalg.norm(values, axis=0)
     return np.asarray(np.where(nothing, 0.0, rest))
@@ -87,7 +95,10 @@ def _residuals(values: Array, regressors: Array) -> Array:
 def _select_by_knockoffs(
     X: Array, y: NDArray[Any], data: TrainingData, settings: SelectionSettings
 ) -> ScreenedColumns:
-    """Return the columns that knockoffs select at the rate of --fdr."""
+    """Return the columns that knockoffs select at the false discovery rate --fdr.
+
+    ``X`` holds the standardized candidate columns, and ``y`` the target or its residuals.
+    """
     assert settings.fdr is not None
     loss = settings.loss_for(data.target.task)
     dependence = data.roles.dependence
@@ -106,7 +117,7 @@ def _select_by_knockoffs(
             "fewer than that cannot be distinguished from chance in this way"
         )
     if settings.power:
-        anew = clone(selector).set_params(loss="auto")  # targets that are made up are numbers
+        anew = clone(selector).set_params(loss="auto")  # simulated targets are numeric
         true = min(int(np.ceil(2 / settings.fdr)), X.shape[1])
         curve = power(
             anew, X, n_true=true, classes=data.target.classes is not None, rng=settings.seed
@@ -122,7 +133,11 @@ def _select_by_knockoffs(
 def _select_stable(
     X: Array, y: NDArray[Any], data: TrainingData, settings: SelectionSettings
 ) -> ScreenedColumns:
-    """Return the columns that most random halves of the rows select."""
+    """Return the columns that stability selection selects.
+
+    They are selected in at least a threshold share of fits to random halves of the rows. ``X``
+    holds the standardized candidate columns, and ``y`` the target or its residuals.
+    """
     target = data.target
     kind = ESTIMATORS[target.task][0]
     base = kind(tol=1e-3, loss=settings.loss_for(target.task))

@@ -34,7 +34,7 @@ from atomlearn.reports.tables import (
 
 
 def select(options: argparse.Namespace) -> int:
-    """Run the command; return 0, or 130 after Ctrl-C (the files are written then, too)."""
+    """Run ``atomlearn select``; return 0, or 130 after Ctrl-C, which still writes all files."""
     settings = read_settings(options)
     progress = ProgressPrinter(quiet=options.quiet, verbose=options.verbose)
     times = {"to start": time.perf_counter() - options.began}
@@ -56,7 +56,7 @@ def select(options: argparse.Namespace) -> int:
 
 @contextmanager
 def timed(times: dict[str, float], step: str) -> Iterator[None]:
-    """Record the seconds of one step."""
+    """Record the seconds of the block as ``times[step]``."""
     began = time.perf_counter()
     yield
     times[step] = time.perf_counter() - began
@@ -65,7 +65,7 @@ def timed(times: dict[str, float], step: str) -> Iterator[None]:
 def _print_result(
     content: Content, folder: Path, written: list[str], options: argparse.Namespace
 ) -> None:
-    """Print the result, the files, and the notes."""
+    """Print the summary and the file names to stdout, and the notes to stderr."""
     if options.json:
         print((folder / "summary.json").read_text(encoding="utf-8"), end="")
     else:
@@ -80,10 +80,10 @@ def _print_result(
 
 @contextmanager
 def output_folder(out: str) -> Iterator[Path]:
-    """Yield the folder of the results, made before the fit if it does not exist.
+    """Yield the folder of the results, which is created before the fit if it does not exist.
 
-    Files of an earlier selection in it are replaced, files of others never. If the command fails,
-    empty folders that were made are removed.
+    Only files that an earlier selection wrote are replaced. If the block fails, folders that were
+    created and are empty are removed.
     """
     folder = Path(out)
     made = [place for place in (folder, *folder.parents) if not place.exists()]
@@ -106,7 +106,7 @@ def _select(
     options: argparse.Namespace,
     progress: ProgressPrinter,
 ) -> tuple[Content, ScoredSelection]:
-    """Select, score and re-fit on all rows; return the content of the report and the model."""
+    """Fit, score and test the selection; return the report content and the scored selection."""
     began = time.perf_counter()
     limits = options.time_limit, options.checkpoint
     scored = fit_and_score(source, settings, progress, options.test_fraction, *limits)
@@ -126,7 +126,10 @@ def _select(
 
 
 def _test_columns(source: Dataset, settings: SelectionSettings) -> FeatureTests:
-    """Return p-values of all columns over all rows; a category has one for all its columns."""
+    """Return conditional p-values of all columns, computed on all rows.
+
+    The dummy columns of one category are tested together and share a p-value.
+    """
     n_rows, n_columns = source.X.shape
     roles = source.roles
     if n_rows * n_columns > LARGE:
@@ -139,8 +142,8 @@ def _test_columns(source: Dataset, settings: SelectionSettings) -> FeatureTests:
     return p_values(source.X, source.target.values, groups=groups, loss=loss, rng=settings.seed)
 
 
-#: The tables of a selection; an empty one is not written. The summary is the first: the next run
-#: finds in it which files it may replace.
+#: Maps each file name to the function that makes its text; an empty text is not written. The
+#: summary comes first, because the next run reads in it which files it may replace.
 _TABLES: dict[str, Callable[[Content, SavedModel], str]] = {
     "summary.json": lambda content, _: summary_text(content),
     "selected.csv": lambda content, _: selected_csv(content),
@@ -150,7 +153,10 @@ _TABLES: dict[str, Callable[[Content, SavedModel], str]] = {
 
 
 def _write(folder: Path, model: SavedModel, content: Content) -> list[str]:
-    """Write all files in place of those of an earlier run, or none; return their names."""
+    """Write all files of the selection and return their names.
+
+    They replace the files of an earlier run all at once, or none is written.
+    """
     files = {name: text for name, make in _TABLES.items() if (text := make(content, model))}
     files["model.json"] = model_text(model, str(folder / "model.json"))
     try:

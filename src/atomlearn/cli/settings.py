@@ -11,21 +11,21 @@ from atomlearn.cli.options import CommandError
 from atomlearn.core import L1, Form, Groups, KSupport, Norm, Task, as_loss, as_norm, loss_names
 from atomlearn.estimators.feature_generator import FeatureGenerator
 
-#: Entries of data beyond which the report skips twins and positions, and selectors that hold all
-#: columns in memory refuse.
+#: Number of matrix entries above which the report skips the inspection of the data, and selectors
+#: that hold all columns in memory raise an error.
 LARGE = 200_000_000
-#: Norms over groups.
+#: Names of the norms over groups of columns.
 OF_GROUPS = ("groups", "latentgroups", "latentksupport")
-#: The values of --norm, as they are typed.
+#: The values of --norm, as the user types them.
 USABLE = """l1, l2, linf, ksupport, ksupport:k=20, elasticnet:k=20, chains:length=5, and with
 groups: groups, latentgroups, latentksupport:k=3"""
-#: Options, and the option that each of them needs.
+#: Maps each option to the option that it requires.
 NEEDED = {"time": "event", "event": "time", "entry": "time", "stratum": "time"}
 NEEDED |= {"power": "fdr", "best_subset": "n_features"}
 NEEDED |= dict.fromkeys(("alpha", "cv", "form", "one_se"), "norm")
 _SELECTORS = ("n_features", "norm", "alpha", "C", "batch", "additive", "interactions")
 _NO_TARGET = ("target", "positive", "class_weight", "fdr", "stability", "pheno", "exposure", "task")
-#: Options, the options that each of them excludes, and the reason.
+#: Tuples of an option, the options that it excludes, and the reason.
 EXCLUSIVE = (
     (
         "additive",
@@ -42,7 +42,7 @@ EXCLUSIVE = (
     ("best_subset", ("time",), "of survival times, use atomlearn.solve_subset"),
     ("alpha", ("cv", "one_se"), "it gives what cross-validation would choose"),
 )
-#: The default of --task.
+#: The pair (option, value) that is the default of --task, which does not count as given.
 _NO_TASK = ("task", "auto")
 DEFAULTS = FeatureGenerator(standardize=True)
 
@@ -54,37 +54,39 @@ class SelectionSettings:
     Attributes
     ----------
     n_features, C, batch
-        Parameters of ``FeatureGenerator``, or of the best subset; unused with ``norms``.
+        Parameters of ``FeatureGenerator`` or of the best subset search; ignored if ``norms`` is
+        not empty.
     norms : tuple of Norm
-        The candidates; several if cross-validation chooses.
+        The norms to fit; cross-validation chooses one if there are several.
     alpha : float or None
-        None if cross-validation chooses it.
+        Regularization strength; None if cross-validation chooses it.
     loss : str or None
-        None for the default of the task.
+        Name of the loss; None for the default of the task.
     form, standardize
-        As in the estimators.
+        Parameters of the estimators: how the norm enters the problem, and whether features are
+        divided by their standard deviations.
     gap : float
-        Relative gap to prove.
+        Relative duality gap at which the solver stops.
     seed : int
-        Of the split and of the folds.
+        Random seed of the train-test split and of the cross-validation folds.
     additive : str or None
-        The kernel of ``designs.Additive`` if columns become curves.
+        The kernel of ``designs.Additive`` for an additive model, else None.
     chosen_by : str
-        How an earlier fit chose alpha, or "".
+        How an earlier fit chose alpha, in words, or "".
     one_se : bool
-        Whether cross-validation takes the sparsest model within one standard error.
+        Whether cross-validation takes the sparsest model within one standard error of the best.
     norm : str or None
         The text of --norm.
     time : str or None
         The column of survival times.
     fdr, stability
-        Whether knockoffs or stability select the features.
+        Target false discovery rate of knockoffs or None, and whether to use stability selection.
     power : bool
         Whether to estimate the power of the knockoffs.
     p_values : bool
-        Whether columns are tested.
+        Whether each column is tested for conditional independence of the target.
     best_subset, proves : bool
-        Whether to select the best subset, and whether to prove that it is the best.
+        Whether to search for the best subset, and whether to prove its optimality.
 
     Examples
     --------
@@ -117,18 +119,22 @@ class SelectionSettings:
     proves: bool = True
 
     def for_refits(self, gap: float = 0.0) -> SelectionSettings:
-        """Return the settings of fits of which only the selection is used, to this gap or more."""
+        """Return settings for fits of which only the selection is used.
+
+        The tolerance is at least ``gap``, and power analysis, p-values and proofs are turned off.
+        """
         return replace(self, gap=max(self.gap, gap), power=False, p_values=False, proves=False)
 
     @property
     def is_survival(self) -> bool:
-        """Whether times until an event are modelled."""
+        """Whether the target is a right-censored survival time."""
         return self.time is not None
 
     def with_groups(self, groups: Any, overlap: bool = False) -> SelectionSettings:
-        """Return the settings with norms over these groups; refuse a norm that lacks groups.
+        """Return settings whose norms use these groups of columns.
 
-        overlap : whether a column is in two groups, which only latent norms accept.
+        ``overlap`` is whether a column belongs to two groups, which only latent group norms accept.
+        A CommandError is raised if the norm needs groups and ``groups`` is None.
         """
         if self.norm is None or self.additive:
             return self
@@ -136,27 +142,30 @@ class SelectionSettings:
 
     @property
     def generates(self) -> bool:
-        """Whether a number of features is selected, by generation or as the best subset."""
+        """Whether a fixed number of features is selected, by generation or as best subset."""
         return not self.norms and not self.controls
 
     @property
     def of_groups(self) -> bool:
-        """Whether groups are selected, of --groups or of categories."""
+        """Whether whole groups are selected: those of --groups or of categories."""
         name = (self.norm or "groups").partition(":")[0].lower().replace("-", "").replace("_", "")
         return not self.controls and name in (*OF_GROUPS, "ksupport")
 
     @property
     def controls(self) -> bool:
-        """Whether knockoffs or stability select the features."""
+        """Whether knockoffs or stability selection screen the features."""
         return self.fdr is not None or self.stability
 
     @property
     def cross_validates(self) -> bool:
-        """Whether cross-validation chooses alpha (and the norm, if there are several)."""
+        """Whether cross-validation chooses alpha, and the norm if there are several."""
         return bool(self.norms) and self.alpha is None
 
     def loss_for(self, task: str) -> str:
-        """Return the name of the loss; refuse one that does not fit the task."""
+        """Return the name of the loss for this task, by default the usual loss of the task.
+
+        A CommandError is raised if --loss does not fit the task.
+        """
         usual = {"regression": "squared", "survival": "cox"}
         name = self.loss or usual.get(task, "logistic")
         fits = as_loss(name).task
@@ -169,7 +178,7 @@ class SelectionSettings:
 
 
 def read_settings(options: argparse.Namespace) -> SelectionSettings:
-    """Return the settings; options that contradict each other are refused."""
+    """Return the settings; a CommandError is raised if options contradict each other."""
     given = vars(options)
     _check_pairs([name for name, value in given.items() if value and (name, value) != _NO_TASK])
     if options.loss is not None:
@@ -199,7 +208,10 @@ def read_settings(options: argparse.Namespace) -> SelectionSettings:
 
 
 def _check_pairs(given: Sequence[str]) -> None:
-    """Refuse options without those that they go with, and options that exclude each other."""
+    """Raise a CommandError for options that need or exclude each other.
+
+    ``given`` are the names of the options on the command line.
+    """
     for name, needed in NEEDED.items():
         if name in given and needed not in given:
             raise CommandError(
@@ -216,11 +228,16 @@ def _check_pairs(given: Sequence[str]) -> None:
 
 
 def _option(name: str) -> str:
+    """Return the option as it is typed: ``p_values`` becomes ``--p-values``."""
     return "--" + name.replace("_", "-")
 
 
 def norms_of(text: str, groups: Any, overlap: bool = False) -> tuple[Norm, ...]:
-    """Return the norms of a text such as ``l1``, ``ksupport:k=20`` or ``ksupport:k=5,10``."""
+    """Return the norms of a text such as ``l1``, ``ksupport:k=20`` or ``ksupport:k=5,10``.
+
+    Several values of a parameter give several norms, the Cartesian product over the parameters.
+    ``groups`` are the groups of columns or None, and ``overlap`` is whether they overlap.
+    """
     name, *rest = text.split(":")
     name = name.lower().replace("-", "").replace("_", "")
     candidates: list[dict[str, Any]] = [{}]
@@ -246,7 +263,10 @@ def norms_of(text: str, groups: Any, overlap: bool = False) -> tuple[Norm, ...]:
 
 
 def _over_inputs(norm: Norm) -> Norm:
-    """Return the norm over the groups of columns that one input makes."""
+    """Return the norm over the groups of basis columns that belong to one input each.
+
+    It is used by additive models, which select whole inputs.
+    """
     if isinstance(norm, KSupport):
         return KSupport(norm.k, "inputs")
     return Groups("inputs") if norm == L1() else norm

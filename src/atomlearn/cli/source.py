@@ -33,9 +33,11 @@ from atomlearn.storage.intake.registry import format_of
 def belonging(
     table: DataTable, options: argparse.Namespace, held: NDArray[np.bool_] | None
 ) -> tuple[Rows | None, Rows | None, list[str]]:
-    """Return the group of each row or its position in a series (or None), and notes.
+    """Return the group index of each row, its position in a series, and notes for the report.
 
-    held : rows that a column of the data holds out.
+    At most one of the two arrays, each of shape (n_rows,), is not None: the groups come from
+    --rows-of or an identifier column, the positions from --order. ``held`` is the mask of the rows
+    that --split-column holds out, or None.
     """
     if "order" in table.extras:
         if options.rows_of:
@@ -65,7 +67,7 @@ def belonging(
 
 
 def _groups(cells: NDArray[Any]) -> Rows:
-    """Return the number of the group of each row; a row with an empty cell is a separate group."""
+    """Return the group index of each row; a row with an empty cell is a group with one row."""
     gaps = absent(cells)
     codes = np.unique(cells.astype(str), return_inverse=True)[1].astype(np.int64)
     codes[gaps] = cells.size + np.arange(gaps.sum())
@@ -73,7 +75,10 @@ def _groups(cells: NDArray[Any]) -> Rows:
 
 
 def _places(cells: NDArray[Any], name: str) -> Rows:
-    """Return the place of each row in the series: equal dates or numbers have one place."""
+    """Return the position of each row in the time series, shape (n_rows,).
+
+    Rows with equal dates or numbers share a position. ``name`` is the column that --order names.
+    """
     keys: Any = cells
     if cells.dtype.kind in "OUS":
         words = [str(cell) for cell in cells.tolist()]
@@ -90,15 +95,17 @@ def _places(cells: NDArray[Any], name: str) -> Rows:
 
 @dataclass(frozen=True)
 class DataRoles:
-    """Weights, offsets, groups and other data in addition to X and y.
+    """Sample weights, offsets, groups and other data that a fit uses in addition to X and y.
 
-    weight, offset : (n_samples,) or None; groups : of columns, as ``FeatureGenerator`` takes them,
-    or None; group_names : their names; overlap : whether a column is in several groups; covariates
-    : columns without penalty; test_rows : mask of rows that a column of the data holds out, or
-    None; on_disk : whether X is read from disk at each pass; row_groups, order : the group of each
-    row and its position in a series, or None; repeated : a number shared by rows that repeat each
-    other, or None; center : whether features are centered. With an intercept, centering changes
-    only the rounding, so sparse data is scaled and not centered; notes : on groups.
+    ``weight`` and ``offset`` have shape (n_samples,) or are None. ``groups`` are groups of columns
+    in the format of ``FeatureGenerator``, or None; ``group_names`` are their names, and ``overlap``
+    is whether a column belongs to several groups. ``covariates`` are the indices of unpenalized
+    columns. ``test_rows`` is the mask of the rows that --split-column holds out, or None.
+    ``on_disk`` is whether X is read from disk at each pass. ``row_groups`` and ``order`` hold the
+    group of each row and its position in a series, or are None. ``repeated`` holds an index that is
+    shared by duplicate rows, or is None. ``center`` is whether features are centered: with an
+    intercept, centering changes only the rounding errors, so sparse data is scaled without
+    centering. ``notes`` are sentences on the groups for the report.
     """
 
     weight: Array | None = None
@@ -116,19 +123,23 @@ class DataRoles:
     notes: tuple[str, ...] = ()
 
     def terms(self, columns: Rows) -> Rows:
-        """Return the numbers of the groups that columns are of, of overlapping ones the columns."""
+        """Return the increasing indices of the groups that contain these columns.
+
+        A column in no group has the index -1 - column. The columns are returned unchanged if there
+        are no groups or if groups overlap.
+        """
         groups = self.groups
         if groups is None or self.overlap:
             return columns
         if isinstance(groups, np.ndarray):
             return np.unique(groups[columns])
-        own = -1 - columns  # of a column in no group
+        own = -1 - columns  # the index of a column in no group
         for number, members in enumerate(groups):
             own[np.isin(columns, members)] = number
         return np.unique(own)
 
     def rows(self, rows: NDArray[np.int64]) -> DataRoles:
-        """Return the roles of these rows."""
+        """Return the roles restricted to the rows with these indices."""
         of_rows = ("weight", "offset", "row_groups", "order", "repeated")
         found = {name: vars(self)[name] for name in of_rows}
         kept = {name: values[rows] for name, values in found.items() if values is not None}
@@ -136,15 +147,19 @@ class DataRoles:
 
     @property
     def dependence(self) -> dict[str, Any]:
-        """The parameters ``groups`` and ``order`` of ``fit``; at most one of them is given."""
+        """The arguments ``groups`` and ``order`` of ``fit``; at least one of them is None."""
         return {"groups": self.row_groups, "order": self.order}
 
 
 @dataclass(frozen=True, slots=True)
 class Dataset:
-    """The data of a selection: its file, columns and target.
+    """The data of a selection: the matrix X, the names of its columns, and the target.
 
-    X : (n_samples, n_inputs), as it was read; names : of its columns; map : makes the features.
+    ``name`` is the file name. ``X``, shape (n_samples, n_inputs), is the matrix as it was read, and
+    ``names`` are the names of its columns. ``map`` is the feature map that builds the features from
+    X, ``schema`` describes how columns were encoded, ``command`` is the command line, ``roles``
+    holds weights, groups and covariates, and ``variants`` holds the genetic variants of genotype
+    data, else None.
     """
 
     name: str
@@ -159,18 +174,22 @@ class Dataset:
     variants: Any = None
 
     def design(self) -> Design:
-        """Return the features as a design."""
+        """Return the design of the features, with one column per feature."""
         return self.map.apply(self.X)
 
     def feature(self, index: int) -> str:
-        """Return ``a``, ``a^2`` or ``a:b``."""
+        """Return the name of the feature with this index: ``a``, ``a^2`` or ``a:b``."""
         return self.map.term_names([index], self.names)[0]
 
 
 def read_source(
     options: argparse.Namespace, settings: SelectionSettings, progress: ProgressPrinter
 ) -> Dataset:
-    """Return the data of the file that the options name, and the target as they ask for it."""
+    """Return the data set that the options name, with its target, features and roles.
+
+    The options name the file, the target and the roles of columns. A CommandError is raised if the
+    file has no target or the options do not fit the format of the file.
+    """
     path = Path(options.data)
     form = format_of(path)
     if form.in_place and options.interactions:
@@ -222,7 +241,10 @@ def read_source(
 def _with_rows(
     table: DataTable, options: argparse.Namespace, roles: DataRoles, told: list[str]
 ) -> DataRoles:
-    """Return the roles with the groups of rows, of the options and of repeated rows."""
+    """Return the roles with row groups, taken from the options and from duplicate rows.
+
+    Notes for the report are appended to ``told``.
+    """
     groups, order, said = belonging(table, options, roles.test_rows)
     told += said
     repeated = repeated_rows(table.X)
@@ -235,7 +257,7 @@ def _with_rows(
 
 
 def _time_varying(options: argparse.Namespace, told: Sequence[str]) -> list[str]:
-    """Return a note on rows that are intervals of time."""
+    """Return a note if rows are time intervals (counting process), else an empty list."""
     if options.entry is None:
         return []
     said = f"time-varying: a row is at risk after {options.entry} until {options.time}"
@@ -243,7 +265,7 @@ def _time_varying(options: argparse.Namespace, told: Sequence[str]) -> list[str]
 
 
 def _target(table: DataTable, options: argparse.Namespace, settings: SelectionSettings) -> Target:
-    """Return the target for the task."""
+    """Return the target, prepared for the task that the options or its values imply."""
     if settings.is_survival:
         if not {"time", "event"} <= set(table.extras):
             raise CommandError(
@@ -262,7 +284,8 @@ def _target(table: DataTable, options: argparse.Namespace, settings: SelectionSe
         and not options.positive
         and y.dtype.kind in "iuf"
     ):
-        # Few whole numbers are taken for classes, and counts, say, are no classes.
+        # A target with few distinct integers is taken as class labels by default. A loss for
+        # regression, such as the Poisson loss for counts, rules that out.
         task = "regression" if as_loss(settings.loss).task == "regression" else task
     return prepare_target(y, table.target_name or "y", task, options.positive)
 
@@ -273,7 +296,7 @@ def _roles(
     target: Target,
     names: list[str],
 ) -> DataRoles:
-    """Return weights, offset, groups and covariates."""
+    """Return the sample weights, offset, groups and covariates as ``DataRoles``."""
     extras = table.extras
     weight = None
     if "weights" in extras:
@@ -285,7 +308,8 @@ def _roles(
     labels = tuple[str, ...]()
     notes = list[str]()
     if options.interactions:
-        # A group has the columns of one category, and the columns are products of two here.
+        # These groups hold the dummy columns of a category, but the features are now products of
+        # two columns, which no such group describes.
         groups = None
     if options.groups is not None:
         groups, listed, notes = read_groups(options.groups, names, table.variants)
@@ -304,7 +328,11 @@ def _roles(
 
 
 def given_offset(columns: Mapping[str, NDArray[Any]]) -> Array | None:
-    """Return the offset of the scores of each row: an offset plus the logarithm of an exposure."""
+    """Return the offset of each row's linear predictor, shape (n_rows,), or None.
+
+    It is the sum of the column ``offset`` and the logarithm of the column ``exposure``, as far as
+    ``columns`` has them.
+    """
     least = {"offset": -np.inf, "exposure": np.nextafter(0.0, 1.0)}
     given = [role for role in least if role in columns]
     found = {role: numbers_in(columns[role], f"--{role}", least[role]) for role in given}
@@ -314,7 +342,11 @@ def given_offset(columns: Mapping[str, NDArray[Any]]) -> Array | None:
 
 
 def _class_weights(text: str, target: Target) -> Array:
-    """Return the weight of each row by its class: balanced, or LABEL=WEIGHT,..."""
+    """Return the sample weights that --class-weight implies, shape (n_rows,).
+
+    ``text`` is "balanced", for weights inversely proportional to class frequencies, or
+    LABEL=WEIGHT,LABEL=WEIGHT with weight 1 for the other classes.
+    """
     shown = target.labels
     if shown is None:
         raise CommandError("--class-weight is for a classification; use --weights NAME")
@@ -339,7 +371,7 @@ _TRAIN = {"train", "training", "validation", "valid"}
 
 
 def _test_rows(extras: Any) -> NDArray[np.bool_] | None:
-    """Return which rows the split column holds out."""
+    """Return the mask of the rows that --split-column holds out, or None without that column."""
     if "split" not in extras:
         return None
     words = [str(cell).strip().casefold() for cell in extras["split"].tolist()]

@@ -1,4 +1,4 @@
-"""From the target column to the target of a loss: the task, the classes, and y as codes."""
+"""Prepare the target column for a loss: the task, the classes, and y as numbers or class codes."""
 
 from __future__ import annotations
 
@@ -17,11 +17,12 @@ from atomlearn.survival.target import survival_target
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """The target of all rows.
+    """The target of all rows, prepared for a loss.
 
-    classes : labels in the order of their codes, None for numbers; values : (n_samples,) float64
-    numbers, int64 codes into classes, or records of ``losses.survival_target``; guessed : how the
-    task was found out, or "".
+    ``classes`` are the labels in the order of their codes, or None for regression and survival.
+    ``values``, shape (n_samples,), are float64 numbers, int64 codes that index ``classes``, or a
+    structured array of ``losses.survival_target``. ``guessed`` says how the task was inferred from
+    the values, or is "" if it was given.
     """
 
     name: str
@@ -31,19 +32,19 @@ class Target:
 
     @property
     def task(self) -> str:
-        """``classification``, ``regression`` or ``survival``."""
+        """The task: ``classification``, ``regression`` or ``survival``."""
         if self.is_survival:
             return "survival"
         return "regression" if self.classes is None else "classification"
 
     @property
     def is_survival(self) -> bool:
-        """Whether the values are times, with or without an event."""
+        """Whether the values are right-censored survival times."""
         return self.values.dtype.names is not None
 
     @property
     def event_counts(self) -> str:
-        """The number of events in words, "" for other targets."""
+        """The numbers of events and strata of survival data in words, "" for other targets."""
         if not self.is_survival:
             return ""
         return (
@@ -53,25 +54,36 @@ class Target:
 
     @property
     def codes(self) -> NDArray[np.int64] | None:
-        """The codes whose shares a split preserves: classes, or whether there was an event."""
+        """The labels for stratified splits: class codes, event indicators, or None.
+
+        The event indicator of a survival time is 1 for an observed event and 0 for a censored row.
+        """
         if self.is_survival:
             return np.asarray(self.values["event"], dtype=np.int64)
         return None if self.classes is None else self.values
 
     @property
     def labels(self) -> list[str] | None:
-        """The classes as text, None for numbers."""
+        """The class labels as text, or None for regression and survival."""
         return None if self.classes is None else [str(label) for label in self.classes]
 
     @property
     def outputs(self) -> tuple[str, ...]:
-        """Names of the outputs of a model: the positive class, each of many, or the target."""
+        """The names of the model outputs.
+
+        Two classes have one output, named after the positive class; more classes have one output
+        each; other targets have one output, named after the target.
+        """
         labels = self.labels or [self.name]
         return tuple(labels[1:] if len(labels) == 2 else labels)
 
 
 def prepare_target(y: NDArray[Any], name: str, task: str, positive: str | None) -> Target:
-    """Return the target for the asked task; ``auto`` looks at the values."""
+    """Return the target for this task; ``auto`` infers the task from the values.
+
+    ``y``, shape (n_samples,), is the target column, ``name`` its name for error messages, and
+    ``positive`` the comma-separated labels of the positive class (one-vs-rest), or None.
+    """
     values = np.asarray(y)
     if values.ndim != 1 or values.size == 0:
         raise CommandError(
@@ -106,7 +118,12 @@ def survival_of(
     entry: NDArray[Any] | None = None,
     stratum: NDArray[Any] | None = None,
 ) -> Target:
-    """Return the target of a column of times and one that says if the event was seen."""
+    """Return the survival target of a column of times and a column of event indicators.
+
+    ``time`` and ``event`` are the names of these columns. ``entry`` holds the times at which rows
+    come under observation (left truncation), and ``stratum`` the strata of the Cox model; both may
+    be None.
+    """
     numbers = numbers_in(times, f"--time {time}", least=0.0)
     entry = None if entry is None else numbers_in(entry, "--entry")
     y = survival_target(_seen(events, event), numbers, entry, stratum)
@@ -116,7 +133,10 @@ def survival_of(
 
 
 def _seen(values: NDArray[Any], name: str) -> NDArray[np.bool_]:
-    """Return whether the event was seen, of 0 and 1, true and false, or yes and no."""
+    """Return the boolean event indicators of a column.
+
+    Accepted values are 0 and 1, true and false, and yes and no; ``name`` is the name of the column.
+    """
     known = {"0": False, "1": True, "false": False, "true": True, "no": False, "yes": True}
     words = [str(cell).strip().casefold().removesuffix(".0") for cell in values.tolist()]
     other = sorted({word for word in words if word not in known})
@@ -129,6 +149,10 @@ def _seen(values: NDArray[Any], name: str) -> NDArray[np.bool_]:
 
 
 def _guess(values: NDArray[Any], name: str) -> tuple[str, str]:
+    """Return the task inferred from the values, and the reason in words.
+
+    Text and few distinct integers are class labels, unless the integers look like counts.
+    """
     if values.dtype.kind not in "iuf":
         return "classification", f"{name!r} holds labels"
     distinct = np.unique(values)
@@ -143,10 +167,11 @@ def _guess(values: NDArray[Any], name: str) -> tuple[str, str]:
 
 
 def _looks_like_counts(values: NDArray[Any], distinct: NDArray[Any]) -> bool:
-    """Tell whether few whole numbers are counts rather than codes of classes.
+    """Return whether the distribution of few distinct integers looks like counts.
 
-    Counts begin at 0 or 1, rise to the most frequent one and fall from it to few, but for noise
-    (two standard deviations, and single rows far out); codes of classes have no such order.
+    Frequencies of counts start at 0 or 1, rise to the mode and fall after it to a small tail, apart
+    from noise of two standard deviations; codes of classes have no such order. ``distinct`` holds
+    the sorted distinct values.
     """
     span = distinct[-1] - distinct[0]
     if distinct.size < 5 or distinct[0] not in (0, 1) or span > 2 * distinct.size:
@@ -154,7 +179,7 @@ def _looks_like_counts(values: NDArray[Any], distinct: NDArray[Any]) -> bool:
     counts = np.bincount((values - distinct[0]).astype(np.int64))
     mode = int(np.argmax(counts))
     if mode > 2 and (distinct[0] == 1 or distinct.size < 8 or mode > span / 2):
-        return False  # marks and grades have a summit too
+        return False  # school grades are unimodal too, with a mode near the middle
     noise = 2.0 * np.sqrt(counts) + 1.0
     falls = (counts[mode + 1 :] <= (counts + noise)[mode:-1]).all()
     rises = (counts[:mode] <= (counts + noise)[1 : mode + 1]).all()
@@ -164,7 +189,11 @@ def _looks_like_counts(values: NDArray[Any], distinct: NDArray[Any]) -> bool:
 def numbers_in(
     values: NDArray[Any], what: str, least: float = -np.inf, remedy: str = ""
 ) -> NDArray[np.float64]:
-    """Return finite numbers as float64; ``what`` : they are, for messages."""
+    """Return the values as float64; raise a CommandError unless all are finite and >= ``least``.
+
+    ``what`` names the values in error messages, and ``remedy`` is text that is appended to the
+    message about values that are not numbers.
+    """
     try:
         numbers = values.astype(np.float64)
     except (TypeError, ValueError) as error:
@@ -182,6 +211,7 @@ def numbers_in(
 
 
 def _labels(values: NDArray[Any], name: str) -> tuple[tuple[Label, ...], NDArray[np.int64]]:
+    """Return the sorted distinct labels and the class code of each row, shape (n_rows,)."""
     if values.dtype.kind == "f":
         values = numbers_in(values, f"target {name!r}")
         if (values == np.rint(values)).all() and (np.abs(values) < 2**53).all():
@@ -191,9 +221,13 @@ def _labels(values: NDArray[Any], name: str) -> tuple[tuple[Label, ...], NDArray
 
 
 def _one_against_rest(values: NDArray[Any], name: str, positive: str) -> Target:
+    """Return the binary target whose positive class is these labels (one-vs-rest).
+
+    ``positive`` is one label, or several labels separated by commas.
+    """
     labels, codes = _labels(values, name)
     shown = {str(label): code for code, label in enumerate(labels)}
-    # The whole text first: a label may hold a comma itself.
+    # The whole text is compared first, because a label may contain a comma.
     parts = [part.strip() for part in positive.split(",")]
     wanted = [positive] if positive in shown else parts
     for part in wanted:

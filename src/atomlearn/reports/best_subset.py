@@ -1,4 +1,4 @@
-"""The proof of a search for the best subset, for the page: sentences, near subsets, bounds."""
+"""The optimality proof of a best subset search for the page: sentences, near-optima, bounds."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from atomlearn.reports.registry import bounds_of
 from atomlearn.reports.view import View
 from atomlearn.subsets.result import SubsetResult, SubsetStatus
 
-#: The limits of the bound.
+#: The sentence on the limits of the proof.
 NOT_THE_WORLD = (
     "Best is meant by the objective on these rows, the loss with its ridge. It is no statement "
     "about the world: other rows may have another best subset, features that were not measured are "
@@ -26,11 +26,12 @@ NOT_THE_WORLD = (
 
 @dataclass(frozen=True, slots=True)
 class SubsetProof:
-    """The proof that a subset is the best.
+    """The optimality proof of a best subset.
 
-    over : the set of the bound, in words; sentences : the proof in words; near : for each subset
-    that is nearly as good, the columns it lacks, the columns it has instead, and the rise of the
-    objective; twins : the same for subsets that differ in one column; bounds : over time.
+    ``over`` names the set of subsets that the lower bound covers, and ``sentences`` state the
+    proof. ``near`` holds, for each near-optimal subset, the columns it lacks, the columns it has
+    instead, and the relative rise of the objective. ``twins`` are the same for subsets that differ
+    in one column. ``bounds`` holds the display of the bounds over time.
     """
 
     over: str
@@ -41,9 +42,10 @@ class SubsetProof:
 
     @classmethod
     def of(cls, view: View, refitted: bool) -> Self | None:
-        """Return the proof of a model of the best subset, None for other models.
+        """Return the proof of a best subset model, or None for other models.
 
-        refitted : whether another subset was scored on held-out rows.
+        ``refitted`` is whether the held-out rows were scored with another subset than the final
+        one.
         """
         model = view.model
         if not isinstance(model, SubsetModel):
@@ -79,7 +81,10 @@ class SubsetProof:
 
 
 def _of_all(result: SubsetResult, k: str) -> str:
-    """Return the sentence on all other subsets."""
+    """Return the sentence on all other subsets: whether the subset is proved to be optimal.
+
+    ``k`` is the number of features or groups with the noun.
+    """
     bound = f"no subset of {k} has an objective more than {percent(result.gap)} lower"
     if result.status is SubsetStatus.OPTIMAL:
         return f"This is the best subset of {k}: {bound}."
@@ -88,7 +93,11 @@ def _of_all(result: SubsetResult, k: str) -> str:
 
 
 def _of_single(result: SubsetResult, k: str, unit: str, names: dict[int, str]) -> list[str]:
-    """Return sentences on single features: those in no best subset, and those in all."""
+    """Return sentences on single features: those in no optimal subset, and those in all.
+
+    ``k`` is the number of features with the noun, ``unit`` is "feature" or "group", and ``names``
+    maps an index to its name.
+    """
     if result.open_columns is None:
         return [f"Nothing is proved of single {unit}s: they are too many to be listed."]
     n_open = result.open_columns.size - result.proved_in.size
@@ -103,7 +112,11 @@ def _of_single(result: SubsetResult, k: str, unit: str, names: dict[int, str]) -
 
 
 def _of_near(others: int, share: str, complete: bool) -> str:
-    """Return how many subsets are nearly as good."""
+    """Return the sentence on the number of near-optimal subsets.
+
+    ``others`` is their number, ``share`` the rise of the objective that still counts as near, and
+    ``complete`` whether all of them were enumerated.
+    """
     if not complete:
         return f"{others:,} others within {share} were found; there may be more of them."
     if not others:

@@ -1,4 +1,4 @@
-"""Features along chromosomes: the correlation of each with the target, and the selected ones."""
+"""A Manhattan plot: the correlation of each feature with the target, along the chromosomes."""
 
 from __future__ import annotations
 
@@ -13,15 +13,18 @@ from numpy.typing import ArrayLike, NDArray
 from atomlearn.core import Array, Design, column_moments
 from atomlearn.reports.drawing import LOWERS, MOST_POINTS, OTHERS, RAISES, Display
 
-#: Names with the position of a feature: chr1:752566_A, 1:752566, X_1234_A_G.
+#: Matches names that contain a genomic position: chr1:752566_A, 1:752566, X_1234_A_G.
 _PLACED = re.compile(r"^(?:chr)?(\d{1,2}|[XYMZW]|MT)[:_](\d+)(?:\D|$)", re.IGNORECASE)
 
-#: Chromosome of each feature, "" if it is not known, and position on it.
+#: The chromosome of each feature, "" if it is not known, and its position on the chromosome.
 Places = tuple[Sequence[str], ArrayLike]
 
 
 def places_in(names: Sequence[str]) -> Places | None:
-    """Return chromosomes and positions in names; None if most names have none."""
+    """Return chromosomes and positions parsed from names such as ``chr1:752566_A``.
+
+    The result is None if most of the names have no position.
+    """
     found = [_PLACED.match(name) for name in names]
     if len(names) < 2 or sum(map(bool, found)) * 2 < len(names):
         return None
@@ -31,11 +34,12 @@ def places_in(names: Sequence[str]) -> Places | None:
 
 @dataclass
 class ChromosomesDisplay(Display):
-    """All features along chromosomes as faint dots, and the selected ones on top.
+    """A Manhattan plot of all features, with the selected features highlighted.
 
-    chromosomes : the middle of each on the axis; places, heights : of the strongest
-    features, |correlation with the target|; shades : 0 or 1, by chromosome; selected : name of
-    each selected feature -> (place, height).
+    ``chromosomes`` maps each chromosome to its middle on the axis. ``places`` and ``heights`` are
+    the positions and absolute correlations with the target of the strongest feature in each bin of
+    the axis. ``shades`` is 0 or 1, alternating by chromosome. ``selected`` maps the name of each
+    selected feature to its (place, height).
     """
 
     chromosomes: dict[str, float]
@@ -56,9 +60,12 @@ class ChromosomesDisplay(Display):
     def of(
         cls, design: Design, targets: Array, where: Places, selected: dict[str, int]
     ) -> Self | None:
-        """Return the |correlation| of every feature with the target, of several the largest.
+        """Return the display of the absolute correlation of each feature with the target.
 
-        One reading of the data. selected : the column of each selected feature.
+        ``targets`` has shape (n_targets, n_rows); of several targets the largest correlation
+        counts. ``where`` holds the chromosomes and positions of the features, and ``selected`` maps
+        the name of each selected feature to its column. The data is read once. The result is None
+        if fewer than two positions are known.
         """
         labels = np.asarray(where[0])
         positions = np.asarray(where[1], dtype=np.float64)
@@ -75,7 +82,7 @@ class ChromosomesDisplay(Display):
         ends = np.cumsum(last - first + 1.0)
         place = at - last[number] + ends[number] - 1.0
         height = _correlations(design, targets)[known]
-        # At each place along the axis the strongest feature is drawn.
+        # Only the strongest feature in each bin of the axis is drawn, to keep the picture small.
         bins = (place * (MOST_POINTS / ends[-1])).astype(np.int64)
         strongest = np.lexsort((-height, bins))
         drawn = strongest[np.unique(bins[strongest], return_index=True)[1]]
@@ -88,6 +95,7 @@ class ChromosomesDisplay(Display):
         return cls(middles, place[drawn], height[drawn], number[drawn] % 2, chosen)
 
     def _draw(self, ax: Any, options: dict[str, Any]) -> None:
+        """Draw the correlations as dots, the selected features as large dots."""
         for shade, color in enumerate((RAISES, OTHERS)):
             mine = self.shades == shade
             drawn = {"color": color, "alpha": 0.6, "markersize": 3, **options}
@@ -97,7 +105,7 @@ class ChromosomesDisplay(Display):
         labels = dict[str, float]()
         last = -np.inf
         for label, middle in self.chromosomes.items():
-            if middle - last > gap:  # small ones would write over each other
+            if middle - last > gap:  # labels of small chromosomes would overlap
                 labels[label] = last = middle
         ax.set_xticks([*labels.values()], [*labels])
         ax.grid(visible=False, axis="x")
@@ -105,6 +113,7 @@ class ChromosomesDisplay(Display):
 
 
 def _correlations(design: Design, targets: Array) -> Array:
+    """Return the largest absolute correlation of each column with the targets."""
     centered = targets - targets.mean(axis=1, keepdims=True)
     spread = np.sqrt((centered**2).sum(axis=1))
     scale = column_moments(design)[1] * np.sqrt(design.shape[0])

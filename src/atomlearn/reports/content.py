@@ -1,4 +1,4 @@
-"""The content of a report: plain records that tables and pages read."""
+"""The content of a report, as plain records from which tables and pages are made."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from atomlearn.reports.suspects import recurring
 
 @dataclass(frozen=True, slots=True)
 class SelectedFeature:
-    """One line of the answer.
+    """A selected feature, with its coefficients.
 
-    rank : 1 for the largest standardized coefficient; index : among all features, from 0;
-    coefficients : one an output, per unit of the data; standardized : the same per standard
-    deviation of the feature; factors : the one or two columns of the
-    data that it is the product of; stability : the share of halves of the rows that select it, or
-    None; twins : columns that could replace it, in words; group : its group, or ""; about :
-    what else is known of it, as (header, value).
+    ``rank`` is 1 for the largest absolute standardized coefficient, and ``index`` is the index
+    among all features, from 0. ``coefficients``, one per output, are in units of the data;
+    ``standardized`` are the same per standard deviation of the feature. ``factors`` are the names
+    of the columns whose product the feature is. ``stability`` is the share of random halves of the
+    rows that select it, or None. ``twins`` describe correlated columns that could replace it,
+    ``group`` is the name of its group or "", and ``about`` holds further (header, value) pairs.
     """
 
     rank: int
@@ -45,44 +45,52 @@ class SelectedFeature:
 
     @property
     def output(self) -> int:
-        """The output that the feature matters most to."""
+        """The index of the output with the largest absolute standardized coefficient."""
         return max(range(len(self.standardized)), key=lambda at: abs(self.standardized[at]))
 
     @property
     def strongest(self) -> float:
-        """The standardized coefficient of that output."""
+        """The signed standardized coefficient with the largest absolute value."""
         return self.standardized[self.output]
 
     @property
     def size(self) -> float:
-        """Largest |standardized coefficient| over the outputs."""
+        """The largest absolute standardized coefficient over the outputs."""
         return abs(self.strongest)
 
     @property
     def deviation(self) -> float | None:
-        """One standard deviation of the feature, in its units; None if it is not known."""
+        """The standard deviation of the feature in its units, or None if it is not known."""
         coefficient = self.coefficients[self.output]
         return abs(self.strongest / coefficient) if coefficient else None
 
     def effect(self, scale: str) -> str:
-        """What one standard deviation more does: to the odds, say, or to the target itself."""
+        """Return the effect of one standard deviation on the target, as text.
+
+        ``scale`` names what is multiplied, such as "odds" for the logistic loss; "" means that the
+        effect is additive.
+        """
         if not scale:
             return f"{self.strongest:+.3g}"
         return f"{scale} \u00d7 {np.exp(min(self.strongest, 700.0)):.3g}"
 
     @property
     def is_product(self) -> bool:
-        """Whether it is the product of two different columns."""
+        """Whether it is an interaction: the product of two different columns."""
         return len(set(self.factors)) == 2
 
 
-#: A number as the terminal and the page show it: name, number, and the number to compare with.
+#: A displayed score: its name, its value, and the value of the baseline.
 Figure = tuple[str, str, str]
 
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """A score on held-out rows, and the score of a guess without features."""
+    """A score on held-out rows, and the score of a baseline without features.
+
+    ``baseline_name`` describes the baseline, and ``is_share`` is whether the score is shown in
+    percent.
+    """
 
     name: str
     value: float
@@ -92,7 +100,7 @@ class Score:
 
     @property
     def figure(self) -> Figure:
-        """The score as people read it: 95.1% for a share, four digits for any other."""
+        """The score as displayed text: a percentage for a share, else four significant digits."""
         form = ".1%" if self.is_share else ".4g"
         guess = f"{self.baseline_name}: {self.baseline:{form}}"
         return self.name, f"{self.value:{form}}", guess
@@ -100,10 +108,10 @@ class Score:
 
 @dataclass(frozen=True, slots=True)
 class FitSummary:
-    """The fit of one output: its proved gap, its status, and its history.
+    """The fit of one output: its relative duality gap, status and convergence history.
 
-    gap_on_selected : if it ended at the number of features, the proved relative gap of the
-    coefficients over the selected features.
+    ``gap_on_selected`` is the relative duality gap of the problem restricted to the selected
+    features, if the fit stopped at a number of features, else None.
     """
 
     label: str
@@ -118,8 +126,9 @@ class FitSummary:
 
     @classmethod
     def of(cls, label: str, result: Any, gap_on_selected: float | None = None) -> FitSummary:
-        """Return the summary of a result, of vectors or of matrices."""
-        # Relative to an objective that is 0 up to rounding there is no gap: what a float can tell.
+        """Return the summary of a solver result; its variable may be a vector or a matrix."""
+        # For a perfect fit the objective is 0 up to rounding errors, so the relative gap is not
+        # defined; machine epsilon is shown in its place.
         perfect = result.status is Status.PERFECT_FIT
         return cls(
             label,
@@ -136,13 +145,14 @@ class FitSummary:
 
 @dataclass(frozen=True, slots=True)
 class HeldOut:
-    """The scores of the model of the training rows on the held-out rows.
+    """The held-out scores of the model that was fitted to the training rows.
 
-    Where the verdict is of a cross-validation, so are scores, classes confused and displays: of the
-    same rows, by the same models. confusion[i][j] : rows of class i that were called class j
-    (classification); overlap : features that the model of the training rows shares with the final
-    one, covariates not counted; refitted : False where the final model is that very model;
-    verdict : whether the model predicts better than a guess; warnings : sentences on these rows.
+    If the verdict comes from cross-validation, the scores, the confusion matrix and the displays
+    are of the same test folds and models. ``confusion[i][j]`` is the number of rows of class i that
+    were predicted as class j. ``overlap`` is the number of features, without covariates, that the
+    training model shares with the final model; ``refitted`` is False if the two are the same model.
+    ``verdict`` says whether the model predicts better than chance, and ``warnings`` are sentences
+    on the held-out rows.
     """
 
     n_train: int
@@ -158,9 +168,11 @@ class HeldOut:
 
     @classmethod
     def of(cls, n_train: int, known: Mask, found: Columns, of_final: Columns, **more: Any) -> Self:
-        """Return the record of a model by its selected columns and those of the final model.
+        """Return the record for the features ``found`` and ``of_final``.
 
-        known : which held-out rows are training rows too; more : the other fields.
+        ``found`` are the features of the training model and ``of_final`` those of the final model.
+        ``known`` is the mask of held-out rows that duplicate training rows; ``more`` holds the
+        other fields.
         """
         overlap = int(np.intersect1d(found, of_final).size)
         more = (
@@ -173,7 +185,10 @@ class HeldOut:
 
 @dataclass(frozen=True, slots=True)
 class SelectedGroup:
-    """A group of which members were selected: by how many members it has, and their weight."""
+    """A group with at least one selected member.
+
+    ``weight`` is the l2 norm of the coefficients of its members.
+    """
 
     name: str
     n_members: int
@@ -182,13 +197,17 @@ class SelectedGroup:
 
 
 def _counted(count: int, noun: str) -> str:
+    """Return the count with the noun in singular or plural."""
     return f"{count:,} {noun}" + ("" if count == 1 else "s")
 
 
 def without_covariates(
     found: Sequence[SelectedFeature], free: Collection[int]
 ) -> tuple[tuple[SelectedFeature, ...], tuple[SelectedFeature, ...]]:
-    """Return the selected features, ranked, and the covariates, whose numbers are ``free``."""
+    """Return the selected features with new ranks, and the covariates.
+
+    ``free`` are the indices of the covariates, which are unpenalized.
+    """
     selected = [item for item in found if item.index not in free]
     ranked = tuple(replace(item, rank=rank) for rank, item in enumerate(selected, start=1))
     return ranked, tuple(item for item in found if item.index in free)
@@ -196,16 +215,17 @@ def without_covariates(
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Content:
-    """Everything that a report tells about one selection; ``title`` : the headline, where given.
+    """All content of a report on one selection; its repr is the headline and the verdict.
 
-    Printed, it is the headline and the verdict. chosen_first : whether features were chosen before
-    the fit, which is over these alone; covariates : columns that every model has, which are counted
-    neither in ``selected`` nor in ``n_features``; evidence : pictures made with the data; scale :
-    what coefficients are logarithms of, such as "odds", or ""; terms : how many of how many units
-    were selected, where a unit has several columns, and unit : their name; groups : those with a
-    selected member; questions : what the reader alone can answer; considered : features that the
-    search took up, and whose coefficient is zero; columns : an overview of the data, and rows :
-    facts about them; proof : what is proved of a best subset.
+    ``title`` replaces the headline if it is given. ``chosen_first`` is whether a selector chose the
+    features before the fit. ``covariates`` are unpenalized columns, counted neither in ``selected``
+    nor in ``n_features``. ``evidence`` holds displays of the data. ``scale`` is the quantity whose
+    logarithm is linear in the features, such as "odds", or "". ``terms`` is the pair (number of
+    selected units, number of all units) if a unit has several columns, and ``unit`` is the name of
+    a unit. ``groups`` are the selected groups. ``questions`` are sentences that only the reader can
+    answer. ``considered`` are names of features that the search included with a zero coefficient.
+    ``columns`` are profiles of the columns, ``rows`` is a sentence on the rows, and ``proof`` is
+    the optimality proof of a best subset.
     """
 
     data: str
@@ -243,23 +263,24 @@ class Content:
     proof: SubsetProof | None = None
 
     def __repr__(self) -> str:
+        """Return the headline and the verdict."""
         return f"{self.headline}\n{self.verdict if self.task != 'matrix' else self.data}"
 
     @property
     def verdict(self) -> Verdict:
-        """Whether the model predicts held-out rows better than a guess."""
+        """The verdict on whether the model predicts held-out rows better than chance."""
         if self.held_out is None:
             return no_verdict("no rows were held out, so nobody knows whether the model predicts")
         return self.held_out.verdict
 
     @property
     def count(self) -> int:
-        """The number of selected units: those with a coefficient other than zero."""
+        """The number of selected units, which are those with a nonzero coefficient."""
         return self.terms[0] if self.terms else len(self.selected)
 
     @property
     def headline(self) -> str:
-        """The result in one sentence that claims no more than the verdict."""
+        """The result in one sentence, which claims no more than the verdict supports."""
         if self.title:
             return self.title
         count = self.count
@@ -292,7 +313,7 @@ class Content:
 
     @property
     def again(self) -> str:
-        """The number of features selected again without the held-out rows, after a comma."""
+        """The overlap with the features selected without the held-out rows, as a clause or ""."""
         held_out = self.held_out
         if held_out is None or not held_out.refitted or not self.selected:
             return ""
@@ -301,7 +322,7 @@ class Content:
 
     @property
     def figures(self) -> list[Figure]:
-        """The scores in addition to the verdict, on the terminal and on the page."""
+        """The scores other than that of the verdict, as displayed text."""
         scores = () if self.held_out is None else self.held_out.scores
         others = [score.figure for score in scores if score.name != self.verdict.score_name]
         kind = self.verdict.kind
@@ -309,7 +330,7 @@ class Content:
 
     @property
     def recalls(self) -> list[tuple[str, int, float]]:
-        """Of each class its held-out rows, and the share of them that was called so."""
+        """The label, number of held-out rows and recall of each class."""
         table = () if self.held_out is None else self.held_out.confusion
         labels = [label for label, _ in self.class_counts]
         return [
@@ -319,7 +340,7 @@ class Content:
 
     @property
     def displays(self) -> list[Display]:
-        """All pictures of the page, in their order."""
+        """All displays of the page, in their order."""
         several = len(self.outputs) > 1 and len(self.selected) > 0
         held_out = self.held_out
         found: list[Display] = [*self.curves, *self.evidence]
@@ -334,7 +355,7 @@ class Content:
         if any(item.is_product for item in products):
             sizes = [item.strongest for item in products]
             found.append(InteractionsDisplay.of([item.factors for item in products], sizes))
-        drawn = [fit for fit in self.fits if len(fit.history) > 1]  # one point is no line
+        drawn = [fit for fit in self.fits if len(fit.history) > 1]  # a line needs two points
         if drawn and self.is_bounded:
             histories = [fit.history for fit in drawn]
             labels = [fit.label for fit in drawn]
@@ -343,13 +364,16 @@ class Content:
 
     @property
     def gap_on_selected(self) -> float | None:
-        """The largest proved relative gap on the selected features, None if it is over all."""
+        """The largest relative duality gap on the selected features.
+
+        It is None if all fits converged on all features, or if no fit has such a gap.
+        """
         gaps = [fit.gap_on_selected for fit in self.fits if fit.gap_on_selected is not None]
         return None if all(fit.converged for fit in self.fits) or not gaps else max(gaps)
 
     @property
     def over(self) -> str:
-        """The set of the gap of the headline, in words."""
+        """The feasible set to which the gap of the headline refers, in words."""
         if self.task == "matrix":
             return "all matrices"
         if self.proof is not None:
@@ -359,16 +383,16 @@ class Content:
 
     @property
     def headline_gap(self) -> float:
-        """The gap on the selected features if their number was given, else on all."""
+        """The gap on the selected features if their number was given, else on all features."""
         gap = self.gap_on_selected
         return self.relative_gap if gap is None else gap
 
     @property
     def relative_gap(self) -> float:
-        """The largest proved relative gap of all fits."""
+        """The largest relative duality gap of all fits."""
         return max((fit.relative_gap for fit in self.fits), default=float("inf"))
 
     @property
     def is_bounded(self) -> bool:
-        """Whether the gap bounds anything that matters."""
+        """Whether the relative duality gap is small enough (below 0.9) to be informative."""
         return self.relative_gap < 0.9

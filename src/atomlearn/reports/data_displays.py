@@ -1,4 +1,4 @@
-"""Displays of rows: predictions of held-out rows, features in each class, curves, targets."""
+"""Displays of rows: held-out predictions, ROC and calibration, box plots, curves of features."""
 
 from __future__ import annotations
 
@@ -22,14 +22,21 @@ from atomlearn.reports.drawing import (
     names_on,
 )
 
-#: Rows from which on shares are of tenths of them, and from which on there are any.
+#: Minimum numbers of rows for coverage by deciles (fewer rows are divided into quintiles), and for
+#: a display of coverage.
 MANY_ROWS = 100
 ENOUGH_ROWS = 50
 
 
 @dataclass
 class SharesDisplay(Display):
-    """Curves in the unit square, one for each class: the base of ROC, precision and calibration."""
+    """The base class of displays with one curve per class in the unit square.
+
+    ROC, precision-recall and calibration curves are such displays. ``points`` holds (x, y) arrays,
+    one pair per curve, with the ``labels`` of the legend. ``across`` and ``up`` are the axis
+    labels, ``diagonal`` is whether to draw the identity line, and ``marker`` is the matplotlib
+    marker.
+    """
 
     points: list[tuple[Array, Array]]
     labels: Sequence[str]
@@ -40,6 +47,7 @@ class SharesDisplay(Display):
     marker: ClassVar[str] = ""
 
     def _draw(self, ax: Any, options: dict[str, Any]) -> None:
+        """Draw one curve per class, with the identity line if ``diagonal``."""
         if self.diagonal:
             ax.plot([0, 1], [0, 1], linestyle="--", color=OTHERS)
         drawn = {"marker": self.marker, **options}
@@ -52,7 +60,7 @@ class SharesDisplay(Display):
 
 @dataclass
 class RocDisplay(SharesDisplay):
-    """True against false positives of held-out rows."""
+    """ROC curves: true positive rate against false positive rate of held-out rows."""
 
     title = "ROC on held-out rows"
     about = "The dashed line is a guess."
@@ -62,7 +70,7 @@ class RocDisplay(SharesDisplay):
 
 @dataclass
 class PrecisionDisplay(SharesDisplay):
-    """Precision against recall of held-out rows."""
+    """Precision-recall curves of held-out rows."""
 
     title = "Precision and recall on held-out rows"
     about = (
@@ -76,7 +84,7 @@ class PrecisionDisplay(SharesDisplay):
 
 @dataclass
 class CalibrationDisplay(SharesDisplay):
-    """Share of rows that are of a class, against the predicted probability.
+    """Calibration curves: the frequency of a class against its predicted probability.
 
     Examples
     --------
@@ -99,7 +107,11 @@ class CalibrationDisplay(SharesDisplay):
 
 
 def calibration_points(truth: NDArray[np.bool_], probability: Array) -> tuple[Array, Array]:
-    """Return mean probability and share that is true, of bins with equally many rows."""
+    """Return the mean predicted probability and the true frequency in quantile bins.
+
+    ``truth``, shape (n_rows,), is whether a row is of the class, and ``probability`` its predicted
+    probability.
+    """
     n_bins = max(1, min(10, truth.size // 10))
     shares, means = calibration_curve(truth, probability, n_bins=n_bins, strategy="quantile")
     return means, shares
@@ -108,9 +120,12 @@ def calibration_points(truth: NDArray[np.bool_], probability: Array) -> tuple[Ar
 def curves_of_classes(
     codes: NDArray[np.int64], decisions: Array, labels: Sequence[str], probabilities: Any = None
 ) -> list[Display]:
-    """Return ROC, precision-recall and calibration of held-out rows, one curve a class.
+    """Return ROC, precision-recall and calibration displays with one curve per class.
 
-    ``labels`` : of the outputs, one for two classes.
+    ``codes`` holds the class codes of held-out rows, ``decisions``, shape (n_rows, n_outputs), the
+    decision values, ``labels`` the names of the outputs (one for two classes), and
+    ``probabilities``, shape (n_rows, n_classes), the class probabilities or None. Multiclass curves
+    are one-vs-rest.
     """
     outputs = [1] if decisions.shape[1] == 1 else range(decisions.shape[1])
     truths = [codes == code for code in outputs]
@@ -136,7 +151,11 @@ def curves_of_classes(
 
 @dataclass
 class BoxesDisplay(Display):
-    """The values of one feature in each class that has rows."""
+    """Box plots of one feature, one box per class that has rows.
+
+    ``values`` holds the values of the feature in each class, and ``labels`` the names of the
+    classes.
+    """
 
     name: str
     labels: Sequence[str]
@@ -149,10 +168,11 @@ class BoxesDisplay(Display):
 
     @property
     def size(self) -> tuple[float, float]:
-        """Width and height of the drawing on a page: as high as there are classes."""
+        """Width and height of the drawing on a page; the height grows with the classes."""
         return (3.4, 0.8 + 0.2 * len(self.labels))
 
     def _draw(self, ax: Any, options: dict[str, Any]) -> None:
+        """Draw horizontal boxes, whiskers from the 5% to the 95% quantile, and medians."""
         shares = [0.05, 0.25, 0.5, 0.75, 0.95]
         least, low, middle, high, most = np.array([np.quantile(x, shares) for x in self.values]).T
         places = names_on(ax, self.labels)
@@ -165,12 +185,13 @@ class BoxesDisplay(Display):
 
 @dataclass
 class CurveDisplay(Display):
-    """What one input adds to the prediction of an additive model.
+    """The curve of one input: its term in the prediction of an additive model.
 
-    levels : values of the input; values : one row an output, the addition at each level; deciles :
-    of the input over the rows; steps : whether the curve jumps between levels; low, high : like
-    values, between which most curves of halves of the rows lie, or empty; scale : least and
-    greatest value of all curves of a page.
+    ``levels``, shape (n_levels,), are values of the input, and ``values``, shape (n_outputs,
+    n_levels), is the term at each of them. ``deciles`` are those of the input over the rows.
+    ``steps`` is whether the curve is a step function. ``low`` and ``high`` have the shape of
+    ``values`` and bound the middle 80% of the curves of fits to random halves of the rows, or are
+    None. ``scale`` holds the limits of the y axis, which all curves of a page share.
     """
 
     name: str
@@ -192,7 +213,7 @@ class CurveDisplay(Display):
 
     @property
     def explained(self) -> str:
-        """The explanation on the page."""
+        """The explanation below the drawing on the page."""
         if self.low is None or len(self.values) > 1:
             return self.about
         return (
@@ -203,6 +224,7 @@ class CurveDisplay(Display):
     size = (3.4, 2.2)
 
     def _draw(self, ax: Any, options: dict[str, Any]) -> None:
+        """Draw the curves, the band, and the deciles as ticks on the x axis."""
         style = {"drawstyle": "steps-mid"} if self.steps else {}
         lines = ax.plot(self.levels, self.values.T, **{**style, **options})
         if self.low is not None and self.high is not None and len(lines) == 1:
@@ -222,7 +244,7 @@ class CurveDisplay(Display):
 
 @dataclass
 class PredictionDisplay(Display):
-    """Predicted against true values of held-out rows, with the line of equality."""
+    """Predicted against true values of held-out rows, with the identity line."""
 
     truth: Array
     predicted: Array
@@ -231,6 +253,7 @@ class PredictionDisplay(Display):
     part = "prediction"
 
     def _draw(self, ax: Any, options: dict[str, Any]) -> None:
+        """Draw the predictions, subsampled to at most ``MOST_POINTS`` points."""
         some = slice(None, None, -(-len(self.truth) // MOST_POINTS))
         truth = np.asarray(self.truth)[some]
         predicted = np.asarray(self.predicted)[some]
@@ -242,10 +265,10 @@ class PredictionDisplay(Display):
 
 @dataclass
 class CoverageDisplay(Display):
-    """Share of targets inside their intervals, by tenths of the prediction.
+    """Empirical coverage of prediction intervals, by decile of the prediction.
 
-    predicted, held : (n_rows,), predictions, and whether the target is in its interval; share :
-    that was asked for.
+    ``predicted`` and ``held``, both of shape (n_rows,), are the predictions and whether the target
+    is in its interval. ``share`` is the nominal coverage.
 
     Examples
     --------
@@ -272,22 +295,26 @@ class CoverageDisplay(Display):
 
     @classmethod
     def of_errors(cls, truth: Array, predicted: Array) -> Self:
-        """Return the shares of intervals of one width, made from all of these errors."""
+        """Return the coverage of intervals of constant width.
+
+        The half width is the 0.9 quantile of the absolute errors of these rows.
+        """
         errors = np.abs(truth - predicted)
         return cls(predicted, errors <= np.quantile(errors, 0.9, method="higher"))
 
     @property
     def parts(self) -> list[NDArray[np.int64]]:
-        """The rows of each tenth; of fewer than a hundred rows of each fifth."""
+        """The row indices of each decile; of each quintile with fewer than 100 rows."""
         count = 10 if len(self.predicted) >= MANY_ROWS else 5
         return np.array_split(np.argsort(self.predicted, kind="stable"), count)
 
     @property
     def shares(self) -> Array:
-        """The share of each part that its intervals hold."""
+        """The empirical coverage in each part."""
         return np.array([np.mean(self.held[rows]) for rows in self.parts])
 
     def _draw(self, ax: Any, options: dict[str, Any]) -> None:
+        """Draw the coverage of each part with its binomial standard error."""
         shares = self.shares
         sizes = np.array([len(rows) for rows in self.parts])
         errors = np.sqrt(self.share * (1 - self.share) / sizes)

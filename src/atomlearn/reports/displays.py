@@ -1,7 +1,7 @@
 """Displays of fitted models: paths, validation, convergence, stability, coefficients, bounds.
 
 A display holds the numbers that it draws. ``Display.from_estimator`` makes it from a fitted
-estimator (``reports/registry.py``), and ``plot`` draws it again.
+estimator with the functions of ``reports/registry.py``, and ``plot`` draws it again.
 """
 
 from __future__ import annotations
@@ -27,9 +27,11 @@ from atomlearn.reports.drawing import (
 
 @dataclass
 class PathDisplay(Display):
-    """Coefficients along the levels of the penalty.
+    """Coefficients along the regularization path.
 
-    levels : (n_levels,); coefficients : (n_levels, m); names : (m,); chosen : level, or None.
+    ``alphas``, shape (n_alphas,), are the levels of the path. ``coefficients``, shape (n_alphas,
+    m), are standardized, and ``names``, length m, name their features. ``chosen`` is the alpha of
+    the model, or None.
 
     Examples
     --------
@@ -53,6 +55,7 @@ class PathDisplay(Display):
     about = "Per standard deviation. A smaller alpha lets more features in."
 
     def _draw(self, ax: Any, options: dict[str, Any]) -> None:
+        """Draw all paths; the legend names the ten features with the largest final coefficients."""
         self.lines_ = ax.plot(self.alphas, self.coefficients, **options)
         largest = np.sort(np.argsort(-np.abs(self.coefficients[-1]))[:10])
         levels_on(ax, self.chosen)
@@ -69,7 +72,10 @@ class PathDisplay(Display):
 
 @dataclass
 class ValidationDisplay(Display):
-    """Held-out scores of a cross-validation along its levels, with standard errors.
+    """Cross-validation scores along alpha, with their standard errors over the folds.
+
+    ``mean`` and ``error`` are the mean score and its standard error at each of ``alphas``, and
+    ``chosen`` is the alpha of the model.
 
     Examples
     --------
@@ -93,6 +99,7 @@ class ValidationDisplay(Display):
     )
 
     def _draw(self, ax: Any, options: dict[str, Any]) -> None:
+        """Draw the mean scores with error bars."""
         self.errorbar_ = ax.errorbar(
             self.alphas, self.mean, self.error, **{"marker": "o", **options}
         )
@@ -103,7 +110,10 @@ class ValidationDisplay(Display):
 
 @dataclass
 class ConvergenceDisplay(Display):
-    """Proved relative gap after each pass over the data, one line an output.
+    """Relative duality gap after each pass over the data, one line per output.
+
+    ``histories`` holds the solver records of each output, labeled with ``labels``; ``tol`` is the
+    tolerance, drawn as a dashed line.
 
     Examples
     --------
@@ -127,7 +137,8 @@ class ConvergenceDisplay(Display):
     )
 
     def _draw(self, ax: Any, options: dict[str, Any]) -> None:
-        # before the first step a gap can be any size
+        """Draw the gaps on a logarithmic axis, and the tolerance."""
+        # The gap before the first step can be arbitrarily large, so gaps are clipped.
         least = EPS
         most = 1e4
         self.lines_ = [
@@ -149,7 +160,9 @@ class ConvergenceDisplay(Display):
 
 @dataclass
 class StabilityDisplay(Display):
-    """Share of random halves of the rows that select each feature, the largest ones.
+    """Selection frequencies of the most stable features over random halves of the rows.
+
+    ``probabilities`` are the frequencies, in decreasing order, of the features ``names``.
 
     Examples
     --------
@@ -168,6 +181,7 @@ class StabilityDisplay(Display):
     names: Sequence[str]
 
     def _draw(self, ax: Any, options: dict[str, Any]) -> None:
+        """Draw one bar per feature, and the selection threshold."""
         self.bars_ = ax.barh(names_on(ax, self.names), self.probabilities, **options)
         ax.axvline(self.threshold, color=OTHERS, linestyle="--", label="threshold")
         ax.set(xlabel="share of halves that select it", xlim=(0, 1))
@@ -177,6 +191,8 @@ class StabilityDisplay(Display):
 @dataclass
 class CoefficientDisplay(Display):
     """The largest coefficients, per unit or per standard deviation of the columns of X.
+
+    ``values`` has shape (n_outputs, m), with the names of the features and of the outputs.
 
     Examples
     --------
@@ -198,11 +214,12 @@ class CoefficientDisplay(Display):
 
     @property
     def size(self) -> tuple[float, float]:
-        """Width and height of the drawing on a page: as high as there are bars."""
+        """Width and height of the drawing on a page; the height grows with the bars."""
         bars = self.values.size if len(self.outputs) <= MOST_BESIDE else 2 * len(self.names)
         return (5.2, 1.0 + 0.12 * bars)
 
     def _draw(self, ax: Any, options: dict[str, Any]) -> None:
+        """Draw bars grouped by feature, or an image if there are many outputs."""
         n_outputs = len(self.outputs)
         if n_outputs > MOST_BESIDE:
             ax.imshow(self.values.T, **{"aspect": "auto", **signed_colors(self.values), **options})
@@ -224,7 +241,10 @@ class CoefficientDisplay(Display):
 
 @dataclass
 class BoundsDisplay(Display):
-    """The best objective found, and the bound on that of all subsets, over the seconds of a search.
+    """Objective and lower bound of a best subset search over time.
+
+    ``objective`` is the best objective found after each of ``seconds``, and ``lower_bound`` is the
+    lower bound on the objective of every subset.
 
     References
     ----------
@@ -253,6 +273,7 @@ class BoundsDisplay(Display):
     )
 
     def _draw(self, ax: Any, options: dict[str, Any]) -> None:
+        """Draw the objective and the lower bound as step functions."""
         kind = {"drawstyle": "steps-post", "marker": "o", "markevery": [-1], **options}
         self.lines_ = [
             ax.plot(self.seconds, values, label=label, **kind)[0]

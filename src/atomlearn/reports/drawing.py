@@ -1,7 +1,7 @@
-"""The base of displays, their colors and names, and pictures of a page.
+"""The base class of displays, colors and labels, and SVG pictures for a page.
 
-On a page, variables of report.css replace the colors below, so that one picture serves light and
-dark pages.
+On a page, CSS variables of report.css replace the colors below, so that one picture serves light
+and dark pages.
 """
 
 from __future__ import annotations
@@ -25,22 +25,25 @@ LOWERS = "#d1603d"
 OTHERS = "#666666"
 INK = "#1a1f2b"
 GRID = "#e8ebf0"
-#: Colors of lines, one after the other.
+#: Colors of lines, in the order in which they are used.
 SERIES = (
     *(RAISES, LOWERS, "#2a9d72", "#a35bd0", "#c79a1b", "#3aa3b8", "#d0589b", "#6f7f2c"),
     *("#7a5640", "#4b4fa8"),
 )
-#: Rows of a table and points of a picture; more make a page slow.
+#: Maximum number of table rows and of points in a picture; more of them make a page slow.
 MOST_POINTS = 300
-#: Bars, names and lines of a picture that can be distinguished.
+#: Maximum number of bars, names or lines in a picture that readers can distinguish.
 MOST_NAMED = 30
-#: Classes whose bars and lines can be distinguished side by side.
+#: Maximum number of classes whose bars or lines are drawn side by side.
 MOST_BESIDE = 4
 
 
 @dataclass(frozen=True, slots=True)
 class FittedEstimator:
-    """A fitted estimator with the data that a display may need; names : of the columns of X."""
+    """A fitted estimator with the data that a display may need.
+
+    ``names`` are the names of the columns of X.
+    """
 
     estimator: Any
     X: Any = None
@@ -50,10 +53,11 @@ class FittedEstimator:
 
 @dataclass
 class Display:
-    """The base of displays: after ``plot``, ``ax_`` and ``figure_`` hold the drawing.
+    """The base class of displays; after ``plot``, ``ax_`` and ``figure_`` hold the drawing.
 
-    On a page: title and about; size, of the drawing in inches; wide : whether it takes a whole row;
-    part : of the page, "features", "proof", "prediction" or "solving".
+    On a page, ``title`` and ``about`` are the heading and the explanation, ``size`` is the size of
+    the drawing in inches, ``wide`` is whether it spans the page, and ``part`` is the section of the
+    page: "features", "proof", "prediction" or "solving".
     """
 
     ax_: Any = field(default=None, init=False, repr=False)
@@ -70,7 +74,7 @@ class Display:
 
     @property
     def explained(self) -> str:
-        """The explanation on the page."""
+        """The explanation below the drawing on the page."""
         return self.about
 
     @classmethod
@@ -84,7 +88,10 @@ class Display:
         ax: Any = None,
         **options: Any,
     ) -> Self:
-        """Draw a fitted estimator; some displays need X and y. ``options`` go to matplotlib."""
+        """Draw the display of a fitted estimator; some displays need X and y.
+
+        ``ax`` is the matplotlib axes to draw on; ``options`` are passed to matplotlib.
+        """
         with suppress(TypeError):  # a result of ``solve`` is no estimator
             check_is_fitted(estimator)
         if cls not in MAKERS:
@@ -99,7 +106,7 @@ class Display:
         return cast(Self, display.plot(ax=ax, **options))
 
     def plot(self, *, ax: Any = None, **options: Any) -> Self:
-        """Draw on ``ax``, or on new axes; ``options`` go to matplotlib."""
+        """Draw on ``ax``, or on new axes if it is None; ``options`` are passed to matplotlib."""
         if ax is None:
             try:
                 import matplotlib.pyplot as plt
@@ -114,16 +121,17 @@ class Display:
         return self
 
     def _draw(self, ax: Any, options: dict[str, Any]) -> None:
+        """Draw on ``ax``; each subclass implements this method."""
         raise NotImplementedError
 
 
-#: The registry: how each display is made from a fitted estimator, None if it cannot be; and the
-#: rest of the error message, which begins with the name of the estimator.
+#: Maps each display to a function that makes it from a fitted estimator (or returns None), and to
+#: the rest of the error message, which begins with the name of the estimator.
 MAKERS: dict[type[Display], tuple[Callable[[FittedEstimator], Display | None], str]] = {}
 
 
 def names_on(ax: Any, names: Sequence[str]) -> Columns:
-    """Give each bar a name, the first on top; return their places."""
+    """Label the bars of a horizontal bar chart, the first on top; return their positions."""
     ax.set_yticks(range(len(names)), [label_of(name) for name in names])
     ax.set_ylim(len(names) - 0.4, -0.6)
     ax.grid(visible=False, axis="y")
@@ -131,7 +139,7 @@ def names_on(ax: Any, names: Sequence[str]) -> Columns:
 
 
 def levels_on(ax: Any, chosen: float | None) -> None:
-    """Make the axis one of levels, large ones on the left, and mark the chosen one."""
+    """Make x a logarithmic axis of alpha, large values on the left, and mark the chosen one."""
     from matplotlib.ticker import LogLocator, NullLocator
 
     ax.set_xscale("log")
@@ -145,20 +153,20 @@ def levels_on(ax: Any, chosen: float | None) -> None:
 
 
 def label_of(name: object, width: int = 24) -> str:
-    """Return a name as matplotlib draws it: cut, on one line, and never read as a formula."""
+    """Return a name as a one-line label, truncated and with $ escaped for matplotlib."""
     return printable(str(name), width).replace("$", r"\$")
 
 
 def percent(share: float) -> str:
-    """Return a share without an exponent, as 0.0000031%, and never as 0."""
+    """Return a share in percent without an exponent, such as 0.0000031%, and never as 0."""
     size = max(100.0 * share, 1e-7)
     return np.format_float_positional(size, 3, unique=False, fractional=False, trim="-") + "%"
 
 
 def printable(name: str, width: int) -> str:
-    """Return the name without control characters, cut to a width in its middle.
+    """Return the name with control characters replaced by "?", truncated to ``width``.
 
-    Names that are long often differ at their ends.
+    A longer name is truncated in the middle, because long names often differ at their ends.
     """
     letters = "".join(letter if letter.isprintable() else "?" for letter in name)
     end = width // 2
@@ -166,7 +174,7 @@ def printable(name: str, width: int) -> str:
 
 
 def signed_colors(values: Array) -> dict[str, Any]:
-    """Return the colors of an image: blue for what raises, red for what lowers, clear for 0."""
+    """Return imshow options of a diverging colormap: blue for positive, red for negative."""
     from matplotlib.colors import LinearSegmentedColormap
 
     most = float(np.abs(values).max(initial=0.0)) or 1.0
@@ -176,12 +184,12 @@ def signed_colors(values: Array) -> dict[str, Any]:
 
 
 def span_of(values: Array) -> str:
-    """Return the meaning of the colors of an image, in words."""
+    """Return the range of the values and their colors, as the caption of an image."""
     return f"{values.min():.3g} (red) to {values.max():.3g} (blue)"
 
 
 def page_style() -> dict[str, Any]:
-    """Return the settings of matplotlib for pictures of a page."""
+    """Return the matplotlib rcParams for pictures on a page."""
     from cycler import cycler
 
     soft = dict.fromkeys(("axes.edgecolor", "xtick.color", "ytick.color"), OTHERS)
@@ -192,18 +200,19 @@ def page_style() -> dict[str, Any]:
     grid = {"axes.grid": True, "grid.color": GRID, "axes.axisbelow": True}
     cycle = cycler(linestyle=["-", "--", ":"]) * cycler(color=SERIES)
     lines = {"axes.prop_cycle": cycle, "lines.markersize": 4}
-    # Room for letters that are wider in the reader's font than in matplotlib's.
+    # The padding leaves room for characters that are wider in the font of the browser.
     text = {"svg.fonttype": "none", "font.size": 9.0, "figure.constrained_layout.w_pad": 0.1}
     return {**soft, **dark, **clear, **off, **sizes, **grid, **lines, **text}
 
 
 def svg_of(display: Display) -> str:
-    """Return the picture of a display for a page, with its title for screen readers."""
+    """Return the display as an SVG element with its title as the ARIA label."""
     from matplotlib import rc_context, rcdefaults
     from matplotlib.figure import Figure
 
     stream = io.StringIO()
-    # Letters that matplotlib's font lacks are letters that the browser's font may have.
+    # Warnings about glyphs that are missing in the font of matplotlib are ignored, because the
+    # browser draws the text in another font.
     with rc_context(), warnings.catch_warnings(action="ignore"):
         rcdefaults()
         with rc_context(page_style()):  # type: ignore[arg-type]
@@ -219,7 +228,7 @@ def svg_of(display: Display) -> str:
     return f'<svg class="plot" {box[0]} role="img" aria-label="{escape(display.title)}">{inside}'
 
 
-#: Colors of a picture, and the variables of report.css in place of them.
+#: Maps each color of a picture to the CSS variable of report.css that replaces it.
 _VARIABLES = {
     color: f"var(--{name})"
     for color, name in zip(
@@ -234,7 +243,10 @@ _NAMES_OF_PARTS = re.compile(r' id="\w*[a-z]_\d+"| font-family: [^;]*;|xlink:(?=
 
 
 def _for_a_page(tag: re.Match[str]) -> str:
-    """Return a tag with short numbers and the colors of the page, without the names of parts."""
+    """Return an SVG tag in shortened form.
+
+    Numbers are rounded, colors become CSS variables, and ids and fonts of matplotlib are removed.
+    """
     text = _NAMES_OF_PARTS.sub("", tag[0])
     if "base64" in text:
         return text

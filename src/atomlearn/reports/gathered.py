@@ -1,4 +1,4 @@
-"""Collect the content of the page from a model and the data it was fitted to."""
+"""Gather the content of the report from a fitted model and its training data."""
 
 from __future__ import annotations
 
@@ -44,12 +44,12 @@ from atomlearn.reports.structure_displays import GroupsDisplay, name_of_part, se
 from atomlearn.reports.suspects import suspects
 from atomlearn.reports.view import View, view_of
 
-#: Small pictures side by side; more make a page slow.
+#: Maximum number of small pictures side by side; more of them make a page slow.
 MOST_PANELS = 12
 
 
 def selected_of(view: View) -> tuple[SelectedFeature, ...]:
-    """Return the features with a coefficient by the size of their terms, the largest first."""
+    """Return the selected features, sorted by their absolute standardized coefficients."""
     if not view.columns.size:
         return ()
     numbers, place = np.unique(view.map.term_of(view.columns), return_inverse=True)
@@ -76,10 +76,12 @@ def selected_of(view: View) -> tuple[SelectedFeature, ...]:
 
 
 def _of_terms(view: View, place: Rows, factors: Rows) -> tuple[Array, Array]:
-    """Return slopes and sizes of terms of several columns, (n_outputs, n_terms).
+    """Return the slope and standardized size of each term, both (n_outputs, n_terms).
 
-    Slope : of the line nearest to a term of one input; size : the standard deviation of the term
-    over the rows, with the sign of the slope.
+    A term is the sum of several columns, such as the basis columns of a curve. The slope is that of
+    the least-squares line of a term on its input; the size is the standard deviation of the term
+    over the rows, with the sign of the slope. ``place`` holds the term of each selected column, and
+    ``factors``, shape (n_terms, 2), the inputs of each term.
     """
     slopes, sizes = np.zeros((2, view.outputs, len(factors)))
     for at, (first, second) in enumerate(factors.tolist()):
@@ -96,7 +98,7 @@ def _of_terms(view: View, place: Rows, factors: Rows) -> tuple[Array, Array]:
 
 
 def _groups_of(model: Any) -> dict[int, list[str]]:
-    """Return the groups of each column in use, where the norm of the model has groups."""
+    """Return a map from selected column to the names of its groups, {} for norms without groups."""
     found: dict[int, list[str]] = {}
     for part in selected_groups(model):
         for column in part.columns.tolist():
@@ -105,7 +107,7 @@ def _groups_of(model: Any) -> dict[int, list[str]]:
 
 
 def single_inputs(view: View, selected: Sequence[SelectedFeature]) -> dict[SelectedFeature, int]:
-    """Return the features that are of one column of the data each, and those columns."""
+    """Return a map from each feature that depends on a single input to the column of the input."""
     if not selected or view.map.unit == "kernels":
         return {}
     inputs = view.map.inputs_of([feature.index for feature in selected]).tolist()
@@ -114,10 +116,11 @@ def single_inputs(view: View, selected: Sequence[SelectedFeature]) -> dict[Selec
 
 @dataclass(frozen=True)
 class Fits:
-    """How an estimator is fitted to some of the rows again: data, seed, and rows that belong.
+    """An estimator with its training data, for refits to some of the rows.
 
-    n_resamples : halves of the rows that were asked for, None for as many as is usual; repeated : a
-    number that rows share which repeat each other, or None.
+    ``rng`` is the random seed, and ``dependence`` holds the arguments ``groups`` and ``order`` of
+    the rows. ``repeated`` holds an index that duplicate rows share, or is None. ``n_resamples`` is
+    the requested number of random halves, or None for the default number.
     """
 
     estimator: Any
@@ -130,12 +133,17 @@ class Fits:
 
 
 def half_fits(fits: Fits, view: View) -> list[Half]:
-    """Return the selections of clones from halves of the rows; [] after an earlier selector."""
+    """Return the selections of clones that are fitted to random halves of the rows.
+
+    The list is empty if a selector precedes the model in a pipeline, if X is a design or a file
+    instead of an array or a table, or if the estimator is a ``StabilitySelector``.
+    """
     chosen_before = view.offered > view.inputs.shape[1]
     if chosen_before or is_opened(fits.X) or isinstance(fits.estimator, StabilitySelector):
         return []
 
     def fitted(rows: Rows) -> Half:
+        """Return the selection of a clone fitted to these rows."""
         model = fitted_to(unproved(fits.estimator), fits.X, fits.y, rows, **fits.dependence)
         part = view_of(model, rows_of(fits.X, rows), None)
         return Half(part.map, part.columns, part.weights)
@@ -148,7 +156,11 @@ def half_fits(fits: Fits, view: View) -> list[Half]:
 def with_twins(
     view: View, selected: tuple[SelectedFeature, ...], asked: Callable[[], Sequence[Twins]]
 ) -> tuple[SelectedFeature, ...]:
-    """Add to the largest features the columns that could replace them; ``asked`` : of refits."""
+    """Return the features, the largest of them with columns that could replace them.
+
+    These are highly correlated columns and the results of refits with a feature forbidden, which
+    the function ``asked`` returns.
+    """
     first = single_inputs(view, selected[:MOST_NAMED])
     if not view.inputs.listable or not first or view.map.unit is not None:
         return selected
@@ -169,7 +181,11 @@ def with_twins(
 def forbidden(
     view: View, X: Any, y: Any, names: Callable[[int], str] | None = None
 ) -> Sequence[Twins]:
-    """Return the rise of the objective if single columns are forbidden; [] for other models."""
+    """Return the rise of the objective if a refit forbids single columns.
+
+    The list is empty for models without solver results, with products or curves, or that do not
+    support it. ``names`` maps the index of a column to its name.
+    """
     if not view.results or view.is_mapped:
         return []
     try:
@@ -182,7 +198,11 @@ def forbidden(
 def along_chromosomes(
     view: View, y: NDArray[Any], selected: Sequence[SelectedFeature], given: Places | None
 ) -> ChromosomesDisplay | None:
-    """Return the display of features along chromosomes, by given positions or by their names."""
+    """Return a Manhattan plot of the correlations of features with the target, or None.
+
+    ``given`` holds chromosomes and positions; if it is None, they are parsed from the names of
+    columns. ``y`` holds numbers or class codes. The result is None if positions are not known.
+    """
     where = places_in(view.names) if given is None else given
     if where is None or view.map.unit == "kernels" or y.dtype.names is not None:
         return None
@@ -201,7 +221,10 @@ def along_chromosomes(
 def boxes_of(
     view: View, codes: NDArray[Any], selected: Sequence[SelectedFeature]
 ) -> list[BoxesDisplay]:
-    """Return displays of the largest features in each class, [] with many classes."""
+    """Return box plots of the largest features by class, [] if there are too many classes.
+
+    ``codes``, shape (n_rows,), holds the class code of each row.
+    """
     boxes = list[BoxesDisplay]()
     labels = view.labels
     if labels is None or len(labels) > MOST_PANELS or view.map.unit is not None:
@@ -236,11 +259,13 @@ def content_of(
 ) -> Content:
     """Return the content of the page about a model and the data it was fitted to.
 
-    y : codes of classes, numbers, or records of times; halves : fits to halves of the rows; gaps :
-    on the selected features, one a result, or None; free : covariates; asked : what forbidding
-    features costs; known : adds what else is known of a feature; stability : shares of halves,
-    where they are known; looks : whether the data are looked at; missing : values of columns that
-    were filled in; more : fields of ``Content``.
+    ``y`` holds class codes, numbers, or structured survival records. ``halves`` are fits to random
+    halves of the rows. ``gaps`` holds, for each result, the gap on the selected features or None.
+    ``free`` are the indices of covariates. ``asked`` returns the cost of forbidding single
+    features. ``known`` adds metadata to a feature. ``stability`` maps features to selection
+    frequencies, or is None. ``looks`` is whether to inspect the data for leakage and duplicates.
+    ``missing`` maps columns to their numbers of imputed values. ``more`` holds further fields of
+    ``Content``.
     """
     found, covariates = without_covariates([*map(known, selected_of(view))], free)
     proof = SubsetProof.of(view, held_out is not None and held_out.refitted)
@@ -275,12 +300,14 @@ def content_of(
 
 
 def _class_counts(view: View, y: NDArray[Any]) -> tuple[tuple[str, int], ...]:
+    """Return the label and the number of rows of each class."""
     return tuple((label, int(np.sum(y == at))) for at, label in enumerate(view.labels or ()))
 
 
 def _fits_of(
     outputs: tuple[str, ...], results: Sequence[Result], gaps: Sequence[float | None]
 ) -> tuple[FitSummary, ...]:
+    """Return a summary of each solver result, labeled with its output."""
     names = outputs if len(outputs) == len(results) else ("all outputs",) * len(results)
     return tuple(map(FitSummary.of, names, results, gaps))
 
@@ -288,14 +315,14 @@ def _fits_of(
 def _with_shares(
     selected: tuple[SelectedFeature, ...], shared: dict[int, float] | None
 ) -> tuple[SelectedFeature, ...]:
-    """Return features with the share of halves that select each, where these are known."""
+    """Return the features with their selection frequencies over halves, if these are known."""
     if shared is None:
         return selected
     return tuple(replace(f, stability=shared.get(f.index, 0.0)) for f in selected)
 
 
 def _scale_of(view: View) -> str:
-    """Return the scale whose logarithms the coefficients are, such as "odds", or ""."""
+    """Return the quantity whose logarithm the model predicts: "odds", "hazard", "mean" or ""."""
     if not view.results:
         return ""
     loss = as_loss(view.model.loss)
@@ -311,7 +338,10 @@ def _seen_data(
     selected: Sequence[SelectedFeature],
     missing: Mapping[str, int],
 ) -> dict[str, Any]:
-    """Return the overview of the data: a target of numbers, selected columns, and others."""
+    """Return the overview fields ``columns`` and ``rows`` of ``Content``.
+
+    The profiles are of a numeric target, the selected columns, and further columns.
+    """
     first = np.array([*single_inputs(view, selected).values()], dtype=np.int64)
     columns = profiles(view.inputs, view.names, first, missing)
     if view.classes is None and y.ndim == 1 and y.dtype.names is None:
@@ -326,14 +356,18 @@ def _seen(
     target: str,
     missing: Mapping[str, int],
 ) -> tuple[list[str], list[str], list[BoxesDisplay]]:
-    """Return warnings on the data, questions to the reader, and features in each class."""
+    """Return data warnings, questions to the reader, and box plots of features by class."""
     columns = [*single_inputs(view, selected).values()]
     odd = suspects(view.inputs, y, view.labels, columns, view.names, target, missing)
     return *odd, boxes_of(view, y, selected)
 
 
 def groups_of(model: Any, selected: Sequence[SelectedFeature]) -> GroupsDisplay | None:
-    """Return the sizes of the selected groups, of features in one each, else of latent parts."""
+    """Return the display of the sizes of the selected groups, or None with fewer than two.
+
+    If each feature is in one group, a size is the l2 norm of the standardized coefficients;
+    otherwise it is that of the latent parts, or of the groups of the norm.
+    """
     squares: dict[str, float] = {}
     for feature in selected:
         if feature.group:
@@ -352,7 +386,10 @@ def curves_of(
     found: Sequence[Half],
     outputs: Sequence[str],
 ) -> list[CurveDisplay]:
-    """Return the curves of the largest inputs, with the band of those of halves of the rows."""
+    """Return the curves of the largest inputs of an additive model, with uncertainty bands.
+
+    A band holds the middle 80% of the curves of the random halves ``found``.
+    """
     if view.map.unit != "inputs":
         return []
     made = []
@@ -360,7 +397,7 @@ def curves_of(
         levels, values = curve_of(view.map, view.columns, view.weights, feature.index)
         column = view.input(feature.index)
         known = np.unique(column)
-        if known.size <= 2:  # steps at the values of an input that has two at most
+        if known.size <= 2:  # a binary or constant input gets a step function at its values
             values = np.array([np.interp(known, levels, row) for row in values])
             levels = known
         low, high = band_of(feature.index, levels, view.outputs, found)

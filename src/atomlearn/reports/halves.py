@@ -1,7 +1,8 @@
-"""The selections of fits to random halves of the rows, and the spread of their curves.
+"""Selections of fits to random halves of the rows, and the spread of their curves.
 
-A fit to half of the rows strays from the fit to all of them about as much as that one strays from
-the truth, where the rows are independent: so the spread of halves is drawn as the uncertainty.
+A fit to half of the rows deviates from the fit to all rows about as much as the latter deviates
+from the truth, if rows are independent. So the spread over the halves is drawn as the uncertainty
+(half-sampling).
 """
 
 from __future__ import annotations
@@ -21,17 +22,22 @@ from atomlearn.findings.stability import codes_of
 from atomlearn.findings.trials import A_FIT
 from atomlearn.maps.feature_map import FeatureMap
 
-#: Halves that it takes for the spread of their curves to be drawn.
+#: Minimum number of halves for a band of their curves.
 FEWEST_HALVES = 6
-#: Entries of the data up to which halves are fitted without being asked for, and the entries that
-#: they may fit to together: some two seconds. No clock decides how many there are.
+#: Halves are fitted by default if the data has at most SMALL entries. All halves together may
+#: process MOST_WORK entries, about two seconds; the number of halves does not depend on a clock, so
+#: that results are reproducible.
 SMALL = 1_000_000
 MOST_WORK = 60_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class Half:
-    """The selection of a fit to half of the rows: columns of a map and their weights."""
+    """The selection of a fit to half of the rows.
+
+    ``columns``, shape (m,), are the columns of the feature map with a nonzero coefficient, and
+    ``weights``, shape (n_outputs, m), their coefficients.
+    """
 
     map: FeatureMap
     columns: Columns
@@ -39,7 +45,7 @@ class Half:
 
     @property
     def terms(self) -> list[int]:
-        """The numbers of the terms in use."""
+        """The indices of the features with a nonzero coefficient."""
         return np.unique(self.map.term_of(self.columns)).tolist()  # type: ignore[no-any-return]
 
 
@@ -52,11 +58,13 @@ def fitted_halves(
     fits: int = 1,
     **dependence: Any,
 ) -> list[Half]:
-    """Return ``fitted`` of random halves of the rows, in complementary pairs.
+    """Return the results of ``fitted`` on random complementary halves of the rows.
 
-    Of as many as ``asked`` for; else where the data are small up to 20, as far as all they fit to
-    (``fits`` : how often each) does not count beside a selection, and none where these are fewer
-    than a band needs. ``dependence`` : ``groups`` and ``order`` of rows that belong together.
+    ``asked`` is the number of halves. If it is None, up to 20 halves are fitted as long as the work
+    is small: ``entries`` is the number of entries of the data, and ``fits`` the number of solver
+    runs per half. The list is empty if the work allows fewer halves than an uncertainty band needs,
+    or if a half lacks a class. ``rng`` is the random seed, and ``dependence`` holds the arguments
+    ``groups`` and ``order`` of dependent rows.
     """
     affordable = 2 * int(MOST_WORK / ((entries / 2 + A_FIT) * fits) / 2)
     usual = min(20, affordable) if entries <= SMALL and affordable >= FEWEST_HALVES else 0
@@ -64,20 +72,20 @@ def fitted_halves(
     codes = codes_of(y)
     generator = np.random.default_rng(rng)
     if len(y) < 8 or (codes is not None and np.bincount(codes).min() < 2):
-        return []  # a half may lack a class, or rows
+        return []  # a half may lack a class or have too few rows
     found: list[Half] = []
     with warnings.catch_warnings(action="ignore"):
         while len(found) < count:
             try:
                 parts = halves_of_rows(len(y), generator, codes, **dependence)
                 found += [fitted(rows) for rows in parts]
-            except ValueError:  # a half without a class, or events
+            except ValueError:  # a half lacks a class or has no events
                 return []
     return found
 
 
 def shares(found: Sequence[Half]) -> dict[int, float]:
-    """Return the share of the halves that selected each term; those of no half are not in it."""
+    """Return a map from feature to its selection frequency, without features of frequency 0."""
     counts = Counter(term for half in found for term in half.terms)
     return {term: count / len(found) for term, count in counts.items()}
 
@@ -85,9 +93,10 @@ def shares(found: Sequence[Half]) -> dict[int, float]:
 def band_of(
     term: int, levels: Array, n_outputs: int, found: Sequence[Half]
 ) -> tuple[Array, Array] | tuple[None, None]:
-    """Return the bounds of the middle 80% of the curves of the halves.
+    """Return the pointwise 10% and 90% quantiles of the curves of a term over the halves.
 
-    The curve of a half that did not select the term is zero.
+    Both have shape (n_outputs, n_levels). The curve of a half that did not select the term is zero.
+    The result is (None, None) with fewer than ``FEWEST_HALVES`` halves.
     """
     if len(found) < FEWEST_HALVES:
         return None, None
@@ -100,9 +109,10 @@ def band_of(
 
 
 def curve_of(map: FeatureMap, columns: Columns, weights: Array, j: int) -> tuple[Array, Array]:
-    """Return the levels of input j, and the curve of each output at them; ``weights`` of columns.
+    """Return the levels of input j, and the curve of each output at these levels.
 
-    All columns of a map of curves are few enough for one vector of them.
+    The shapes are (n_levels,) and (n_outputs, n_levels). ``weights``, shape (n_outputs, m), are the
+    coefficients of the basis columns ``columns``, shape (m,).
     """
     full = np.zeros((len(weights), map.n_columns))
     full[:, columns] = weights

@@ -1,4 +1,4 @@
-"""Scores of a model on held-out rows, for the page about any estimator."""
+"""Score a model on held-out rows, for the page about any estimator."""
 
 from __future__ import annotations
 
@@ -46,7 +46,11 @@ from atomlearn.survival.target import checked_survival
 
 
 def held_out_of(fits: Fits, view: View, test: Any, fraction: float) -> HeldOut | None:
-    """Return the scores of held-out rows and their displays."""
+    """Return the verdict, scores and displays on held-out rows, or None without such rows.
+
+    ``test`` is a pair (X, y) of rows that the estimator was not fitted to, or None; then a clone is
+    fitted without a share ``fraction`` of the rows and tested on these.
+    """
     X = fits.X
     y = fits.y
     if test is not None:
@@ -87,7 +91,11 @@ def held_out_of(fits: Fits, view: View, test: Any, fraction: float) -> HeldOut |
 
 
 def _of_parts(fits: Fits, view: View, fitted: Any, parts: Sequence[Fold]) -> dict[str, Any]:
-    """Return the scores of the rows of the verdict, each by the model of other rows."""
+    """Return the scores of the rows that the verdict is about.
+
+    ``parts`` are pairs of training and test row indices; each test part is scored by a model that
+    was fitted to its training part.
+    """
     X = fits.X
     y = fits.y
     models = [fitted]
@@ -104,7 +112,7 @@ def _of_parts(fits: Fits, view: View, fitted: Any, parts: Sequence[Fold]) -> dic
 
 
 def covariate_terms(fitted: Any, X: Any, view: View) -> list[int]:
-    """Return the numbers of the terms that every model of this estimator has."""
+    """Return the indices of the unpenalized covariate terms of an estimator, [] if none."""
     given = covariates_of(fitted, X)
     return [] if given is None else view.map.term_of(view.map.main_columns(given)).tolist()
 
@@ -116,7 +124,11 @@ def _told(
     trained: NDArray[Any],
     view: View,
 ) -> dict[str, Any]:
-    """Return the scores of the rows of each of these models."""
+    """Return the scores of models on their test rows.
+
+    ``rows`` holds the test data of each model, ``truth`` the concatenated test targets, and
+    ``trained`` the training targets, from which the baseline is computed.
+    """
     outputs = outputs_of(view, "")
     each = [*zip(models, rows, strict=True)]
     if view.classes is None:
@@ -132,7 +144,7 @@ def _told(
         return held_out_scores(task, trained, truth, told, outputs, left=left, folds=folds)
     classes = np.array(view.classes)
     shares = None
-    with suppress(AttributeError):  # the loss knows no probabilities
+    with suppress(AttributeError):  # the loss has no class probabilities
         shares = np.concatenate([model.predict_proba(own) for model, own in each])
     called = np.concatenate([model.predict(own) for model, own in each])
     codes, known, called = (np.searchsorted(classes, part) for part in (truth, trained, called))
@@ -155,13 +167,15 @@ def held_out_scores(
     left: Callable[[float], Array] | None = None,
     folds: Sequence[int] = (),
 ) -> dict[str, Any]:
-    """Return scores of held-out rows and of a guess, the confusion of classes, and displays.
+    """Return the scores on held-out rows and of a baseline, a confusion matrix, and displays.
 
-    trained, truth : the target of training and of held-out rows: codes of classes, numbers, or
-    records of (event, time); told : (n_rows, n_outputs), decisions of classes, else predictions;
-    called : codes, where they are not those of the largest decision; left : the told share without
-    an event at a time, (n_rows,); folds : sizes of parts, one after the other, each of a model of
-    its own: decisions are compared within them.
+    ``trained`` and ``truth`` are the targets of the training and of the held-out rows: class codes,
+    numbers, or structured survival records. ``told``, shape (n_rows, n_outputs), holds decision
+    values of a classifier, else predictions. ``called`` holds predicted class codes, or None for
+    those of the largest decision value. ``probabilities``, shape (n_rows, n_classes), may be None.
+    ``left`` maps a time to the predicted survival probability of each row, shape (n_rows,).
+    ``folds`` are the sizes of consecutive test folds with a separate model each; decision values
+    are ranked within folds.
     """
     if task == "survival":
         records = checked_survival(truth)
@@ -191,7 +205,11 @@ def held_out_scores(
 
 
 def ranks_within(told: Array, sizes: Sequence[int]) -> Array:
-    """Return decisions as they are of one model; of several their ranks within the rows of each."""
+    """Return the decision values, converted to relative ranks within each of several folds.
+
+    The values of different models are not on a common scale. Those of a single model are returned
+    unchanged. ``sizes`` are the sizes of the folds.
+    """
     if len(sizes) < 2:
         return told
     parts = np.split(told, np.cumsum(sizes)[:-1])
@@ -199,7 +217,7 @@ def ranks_within(told: Array, sizes: Sequence[int]) -> Array:
 
 
 def scores_of_numbers(trained: Array, truth: Array, predicted: Array) -> tuple[Score, ...]:
-    """Return R^2 and RMSE of predictions, and those of the mean of the training rows."""
+    """Return the R^2 and RMSE of predictions, with the training mean as the baseline."""
     guess = np.broadcast_to(trained.mean(axis=0), truth.shape)
     pooled = partial(r2_score, multioutput="variance_weighted")
     figures = {"R²": pooled, "RMSE": root_mean_squared_error}
@@ -218,10 +236,10 @@ def scores_of_classes(
     decisions: Array,
     n_classes: int,
 ) -> tuple[Score, ...]:
-    """Return scores of codes, and those of the largest class of the training rows.
+    """Return classification scores, with the majority class of the training rows as baseline.
 
-    Accuracy, and AUC (two classes) or balanced accuracy, the mean over classes of the share that
-    is found.
+    They are the accuracy, and the AUC for two classes or the balanced accuracy for more classes.
+    ``trained``, ``truth`` and ``called`` hold training, true and predicted class codes.
     """
     largest = np.full_like(truth, np.argmax(np.bincount(trained, minlength=n_classes)))
     figures = {"accuracy": accuracy_score}
@@ -234,7 +252,7 @@ def scores_of_classes(
         Score(name, float(of(truth, called)), float(of(truth, largest)), guess, True)
         for name, of in figures.items()
     ]
-    # AUC is not defined where only one class was held out.
+    # The AUC is not defined if all held-out rows are of one class.
     if n_classes == 2 and np.unique(truth).size == 2:
         area = float(roc_auc_score(truth, decisions[:, 0]))
         scores.append(Score("AUC", area, 0.5, "a guess", False))

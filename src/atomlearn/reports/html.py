@@ -1,7 +1,7 @@
-"""report.html: one self-contained page about one selection, for light and dark, wide and narrow.
+"""report.html: a self-contained page about one selection, for light, dark, wide and narrow views.
 
-Needs jinja2 and matplotlib (extra ``report``), which are imported only when a page is made. Every
-text is escaped: names of features are input from outside.
+It needs jinja2 and matplotlib (the extra ``report``), which are imported only when a page is made.
+All text is escaped, because names of features are untrusted input.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from atomlearn.reports.tables import considered_words
 
 
 class ReportUnavailable(RuntimeError):
-    """The page cannot be made because an optional package is missing."""
+    """Raised if the page cannot be made because an optional package is missing."""
 
 
 def report_html(content: Content) -> str:
-    """Return the page as text; ReportUnavailable where jinja2 or matplotlib is not installed."""
+    """Return the page as HTML; ReportUnavailable is raised without jinja2 or matplotlib."""
     try:
         import jinja2
         import matplotlib  # noqa: F401
@@ -57,12 +57,13 @@ def report_html(content: Content) -> str:
 
 
 def _text(name: str) -> str:
+    """Return the text of a file of the package, such as ``report.css``."""
     return (resources.files("atomlearn.reports") / name).read_text("utf-8")
 
 
 @cache
 def _template(jinja2: ModuleType) -> Any:
-    """Return the page's template, compiled once: that takes as long as a small selection."""
+    """Return the compiled template; it is cached, because compiling takes long."""
     environment = jinja2.Environment(
         autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
@@ -70,7 +71,11 @@ def _template(jinja2: ModuleType) -> Any:
 
 
 def _policy(style: str, script: str) -> str:
-    """Return the content security policy: this page's own style and script, and no network."""
+    """Return the content security policy of the page.
+
+    It allows the style and the script of this page only, by their SHA-256 hashes, and no network
+    access.
+    """
     digests = [hashlib.sha256(text.encode()).digest() for text in (style, script)]
     own = [f"'sha256-{base64.b64encode(digest).decode()}'" for digest in digests]
     return (
@@ -96,7 +101,7 @@ def verdict_words(content: Content) -> list[str]:
     }[verdict.verdict]
     rows = f"{verdict.n_rows:,} rows"
     second = f"On {rows}: {verdict.evidence}, that is, {p_words(verdict)}"
-    if verdict.critical > verdict.baseline:  # else no score is better than another
+    if verdict.critical > verdict.baseline:  # otherwise there is no critical score
         article = "An" if verdict.score_name == "AUC" else "A"
         name = verdict.score_name
         least = verdict.critical
@@ -114,7 +119,8 @@ def verdict_words(content: Content) -> list[str]:
             "probability of 80% or more."
         )
     if content.again:
-        # The page shows other features than those that were scored: the box must say so.
+        # The listed features are those of the refit on all rows, but the scores belong to the model
+        # of the training rows, so the text states how far the two selections agree.
         words.append(
             f"{content.count:,} {content.unit}s were selected from all rows{content.again}."
         )
@@ -122,11 +128,12 @@ def verdict_words(content: Content) -> list[str]:
 
 
 def _useful(verdict: Verdict) -> str:
+    """Return the name of the score of the verdict with its article, such as "an AUC"."""
     return f"{'an' if 'AUC' in verdict.score_name[:3] else 'a'} {verdict.score_name}"
 
 
 def p_words(verdict: Verdict) -> str:
-    """Return in words how often a guess does as well."""
+    """Return a sentence on how often a target unrelated to the features reaches the score."""
     times = 1.0 / max(verdict.p_value, 1e-12)
     often = f"once in {times:,.0f} times" if verdict.p_value < 0.5 else "about as often as not"
     often = f"at most {often}" if verdict.at_most else often
@@ -134,7 +141,7 @@ def p_words(verdict: Verdict) -> str:
 
 
 def _meaning(content: Content) -> list[str]:
-    """Return sentences on the meaning of the proved gap."""
+    """Return sentences that explain the duality gap as a distance from the optimum."""
     several = " of each fit" if len(content.fits) > 1 else ""
     proved = f"The objective{several} is proved to be at most {{}} above its optimum over {{}}."
     on_selected = content.gap_on_selected
@@ -155,6 +162,7 @@ def _meaning(content: Content) -> list[str]:
 
 
 def _badge(content: Content) -> str:
+    """Return whether the fit reached its tolerance, as a short label."""
     if content.headline_gap <= content.goal:
         return "fitted exactly"
     if content.gap_on_selected is None:
@@ -163,8 +171,11 @@ def _badge(content: Content) -> str:
 
 
 def _above(gap: float) -> str:
-    """Return a gap as a share of the optimum."""
-    # It is relative to the objective reached, and people compare with the optimum.
+    """Return the gap relative to the optimum, in percent.
+
+    The given gap is relative to the objective that was reached.
+    """
+    # Readers compare with the optimum, so the gap is converted to be relative to it.
     if gap >= 1:
         return "any amount"
     return percent(gap / (1.0 - gap))

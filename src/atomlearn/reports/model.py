@@ -1,4 +1,4 @@
-"""SavedModel: score = sum_j w_j prod_{i in factors(j)} x_i + b, over the selected features only."""
+"""SavedModel: a linear or additive model that is restricted to the selected features."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Label = str | int | float | bool
 
 @dataclass(frozen=True, slots=True)
 class ModelInput:
-    """A column of the data that the model reads: its index there and its name."""
+    """An input column of the model: its index and its name in the training data."""
 
     index: int
     name: str
@@ -28,7 +28,10 @@ class ModelInput:
 
 @dataclass(frozen=True, slots=True)
 class Allele:
-    """The allele that a genotype input counts, and the mean of its copies."""
+    """The allele that a genotype input counts, and the mean count in the training data.
+
+    ``counted`` and ``other`` are the two alleles of the variant.
+    """
 
     name: str
     chromosome: str
@@ -40,25 +43,27 @@ class Allele:
 
 @dataclass(frozen=True, slots=True)
 class ModelCurve:
-    """A curve by its values at levels of the input; between them that of the nearest level holds.
+    """A step function of one input, given by its values at levels of the input.
 
-    levels : (n_levels,) increasing; values : (n_outputs, n_levels).
+    ``levels``, shape (n_levels,), are increasing, and ``values`` has shape (n_outputs, n_levels).
+    The value at x is that of the level nearest to x.
     """
 
     levels: Array
     values: Array
 
     def at(self, x: Array) -> Array:
-        """Return the curve of each output at x, (len(x), n_outputs)."""
+        """Return the curve of each output at the points x, shape (len(x), n_outputs)."""
         return np.asarray(self.values[:, nearest(self.levels, x)].T)
 
 
 @dataclass(frozen=True, slots=True)
 class ModelFeature:
-    """A selected feature: the product of one or two inputs, or a curve of one.
+    """A selected feature: one input, the product of two inputs, or a curve of one input.
 
-    index : its number among all features it was selected from; factors : positions in ``inputs``,
-    one for a plain column, two for an interaction, the same one twice for a square.
+    ``index`` is the index among all features that were selected from. ``factors`` are positions in
+    ``SavedModel.inputs``: one for a plain column or a curve, two for an interaction, and the same
+    position twice for a square.
     """
 
     index: int
@@ -69,10 +74,11 @@ class ModelFeature:
 
 @dataclass(frozen=True, slots=True)
 class ModelCertificate:
-    """How close to optimal the fit of one output is proved to be.
+    """The optimality certificate of the fit of one output.
 
-    status : the name of the Status; objective, gap, relative_gap : at the saved coefficients in
-    the units they were fitted in; passes : passes over the data.
+    ``status`` is the name of the solver status. ``objective``, ``gap`` (the duality gap) and
+    ``relative_gap`` are at the saved coefficients, in the units in which they were fitted.
+    ``passes`` is the number of passes over the data.
     """
 
     status: str
@@ -84,17 +90,22 @@ class ModelCertificate:
 
 @dataclass(frozen=True, slots=True)
 class SavedModel:
-    """A linear model over the selected features, in the units of the data.
+    """A linear or additive model over the selected features, in the units of the data.
 
-    coefficients : (n_outputs, n_selected) float64; intercepts : (n_outputs,); classes : the
-    labels, or None for regression. Two classes have one output, whose positive scores mean
-    ``classes[1]``; more have one output a class. is_named, first_index : how the data file tells
-    its columns, see ``datasets.table.Schema``; columns : what is made of those that are read
-    (``ColumnPlan``); alleles : for genotypes, chromosome, position, the allele that is
-    counted and the other one of each input, and its mean. settings : how it was fitted (text and
-    numbers; of survival times the scores are log hazard ratios, and the settings hold
-    baseline_times and baseline_hazard, cumulative there for the score baseline_score; of numbers
-    and times held_out_errors, see ``interval``).
+    The score of a row is sum_j w_j f_j + b, in which f_j is the j-th feature: the product of its
+    factors x_i, or a curve of x_i.
+
+    ``coefficients`` has shape (n_outputs, n_selected) and ``intercepts`` shape (n_outputs,).
+    ``classes`` are the labels of a classification, else None. Two classes have one output, whose
+    positive scores predict ``classes[1]``; more classes have one output each. ``is_named`` and
+    ``first_index`` say how the data file identifies columns, see ``datasets.table.Schema``.
+    ``columns`` are the encoding plans of the columns that the model reads. ``alleles`` are, for
+    genotypes, the counted alleles of the inputs.
+
+    ``settings`` are the hyperparameters of the fit, as text and numbers. For survival models the
+    scores are log hazards, and the settings hold ``baseline_times`` and ``baseline_hazard``, the
+    cumulative baseline hazard at the score ``baseline_score``. For regression and survival they
+    hold ``held_out_errors``, from which ``interval`` makes prediction intervals.
     """
 
     task: str
@@ -116,10 +127,11 @@ class SavedModel:
     alleles: tuple[Allele, ...] = ()
 
     def scores(self, columns: Any) -> Array:
-        """Return X_S W' + b, shape (n_samples, n_outputs).
+        """Return the scores X_S W' + b, shape (n_samples, n_outputs).
 
-        ``columns`` is the (n_samples, len(inputs)) data of the inputs, dense or sparse. Only the
-        few columns that the model reads are ever made dense, one feature at a time.
+        ``columns``, shape (n_samples, len(inputs)), holds the inputs, dense or sparse. X_S are the
+        selected features made from them, W the coefficients and b the intercepts. One feature at a
+        time is converted to a dense array.
         """
         if columns.shape[1] != len(self.inputs):
             raise ValueError(
@@ -132,19 +144,21 @@ class SavedModel:
         return result
 
     def parts(self, columns: Any) -> Array:
-        """Return the terms of each score, (n_samples, n_features, n_outputs)."""
+        """Return the terms of each score, shape (n_samples, n_features, n_outputs)."""
         found = np.zeros((columns.shape[0], len(self.features), len(self.intercepts)))
         for place, added in enumerate(self._added(columns)):
             found[:, place] = added
         return found
 
     def _added(self, columns: Any) -> Iterator[Array]:
+        """Yield the term of each feature in the scores, shape (n_samples, n_outputs)."""
         if not self.features:
             return
         design = as_design(columns)
         for place, feature in enumerate(self.features):
             values = [design.gather(np.array([at])).dense()[:, 0] for at in feature.factors]
-            # Values far outside of the fitted range overflow: the caller sees an infinite score.
+            # Values far outside of the range of the training data may overflow. The warning is
+            # suppressed, because the caller checks that scores are finite.
             with np.errstate(over="ignore", invalid="ignore"):
                 if feature.curve is None:
                     added = np.prod(values, axis=0)[:, None]
@@ -153,18 +167,19 @@ class SavedModel:
                 yield added * self.coefficients[:, place]
 
     def predict(self, scores: Array) -> list[Label]:
-        """Return the label of each row of scores, or for regression the expected value."""
+        """Return the label of each row of scores or, for other tasks, the expected value."""
         if self.classes is None:
             return [float(value) for value in as_loss(self.loss).mean(scores[:, 0])]
         chosen = scores[:, 0] > 0 if len(self.classes) == 2 else np.argmax(scores, axis=1)
         return [self.classes[int(position)] for position in chosen]
 
     def interval(self, scores: Array, share: float) -> Array:
-        """Return the bounds between which a share of targets is expected, (n_samples, 2).
+        """Return split conformal prediction intervals, shape (n_samples, 2).
 
-        Of survival times one, (n_samples, 1), which a share of the events come after.
-        By the errors of the model without the held-out rows on these (split conformal): of rows
-        that come from where these come from.
+        ``share`` is the nominal coverage, such as 0.9. The width comes from the errors on held-out
+        rows of a model that was fitted without them, so the coverage holds for rows from the same
+        distribution as the held-out rows. For survival models the shape is (n_samples, 1): the time
+        after which this share of the events occurs.
         """
         errors = np.asarray(self.settings.get("held_out_errors", ()))
         place = math.ceil(share * (errors.size + 1) - 1e-9)
@@ -187,7 +202,10 @@ class SavedModel:
         return np.column_stack([low, mean + far])
 
     def probabilities(self, scores: Array) -> Array | None:
-        """Return P(class | x), (n_samples, n_classes), where the loss knows them; else None."""
+        """Return P(class | x), shape (n_samples, n_classes).
+
+        The result is None if the model is no classifier or its loss has no class probabilities.
+        """
         if self.classes is None or not has_probabilities(as_loss(self.loss)):
             return None
         together = self.settings.get("classes") == "together"

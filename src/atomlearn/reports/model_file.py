@@ -1,8 +1,8 @@
-"""The model file: a JSON text that holds numbers and names only, and a strict reader of it.
+"""Write and strictly validate the model file, a JSON text of numbers and names only.
 
-Nothing in the file is ever executed or imported. Floats are written as Python's ``repr``, which
-reads back to the very same bits. The reader accepts the output of the writer and nothing
-else, and its error names the fault.
+Nothing in the file is ever executed or imported. Floats are written as Python's ``repr``, which is
+read back to the same bits. The reader accepts the output of the writer only, and its error message
+names the fault.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ VERSION = 1
 
 
 def write_model(path: str | Path, model: SavedModel) -> None:
-    """Write the model file; an existing file is replaced as a whole or not at all.
+    """Write the model file atomically: an existing file is replaced as a whole or not at all.
 
     Examples
     --------
@@ -55,20 +55,20 @@ def write_model(path: str | Path, model: SavedModel) -> None:
 
 
 def model_text(model: SavedModel, name: str) -> str:
-    """Return the text of a model file; ``name`` is the file named in errors."""
+    """Return the JSON text of a model file; ``name`` is the file name in error messages."""
     content = {"format": FORMAT, "version": VERSION, **asdict(model)}
     content["columns"] = [plan.portable() for plan in model.columns]
     text = json.dumps(
         content, indent=1, allow_nan=False, ensure_ascii=False, default=lambda array: array.tolist()
     )
-    # The reader checks the text before it is written.
+    # The text is parsed before it is written, so that no invalid file is ever written.
     parse_model(text, name)
     return text + "\n"
 
 
 def read_model(path: str | Path) -> SavedModel:
-    """Read a model file, or raise ValueError that names the file, the fault and the remedy."""
-    if Path(path).exists() and not Path(path).is_file():  # a pipe may be waited for without end
+    """Return the model in a file; a ValueError names the file, the fault and the remedy."""
+    if Path(path).exists() and not Path(path).is_file():  # reading a pipe may block forever
         raise _no_model(str(path), "it is a folder, a pipe or a device")
     try:
         text = Path(path).read_text(encoding="utf-8")
@@ -78,11 +78,13 @@ def read_model(path: str | Path) -> SavedModel:
 
 
 def _no_model(name: str, why: object) -> ValueError:
+    """Return the error for a file that is not a model file, with the reason ``why``."""
     remedy = "pass the model.json that `atomlearn select` wrote"
     return ValueError(f"{name} is not a model file: {why}; {remedy}")
 
 
 def _no_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return the JSON object of these pairs; raise ValueError if a key occurs twice."""
     content = dict(pairs)
     if len(content) < len(pairs):
         raise ValueError("a key occurs twice in one object")
@@ -90,7 +92,7 @@ def _no_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def parse_model(text: str, name: str) -> SavedModel:
-    """Return the model that a text describes; ``name`` is the file named in errors."""
+    """Return the model in a JSON text; ``name`` is the file name in error messages."""
     try:
         content = json.loads(text, parse_constant=_no_constant, object_pairs_hook=_no_twins)
     except (ValueError, RecursionError) as error:
@@ -115,10 +117,12 @@ def parse_model(text: str, name: str) -> SavedModel:
 
 
 def _no_constant(value: str) -> NoReturn:
+    """Raise ValueError for the JSON constants NaN and Infinity."""
     raise ValueError(f"it holds {value}, and a model has finite numbers only")
 
 
 def _settings(place: str, value: object) -> dict[str, Any]:
+    """Return the settings of a model, after checking that all numbers are finite."""
     found: dict[str, Any] = of_type(place, value, dict)
     for key, item in found.items():
         if key.endswith(("_times", "_hazard", "_errors")):
@@ -132,10 +136,10 @@ _OWN: Readers = {ColumnPlan: lambda place, value: plan_of(value, place), dict[st
 
 
 def _check(model: SavedModel) -> None:
-    """Raise ValueError where values do not go together."""
+    """Raise ValueError if values of the model are inconsistent, such as shapes and classes."""
     labels = [(type(label), label) for label in model.classes or ()]
     n_outputs = len(labels) if len(labels) > 2 else 1
-    # Classes that were fitted together have one certificate.
+    # A joint multinomial fit of all classes has a single certificate.
     n_fits = 1 if model.settings.get("classes") == "together" else n_outputs
     columns = [item.index for item in model.inputs]
     numbers = [feature.index for feature in model.features]
@@ -161,10 +165,15 @@ def _check(model: SavedModel) -> None:
 
 
 def _are_places(numbers: list[int], bound: int) -> bool:
+    """Return whether the numbers are distinct and below ``bound``."""
     return len(set(numbers)) == len(numbers) and max(numbers, default=-1) < bound
 
 
 def _check_feature(place: str, feature: ModelFeature, n_inputs: int, n_outputs: int) -> None:
+    """Raise ValueError if the factors or the curve of a feature are invalid.
+
+    ``place`` is the position of the feature in the file, for the error message.
+    """
     factors = feature.factors
     curve = feature.curve
     most = 2 if curve is None else 1
@@ -172,7 +181,7 @@ def _check_feature(place: str, feature: ModelFeature, n_inputs: int, n_outputs: 
     demand(fits, f"{place}.factors", "one or two positions in inputs, of a curve one", factors)
     if curve is not None:
         levels = curve.levels
-        # Codes of levels are bytes.
+        # Level codes are stored as bytes, so a curve has at most 256 levels.
         fits = levels.ndim == 1 and 1 <= levels.size <= 256 and bool((np.diff(levels) > 0).all())
         fits = fits and curve.values.shape == (n_outputs, levels.size)
         told = "a value of each output at 1 to 256 increasing levels"

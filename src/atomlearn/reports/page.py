@@ -1,4 +1,4 @@
-"""report: the page about any fitted linear or additive estimator, ours or scikit-learn's."""
+"""report: write a page about a fitted linear or additive estimator of atomlearn or scikit-learn."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from atomlearn.reports.suspects import repeating
 from atomlearn.reports.tables import files_of_run, summary_text
 from atomlearn.reports.view import View, in_words, outputs_of, target_names, view_of
 
-#: What estimators make of a matrix: parts as large as it, and components, one a line.
+#: Maps the attributes of matrix estimators that are as large as X to their names on the page.
 _PARTS = {"affinity_": "affinity of rows", "low_rank_": "low rank", "sparse_": "sparse"}
 
 
@@ -58,33 +58,36 @@ def report(
     Parameters
     ----------
     estimator : fitted estimator, or a pipeline that ends with one
-        With ``coef_`` over columns: every estimator of ours and scikit-learn's linear ones; or of
-        a matrix only, such as ``SparsePCA``.
-    X, y : the data it was fitted to; no y for a matrix only
+        An estimator with ``coef_`` (any of atomlearn, or a linear one of scikit-learn), or a
+        matrix decomposition such as ``SparsePCA``.
+    X, y : the data it was fitted to; y is None for a matrix decomposition
     path : str or Path
-        The page; nothing else is needed to read it.
+        The file of the page, which is self-contained.
     test : (X, y), optional
-        Rows that the estimator was not fitted to, for the verdict. Default: a clone is fitted to
-        1 - ``test_fraction`` of the rows and judged by the rest; 0 leaves the verdict out.
+        Rows that the estimator was not fitted to, for the verdict. By default, a clone is fitted
+        to a share 1 - ``test_fraction`` of the rows and tested on the others; with
+        ``test_fraction`` 0 there is no verdict.
     n_resamples : int, optional
-        Halves of the rows to fit for how stable the selection is; default: up to 20 where X is
-        small, fewer for fits that are many times as much work.
-    feature_names, target : names; default: those that X and y have, else x0, ... and "the target".
+        Number of random halves of the rows on which the estimator is refitted to measure how
+        stable the selection is. By default up to 20 if X is small, and fewer for slow fits.
+    feature_names, target : names of the columns and of the target
+        By default the names that X and y have, else x0, x1, ... and "the target".
     rng : int
-        Seed of the split, the permutations and the halves.
+        Random seed of the split, the permutations and the halves.
     positions : (chromosomes, base pairs), optional
-        Positions of the columns; default: those in names such as 1:752566 or chr1:752566_A.
-
+        Positions of the columns on chromosomes; by default parsed from names such as 1:752566 or
+        chr1:752566_A.
     groups, order : (n_samples,) arrays, optional
-        Rows that belong together, or a series: held out and halved as ``held_out_verdict`` does.
+        Labels of rows that must be held out together, or positions in a time series; rows are
+        split as in ``held_out_verdict``.
     effects : Estimates or FeatureTests, optional
-        What ``findings.estimates`` or ``findings.p_values`` said: page and summary have each
-        interval, or the smallest p-values, in one sentence with its condition.
+        The result of ``findings.estimates`` or ``findings.p_values``. The page and the summary
+        state each interval, or the smallest p-values, in one sentence with its assumption.
 
     Returns
     -------
     Content
-        ``content.verdict``, ``content.selected``, ...
+        The content of the page, such as ``content.verdict`` and ``content.selected``.
 
     Examples
     --------
@@ -136,7 +139,11 @@ def report(
 
 
 def _rows_of(X: Any, groups: Any, order: Any) -> tuple[dict[str, Any], Any]:
-    """Return which rows belong together, as told or as they repeat each other, and these."""
+    """Return the fit arguments ``groups`` and ``order``, and the duplicate rows.
+
+    Duplicate rows are joined to the given groups unless there is an order; they are an array with
+    an index that duplicates share, or None.
+    """
     repeated = None if is_opened(X) else repeated_rows(X)
     if order is None and repeated is not None:
         groups = joined(repeated.size, groups, repeated)
@@ -151,7 +158,12 @@ def _content_of_model(
     tested: tuple[Any, float],
     positions: Any,
 ) -> Content:
-    """Return the content of the page; ``tested`` : rows for the verdict, or the share held out."""
+    """Return the content of the page about a model with coefficients.
+
+    ``tested`` is the pair of the test data (X, y), or None, and the share of rows to hold out.
+    ``outputs`` are the names of the outputs, and ``positions`` the positions on chromosomes, or
+    None.
+    """
     estimator = fits.estimator
     codes = view.codes_of(fits.y)
     held_out = held_out_of(fits, view, *tested)
@@ -190,7 +202,7 @@ def _content_of_model(
 
 
 def versions() -> str:
-    """Return the versions of the packages behind a report."""
+    """Return the versions of atomlearn, Python, NumPy, SciPy and scikit-learn as text."""
     from atomlearn import __version__
 
     return (
@@ -200,7 +212,12 @@ def versions() -> str:
 
 
 def content_of_matrix(estimator: Any, X: Any, names: Any) -> Content | None:
-    """Return the content of the page about a matrix, without a verdict; None for other models."""
+    """Return the content of the page about a matrix decomposition; None for other models.
+
+    A decomposition, such as ``SparsePCA``, has components or matrices as large as X. It has no
+    target, so the content includes neither a verdict nor held-out scores. ``names`` are the names
+    of the columns of X, or None.
+    """
     fitted = {name: value for name, value in vars(estimator).items() if name.endswith("_")}
     parts = {words: fitted[name] for name, words in _PARTS.items() if name in fitted}
     components = fitted.get("components_", fitted.get("right_", np.zeros((0, 0))).T)

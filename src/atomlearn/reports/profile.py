@@ -1,4 +1,4 @@
-"""An overview of the data: values of each column, missing values, and repeated rows."""
+"""An overview of the data: distribution of each column, missing values, and duplicate rows."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ from atomlearn.reports.drawing import MOST_NAMED
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """One column: how many values are missing and different, three quantiles, and a histogram.
+    """The profile of one column: missing and distinct values, quantiles and a histogram.
 
-    bars : shares of the largest bar, from the smallest value to the largest.
+    ``quantiles`` are the minimum, the median and the maximum. ``bars`` are the heights of the
+    histogram bars relative to the largest bar.
     """
 
     name: str
@@ -26,7 +27,10 @@ class Profile:
 
     @classmethod
     def of(cls, name: str, values: Array, missing: int) -> Profile:
-        """Return the profile of a column without gaps; ``missing`` : those that were filled in."""
+        """Return the profile of a column without missing values.
+
+        ``missing`` is the number of its values that were imputed.
+        """
         counts = np.histogram(values, bins=16)[0]
         least, middle, most = np.quantile(values, [0.0, 0.5, 1.0]).tolist()
         bars = (counts / counts.max()).tolist()
@@ -36,7 +40,11 @@ class Profile:
 def profiles(
     design: Design, names: Sequence[str], first: Columns, missing: Mapping[str, int]
 ) -> list[Profile]:
-    """Return the profiles of these columns, and of others as far as a page has room."""
+    """Return the profiles of the columns ``first``, followed by those of other columns.
+
+    There are at most ``MOST_NAMED`` profiles. ``missing`` maps a column to its number of imputed
+    values.
+    """
     others = np.setdiff1d(np.arange(min(design.shape[1], 2 * MOST_NAMED)), first)
     return [
         Profile.of(
@@ -49,7 +57,10 @@ def profiles(
 
 
 def facts_of(design: Design, missing: Mapping[str, int]) -> str:
-    """Return in words how many rows are alike, and in how many columns values were missing."""
+    """Return a sentence on the numbers of rows, duplicate rows and columns with imputed values.
+
+    ``missing`` maps a column to its number of imputed values.
+    """
     n_rows, n_columns = design.shape
     sums = design.predict(np.random.default_rng(0).standard_normal(n_columns))
     alike = n_rows - np.unique(sums.round(9)).size

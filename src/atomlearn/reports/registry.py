@@ -1,7 +1,6 @@
-"""Registry of displays: how each is made from a fitted estimator.
+"""The registry of displays: how each is made from a fitted estimator.
 
-A display that is registered here has ``from_estimator``. A page makes its displays by the same
-functions.
+Registered displays support ``from_estimator``. The page makes its displays with the same functions.
 """
 
 from __future__ import annotations
@@ -44,16 +43,21 @@ from atomlearn.reports.view import (
     view_of,
 )
 
-#: The levels of a path relative to the level of the model, the largest first.
+#: The alphas of a path relative to the alpha of the model, in decreasing order.
 PATH_LEVELS = np.geomspace(8.0, 0.5, 16)
 
 Maker = TypeVar("Maker", bound=Callable[[FittedEstimator], Display | None])
 
 
 def register(display: type[Display], needs: str) -> Callable[[Maker], Maker]:
-    """Register a function that makes a display; ``needs`` : why it may return None."""
+    """Return a decorator that registers a function as the maker of a display.
+
+    ``needs`` completes the error message if the function returns None; it follows the name of the
+    estimator.
+    """
 
     def add(make: Maker) -> Maker:
+        """Register the function and return it unchanged."""
         MAKERS[display] = make, needs
         return make
 
@@ -66,7 +70,7 @@ def register(display: type[Display], needs: str) -> Callable[[Maker], Maker]:
     "'penalized' or 'squared'",
 )
 def path_display(fitted: FittedEstimator) -> PathDisplay | None:
-    """Fit the path around the level of a model with one output."""
+    """Fit the regularization path around the alpha of a model with one output."""
     view = view_of(fitted.estimator, fitted.X, fitted.names)
     return path_of_view(view, view.codes_of(np.asarray(fitted.y)))
 
@@ -74,9 +78,11 @@ def path_display(fitted: FittedEstimator) -> PathDisplay | None:
 def path_of_view(
     view: View, y: Any, sample_weight: Any = None, **options: Any
 ) -> PathDisplay | None:
-    """Return the path around the level of a model, per standard deviation; None without a path.
+    """Return the regularization path around the alpha of a model, or None.
 
-    y : codes of classes, or the target of the loss; options : further parameters of ``path``.
+    The result is None if the model has several outputs, no alpha, or a constrained form. ``y``
+    holds class codes, or the target of the loss; ``options`` are further arguments of ``path``.
+    Coefficients are per standard deviation of the features.
     """
     model = view.model
     alpha = level_of(model)
@@ -92,7 +98,7 @@ def path_of_view(
             center = model.fit_intercept and not design.traits.is_sparse
             design = Standardized(design, center=center, weight=sample_weight)
         found = path(design, target, **options)
-    except (TypeError, ValueError):  # this model is not one of a path
+    except (TypeError, ValueError):  # ``path`` does not support this model
         return None
     if not found.columns.size:
         return None
@@ -107,7 +113,7 @@ def path_of_view(
     "was not chosen by cross-validation; fit AtomicRegressorCV or AtomicClassifierCV",
 )
 def validation_of(fitted: FittedEstimator) -> ValidationDisplay | None:
-    """Return the held-out scores that a cross-validated estimator chose its level by."""
+    """Return the scores by which a cross-validated estimator chose alpha, or None."""
     model = fitted.estimator
     if not isinstance(model, CrossValidatedModel):
         return None
@@ -123,7 +129,7 @@ def validation_of(fitted: FittedEstimator) -> ValidationDisplay | None:
 
 @register(ConvergenceDisplay, "has no history of gaps; fit one of ours")
 def convergence_of(fitted: FittedEstimator) -> ConvergenceDisplay | None:
-    """Return the history of an estimator, or of a result of ``solve``."""
+    """Return the duality gaps of an estimator, or of a result of ``solve``; else None."""
     results = results_of(fitted.estimator) or [fitted.estimator]
     try:
         return ConvergenceDisplay([result.history for result in results])
@@ -133,7 +139,7 @@ def convergence_of(fitted: FittedEstimator) -> ConvergenceDisplay | None:
 
 @register(StabilityDisplay, "knows no shares of halves; fit a StabilitySelector around it")
 def stability_of(fitted: FittedEstimator) -> StabilityDisplay | None:
-    """Return the largest probabilities of a fitted ``StabilitySelector``."""
+    """Return the largest selection frequencies of a ``StabilitySelector``, or None."""
     selector = fitted.estimator
     try:
         shares = np.asarray(selector.selection_probabilities_)
@@ -146,7 +152,10 @@ def stability_of(fitted: FittedEstimator) -> StabilityDisplay | None:
 
 @register(CoefficientDisplay, "has no coefficients; fit a linear model")
 def coefficients_of(fitted: FittedEstimator) -> CoefficientDisplay:
-    """Return the coefficients of a fitted linear model; with X per standard deviation."""
+    """Return the largest coefficients of a fitted linear model.
+
+    If X is given, they are per standard deviation of the columns.
+    """
     model = fitted.estimator
     if fitted.X is None:
         columns, weights = nonzero_coefficients(model.coef_)
@@ -169,7 +178,10 @@ def coefficients_of(fitted: FittedEstimator) -> CoefficientDisplay:
     "tells no probabilities; fit a classifier whose loss has some: AtomicClassifier()",
 )
 def calibration_of(fitted: FittedEstimator) -> CalibrationDisplay | None:
-    """Return the calibration on these rows, which the estimator was not fitted to."""
+    """Return the calibration curves on X and y, or None without class probabilities.
+
+    X and y should be rows that the estimator was not fitted to.
+    """
     model = fitted.estimator
     try:
         probabilities = np.asarray(model.predict_proba(fitted.X))
@@ -184,7 +196,10 @@ def calibration_of(fitted: FittedEstimator) -> CalibrationDisplay | None:
 
 @register(CoverageDisplay, "gives no intervals; fit a search of numbers: AtomicRegressorCV()")
 def coverage_of(fitted: FittedEstimator) -> CoverageDisplay | None:
-    """Return the coverage on these rows, which the estimator was not fitted to."""
+    """Return the coverage of 90% prediction intervals on X and y, or None without intervals.
+
+    X and y should be rows that the estimator was not fitted to.
+    """
     try:
         predicted, low, high = fitted.estimator.predict(fitted.X, interval=0.9)
     except (TypeError, ValueError):
@@ -197,7 +212,7 @@ def coverage_of(fitted: FittedEstimator) -> CoverageDisplay | None:
     GroupsDisplay, "has selected no groups; fit a norm with groups at a level that selects some"
 )
 def groups_display(fitted: FittedEstimator) -> GroupsDisplay | None:
-    """Return the latent parts of a fitted model, or the groups of its norm."""
+    """Return the sizes of latent parts or of the groups of the norm, or None if there are none."""
     parts = selected_groups(fitted.estimator)
     return GroupsDisplay.of(parts) if parts else None
 
@@ -208,7 +223,7 @@ def groups_display(fitted: FittedEstimator) -> GroupsDisplay | None:
     "is low enough to select some",
 )
 def interactions_of(fitted: FittedEstimator) -> InteractionsDisplay | None:
-    """Return the selected products of a model with ``features="interactions"`` or similar."""
+    """Return the selected products of two columns, or None if no product was selected."""
     model = fitted.estimator
     map = model.feature_map_
     columns, weights = nonzero_coefficients(model.coef_)
@@ -218,7 +233,8 @@ def interactions_of(fitted: FittedEstimator) -> InteractionsDisplay | None:
     two = pairs[:, 1] >= 0
     if not two.any():
         return None
-    # With several classes the largest coefficient: their sum may be zero.
+    # With several classes, the coefficient with the largest absolute value is drawn, because the
+    # sum over classes may be zero.
     largest = np.abs(weights[:, two]).argmax(axis=0)
     sizes = weights[:, two][largest, np.arange(largest.size)]
     known = np.array(names_of_columns(model, range(map.n_inputs), fitted.names), dtype=object)
@@ -227,7 +243,7 @@ def interactions_of(fitted: FittedEstimator) -> InteractionsDisplay | None:
 
 @register(BoundsDisplay, "has no bounds on subsets; fit SubsetRegressor or SubsetClassifier")
 def bounds_of(fitted: FittedEstimator) -> BoundsDisplay | None:
-    """Return both bounds of a model of the best subset."""
+    """Return the objective and lower bound over time of a best subset model, or None."""
     try:
         history = fitted.estimator.result_.history
         lines = [(record.seconds, record.objective, record.lower_bound) for record in history]

@@ -1,4 +1,4 @@
-"""Displays of structure: groups and parts of a model, products of two columns, matrices."""
+"""Displays of structure: groups and latent parts, interactions, and matrices."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from atomlearn.reports.view import objective_of, results_of
 
 @dataclass
 class GroupsDisplay(Display):
-    """Size of each selected group: the l2 norm of its coefficients.
+    """The size of each selected group, which is the l2 norm of its coefficients.
 
     Examples
     --------
@@ -46,33 +46,39 @@ class GroupsDisplay(Display):
 
     @property
     def size(self) -> tuple[float, float]:
-        """Width and height of the drawing on a page: as high as there are groups."""
+        """Width and height of the drawing on a page; the height grows with the groups."""
         return (5.2, 0.8 + 0.2 * len(self.names))
 
     @classmethod
     def of(cls, parts: Sequence[Part]) -> Self:
-        """Return the largest of these parts."""
+        """Return the display of the largest of these parts, by the l2 norm of their weights."""
         sizes = np.array([np.linalg.norm(part.weights) for part in parts])
         order = np.argsort(-sizes, kind="stable")[:MOST_NAMED]
         return cls(sizes[order], [name_of_part(parts[at]) for at in order])
 
     def _draw(self, ax: Any, options: dict[str, Any]) -> None:
+        """Draw one bar per group."""
         self.bars_ = ax.barh(names_on(ax, self.names), self.sizes, **options)
         ax.set_xlabel("size of the coefficients of the group")
 
 
 def name_of_part(part: Part) -> str:
-    """Return the name of the part's group, or its number."""
+    """Return the name of the group of a part, or "group" and its number."""
     return part.name or f"group {part.group}"
 
 
 def has_parts(parts: Any) -> bool:
-    """Return whether these are latent parts of one output."""
+    """Return whether ``parts`` are latent parts (of an overlapping group norm) of one output."""
     return bool(parts) and isinstance(parts[0], Part)
 
 
 def selected_groups(model: Any) -> list[Part]:
-    """Return the selected groups of a model: latent parts, or groups of its norm."""
+    """Return the selected groups of a model, [] without groups.
+
+    They are the latent parts of a latent group norm, or the groups of a non-overlapping norm with
+    nonzero coefficients. For several outputs the weight of a column is the l2 norm over the
+    outputs.
+    """
     if not results_of(model):
         return []
     if has_parts(model.parts_):
@@ -82,7 +88,7 @@ def selected_groups(model: Any) -> list[Part]:
     if not isinstance(norm, Groups) or isinstance(norm.groups, str) or map.unit is not None:
         return []
     columns, weights = nonzero_coefficients(model.coef_)
-    # Of several outputs the length over them.
+    # For several outputs, the size of a column is the l2 norm of its coefficients over them.
     size = np.linalg.norm(weights, axis=0)
     used = norm.parts(map.n_columns)[0].labels[columns]
     return [
@@ -93,7 +99,9 @@ def selected_groups(model: Any) -> list[Part]:
 
 @dataclass
 class InteractionsDisplay(Display):
-    """Coefficients of products of two columns as a matrix; the diagonal holds squares.
+    """Coefficients of interactions as a symmetric matrix; the diagonal holds squares.
+
+    ``matrix`` has shape (n, n), and ``names`` are the names of its columns.
 
     Examples
     --------
@@ -121,7 +129,10 @@ class InteractionsDisplay(Display):
 
     @classmethod
     def of(cls, factors: Sequence[Sequence[str]], values: ArrayLike) -> Self:
-        """Return the products of pairs of names; ``values`` : their coefficients."""
+        """Return the display of these products of two columns.
+
+        ``factors`` holds the pair of names of each product, and ``values`` their coefficients.
+        """
         sizes = np.asarray(values, dtype=np.float64)
         names, places = np.unique(np.asarray(factors, dtype=object), return_inverse=True)
         pairs = places.reshape(-1, 2)
@@ -133,6 +144,7 @@ class InteractionsDisplay(Display):
         return cls(matrix[np.ix_(kept, kept)], names[kept].tolist())
 
     def _draw(self, ax: Any, options: dict[str, Any]) -> None:
+        """Draw the matrix with the names of columns on both axes."""
         self.image_ = ax.imshow(self.matrix, **{**signed_colors(self.matrix), **options})
         places = np.arange(len(self.names))
         names = [label_of(name) for name in self.names]
@@ -144,9 +156,10 @@ class InteractionsDisplay(Display):
 
 @dataclass
 class MatrixDisplay(Display):
-    """A matrix as an image: blue is positive, red negative, the stronger the larger.
+    """A matrix as an image: blue is positive, red is negative.
 
-    matrix : (n, m); names : of its columns, or None; caption : of the drawing.
+    ``matrix`` has shape (n, m), ``names`` are the names of its columns or None, and ``caption`` is
+    the title of the drawing.
 
     Examples
     --------
@@ -169,13 +182,15 @@ class MatrixDisplay(Display):
     size = (3.4, 2.8)
 
     def _draw(self, ax: Any, options: dict[str, Any]) -> None:
+        """Draw the image, with the names of columns if there are few."""
         matrix = self.matrix
         shown = self.names
         dense = matrix.toarray() if is_sparse(matrix) else matrix
         matrix = np.asarray(dense, dtype=np.float64)
         colors = signed_colors(matrix[np.isfinite(matrix)])
         ax.grid(visible=False)
-        # Cells of a small matrix have edges, of a large one several are drawn as their mean.
+        # The cells of a small matrix are drawn with sharp edges. A large matrix has more cells than
+        # pixels, so antialiasing averages adjacent cells.
         drawn = {"aspect": "auto", "interpolation": "nearest", **colors}
         if max(matrix.shape) > MOST_POINTS:
             drawn["interpolation"] = "antialiased"

@@ -1,4 +1,4 @@
-"""Displays of survival: held-out rows by their predicted risk, and calibration at a time."""
+"""Displays of survival models: Kaplan-Meier curves by predicted risk, and calibration at a time."""
 
 from __future__ import annotations
 
@@ -13,25 +13,34 @@ from atomlearn.core import Array
 from atomlearn.reports.data_displays import SharesDisplay
 from atomlearn.reports.drawing import Display
 
-#: Groups of held-out rows by their predicted risk.
+#: Names of the thirds of the held-out rows, by increasing predicted risk.
 THIRDS = ("low risk", "middle", "high risk")
 
 
 def kaplan_meier(records: NDArray[Any]) -> tuple[Array, Any]:
-    """Return the times of events, and the share without an event after each (Kaplan and Meier)."""
+    """Return the event times, and the Kaplan-Meier survival estimate after each of them.
+
+    ``records`` is a structured array with the fields ``event``, ``time`` and ``entry``.
+    """
     times, counts = np.unique(records["time"][records["event"]], return_counts=True)
     return times, np.cumprod(1.0 - counts / at_risk(records, times))
 
 
 def at_risk(records: NDArray[Any], times: Array) -> Any:
-    """Return how many rows are at risk at each time: after their entry, and not gone."""
+    """Return the number of rows at risk at each time.
+
+    A row is at risk after its entry until its event or censoring, inclusive.
+    """
     seen = (records["entry"] < times[:, None]) & (records["time"] >= times[:, None])
     return seen.sum(axis=1)
 
 
 @dataclass
 class SurvivalDisplay(Display):
-    """Share of held-out rows without an event, of thirds by their predicted risk."""
+    """Kaplan-Meier curves of held-out rows, in thirds by predicted risk.
+
+    ``records`` holds the survival records of the rows, and ``risk`` their predicted log hazards.
+    """
 
     records: NDArray[Any]
     risk: Array
@@ -40,6 +49,7 @@ class SurvivalDisplay(Display):
     part = "prediction"
 
     def _draw(self, ax: Any, options: dict[str, Any]) -> None:
+        """Draw the three curves, with the numbers at risk below the ticks."""
         ticks = np.linspace(0.0, self.records["time"].max(), 5)
         below = [[f"{tick:.6g}" for tick in ticks]]
         for name, rows in zip(THIRDS, np.array_split(np.argsort(self.risk), 3), strict=True):
@@ -53,7 +63,7 @@ class SurvivalDisplay(Display):
 
 
 class CalibratedAtDisplay(SharesDisplay):
-    """Share without an event at a time, against the predicted share, of equal groups."""
+    """Calibration at a time: Kaplan-Meier estimate against predicted survival probability."""
 
     title = "Calibration at a time"
     about = "Groups of equally many held-out rows, at the median time of their events."
@@ -63,7 +73,11 @@ class CalibratedAtDisplay(SharesDisplay):
 
     @classmethod
     def of(cls, records: NDArray[Any], told: Callable[[float], Array]) -> CalibratedAtDisplay:
-        """Return the display at the median time of events."""
+        """Return the display at the median time of events.
+
+        ``told`` maps a time to the predicted survival probability of each row. Rows are grouped by
+        quantiles of this probability.
+        """
         time = float(np.median(records["time"][records["event"]]))
         shares = told(time)
         points = []

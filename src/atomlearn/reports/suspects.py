@@ -1,4 +1,4 @@
-"""Warnings about data: what often makes a held-out score too good, or a selection arbitrary."""
+"""Warn about data that make held-out scores too optimistic (leakage) or selections arbitrary."""
 
 from __future__ import annotations
 
@@ -15,18 +15,19 @@ from atomlearn.core import Array, Columns, Design, Mask, Rows, column_moments
 from atomlearn.findings.ranking import LEVEL
 from atomlearn.reports.drawing import MOST_NAMED
 
-#: From this correlation of ranks on (2 AUC - 1 for classes) one column alone tells the target so
-#: well that it may have been made from it, where others do not.
+#: A column whose rank correlation with the target (2 AUC - 1 for classes) reaches this value may
+#: have been made from the target (leakage), unless other columns are similarly strong.
 LEAKING = 0.9
-#: From this rank correlation on numbers have the same order row by row.
+#: A column with this rank correlation or more has the order of the target in nearly every row.
 COPIED = 0.999
-#: Columns that together are looked for as parts of a target.
+#: Maximum number of columns whose union or intersection is compared with a target.
 MOST_PARTS = 6
-#: Groups that a mean target is looked for in, at the least, and the share of their standard errors
-#: below which their means have none: by chance once in a million columns.
+#: Minimum number of groups for the search for target encodings. A column whose group means deviate
+#: from a line by less than NO_ERROR standard errors is a target encoding; chance produces one in a
+#: million columns.
 FEWEST_GROUPS = 10
 NO_ERROR = 0.1
-#: Columns that are looked at in each way, and rows that they are looked at in.
+#: Maximum numbers of columns and rows that each check inspects.
 MOST_COLUMNS = 500
 MOST_ROWS = 2_000
 
@@ -40,9 +41,11 @@ def suspects(
     target: str,
     missing: Mapping[str, int] = MappingProxyType({}),
 ) -> tuple[list[str], list[str]]:
-    """Return warnings of columns made from the target, and odd ones; and questions to the reader.
+    """Return warnings about leakage and degenerate columns, and questions to the reader.
 
-    names : of all columns; missing : how many values of a column were filled in.
+    ``selected`` are the indices of the selected columns, ``names`` the names of all columns, and
+    ``classes`` the labels of the codes ``y``, or None for a numeric target. ``missing`` maps a
+    column to its number of imputed values. Large data are subsampled.
     """
     rng = np.random.default_rng(0)
     columns = np.unique(np.asarray(selected, dtype=np.int64)[:200])
@@ -56,7 +59,7 @@ def suspects(
         known = [names[column] for column in looked]
         mine = np.isin(looked, columns)
         if classes is None:
-            few = looked.size + 10 > rows.size  # more columns than rows make up any target
+            few = looked.size + 10 > rows.size  # too few rows: any target is a combination
             among = np.flatnonzero(mine) if few else np.arange(looked.size)
             found += adding_up(X[:, among], y[rows], [known[at] for at in among], target)
         found += parts_of_target(
@@ -75,7 +78,10 @@ def suspects(
 
 
 def _entries(design: Design, columns: Columns, rows: Rows) -> Array:
-    """Return some rows of columns, which are gathered 100 at a time: all may not fit in memory."""
+    """Return the entries of these rows and columns as a dense array, (n_rows, n_columns).
+
+    Columns are gathered 100 at a time, because all rows of all columns may not fit in memory.
+    """
     parts = np.split(columns, range(100, columns.size, 100))
     return np.hstack([design.gather(part).dense()[rows] for part in parts]).astype(np.float64)
 
@@ -88,13 +94,14 @@ def _leaks(
     names: Sequence[str],
     n_columns: int,
 ) -> list[tuple[bool, str]]:
-    """Look at the selected columns, each by itself: a leak that helps is selected.
+    """Return sentences on selected columns that predict the target suspiciously well.
 
-    A column that is far beyond others may be a good marker: that is a question. Only one that has
-    the order of numbers, nearly row by row, is a copy of them (True).
-
-    By ranks, so that bins and growing functions of the target are seen; in comparison with what
-    other columns tell; and not where among so many columns chance alone would do it.
+    Each pair is (is_copy, sentence): True for a column in the same order as a numeric target in
+    nearly every row, False for a strong marker that may or may not be leakage. Columns are compared
+    with the target by Spearman correlation or AUC, so that binned or monotonically transformed
+    targets are found. A column is reported only if it is far stronger than the other columns, and
+    significant after Bonferroni correction for ``n_columns`` columns. ``selected`` is the mask of
+    selected columns of X.
     """
     ranks = rankdata(X, axis=0)
     n_rows = y.size
@@ -142,11 +149,13 @@ def parts_of_target(
     target: str,
     missing: Mapping[str, int],
 ) -> list[str]:
-    """Return a sentence where rows have one value of the target just where any of few columns do.
+    """Return sentences on few columns whose union or intersection equals the target.
 
-    Each column by its most frequent value, and by all others. All of some columns are looked for,
-    too: then the other rows are those where any of them is not. And columns that are missing just
-    there. Not where chance would find as good ones among so many columns.
+    For each target class (or the most frequent value of a numeric target), a greedy set cover
+    searches for at most ``MOST_PARTS`` conditions "column has its most frequent value" or "has
+    another value" that together hold in exactly the rows of the class. An intersection is found as
+    the union of the negated conditions. Columns with missing values in exactly these rows are
+    reported, too. Covers that chance would produce with this number of columns are left out.
     """
     found = list[str]()
     events = [(f"{target} is {c}", y == k) for k, c in enumerate(classes or ())]
@@ -173,7 +182,11 @@ def parts_of_target(
 
 
 def _covers(signs: Mask, rows: Mask, inside: Mask) -> Iterator[list[int]]:
-    """Yield few of the columns ``inside`` that together are just these rows, and not by chance."""
+    """Yield sets of conditions whose union equals ``rows`` and is not explained by chance.
+
+    ``signs``, shape (n_rows, n_conditions), holds which rows satisfy each condition, and ``inside``
+    masks the conditions that hold only in ``rows``. Columns of a set are not used again.
+    """
     inside = inside.copy()
     n_rows = int(rows.sum())
     while True:
@@ -197,7 +210,11 @@ _LEAVE_OUT = ": if that is not known before the target, leave it out (--drop)"
 
 
 def _words(X: Array, names: Sequence[str], usual: Array, at: int) -> str:
-    """Return in words that a column has its most frequent value, or that it has another one."""
+    """Return in words that a column has, or does not have, its most frequent value.
+
+    ``usual`` holds the most frequent value of each column; ``at`` is the index of the condition,
+    which is beyond the number of columns for a negated condition.
+    """
     j = at % usual.size
     equals = at < usual.size
     others = np.unique(X[X[:, j] != usual[j], j])
@@ -213,10 +230,11 @@ def aggregates(
     names: Sequence[str],
     target: str,
 ) -> list[str]:
-    """Return a sentence on each column that is the mean target of groups of rows, or linear in it.
+    """Return sentences on columns that are group means of the target (target encoding).
 
-    A group has one value of the column. Means of the target stray from any other line by their
-    standard errors; here they do not.
+    A group consists of the rows with one value of the column. Group means of the target usually
+    deviate from a linear function of the column by their standard errors; a column whose group
+    means are far closer than that was computed from the target.
     """
     found = list[str]()
     targets = {target: np.asarray(y, dtype=np.float64)}
@@ -243,7 +261,7 @@ def aggregates(
 
 
 def _duplicates(design: Design, columns: Columns) -> list[str]:
-    """Find columns that are copies, by two random sums over the rows."""
+    """Return a warning if columns are copies of others, compared by two random projections."""
     rng = np.random.default_rng(0)
     sums = np.array(
         [design.scores(rng.standard_normal(design.shape[0])).at(columns) for _ in range(2)]
@@ -261,10 +279,11 @@ def _duplicates(design: Design, columns: Columns) -> list[str]:
 
 
 def adding_up(X: Array, y: NDArray[Any], names: Sequence[str], target: str) -> list[str]:
-    """Return a sentence where two or more columns make up a target of numbers exactly.
+    """Return a sentence if a linear combination of columns equals a numeric target exactly.
 
-    By least squares over columns that are not made of each other, on more rows than columns: a
-    combination that leaves nothing.
+    The columns are reduced to a basis by QR with pivoting, and the target is regressed on it by
+    least squares; a residual at the level of rounding errors is exact. There must be at least 10
+    more rows than columns.
     """
     if not 2 <= X.shape[1] <= len(X) - 10:
         return []
@@ -273,7 +292,7 @@ def adding_up(X: Array, y: NDArray[Any], names: Sequence[str], target: str) -> l
     scale = np.linalg.norm(X, axis=0)
     scale[scale == 0] = 1.0
     R, order = qr(X / scale, mode="r", pivoting=True)
-    basis = np.sort(order[: np.count_nonzero(np.abs(np.diag(R)) > 1e-10)])  # of copies one
+    basis = np.sort(order[: np.count_nonzero(np.abs(np.diag(R)) > 1e-10)])  # copies count once
     weights = np.linalg.lstsq(X[:, basis] / scale[basis], values, rcond=None)[0] / scale[basis]
     if np.abs(values - X[:, basis] @ weights).max() > 1e-7 * np.abs(values).max():
         return []
@@ -288,7 +307,10 @@ def adding_up(X: Array, y: NDArray[Any], names: Sequence[str], target: str) -> l
 
 
 def recurring(known: NDArray[np.bool_]) -> list[str]:
-    """Return a warning on held-out rows that repeat others, and are left out of all scores."""
+    """Return a warning about held-out rows that duplicate training rows, else [].
+
+    ``known`` is the mask of these held-out rows, which are excluded from all scores.
+    """
     again = int(np.count_nonzero(known))
     if not again:
         return []
@@ -299,7 +321,11 @@ def recurring(known: NDArray[np.bool_]) -> list[str]:
 
 
 def repeating(repeated: Rows, together: bool) -> str:
-    """Return a note on rows that repeat others; ``together`` : if they are held out together."""
+    """Return a note on duplicate rows.
+
+    ``repeated`` holds an index that duplicate rows share; ``together`` is whether duplicates are
+    held out together.
+    """
     sizes = np.bincount(repeated)
     again = int(np.sum(sizes[sizes > 1] - 1))
     what = "such rows are held out, folded and halved together, and count once for the verdict"
@@ -309,7 +335,7 @@ def repeating(repeated: Rows, together: bool) -> str:
 
 
 def drifting(p_value: float) -> list[str]:
-    """Return a warning if errors grow along a series."""
+    """Return a warning if a trend test finds that errors grow along a series, else []."""
     if p_value > LEVEL:
         return []
     return [

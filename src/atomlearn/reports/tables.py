@@ -1,9 +1,9 @@
-"""The text of a selection: selected.csv, summary.json, and lines for the terminal.
+"""Write the text of a selection: selected.csv, summary.json, and lines for the terminal.
 
-A spreadsheet takes a cell that begins with one of ``= @ + -`` for a formula, and a formula can read
-other cells, or open an address. Names of columns and labels come from files that others wrote: such
-cells are written behind an apostrophe. ``plain(inert(text)) == text`` for every text, and numbers
-are written as they are.
+A spreadsheet executes a cell that begins with one of ``= @ + -`` as a formula, which can read other
+cells or open a URL (CSV injection). Names of columns and labels come from untrusted files, so such
+cells are prefixed with an apostrophe. ``plain(inert(text)) == text`` holds for every text, and
+numbers are written unchanged.
 
 OWASP, CSV Injection, https://owasp.org/www-community/attacks/CSV_Injection.
 """
@@ -24,9 +24,10 @@ from atomlearn.reports.drawing import printable
 
 
 def selected_csv(content: Content) -> str:
-    """Return one line a selected feature, by rank; floats read back to the same bits.
+    """Return a CSV with one row per selected feature, in rank order.
 
-    Names that a spreadsheet would run are written behind an apostrophe (``inert``).
+    Cells that a spreadsheet would execute as formulas are prefixed with an apostrophe. Floats are
+    written with all digits, so that they are read back exactly.
     """
     outputs = content.outputs
     suffixes = [""] if len(outputs) == 1 else [f"[{output}]" for output in outputs]
@@ -43,7 +44,7 @@ def selected_csv(content: Content) -> str:
 
 
 def groups_csv(content: Content) -> str:
-    """Return one line a group with a selected member, the heaviest first."""
+    """Return a CSV with one row per selected group, the largest weight first."""
     lines: list[list[Any]] = [["group", "members", "selected", "share", "weight"]]
     for group in content.groups:
         counts = group.n_members, group.n_selected, group.n_selected / group.n_members
@@ -52,18 +53,18 @@ def groups_csv(content: Content) -> str:
 
 
 def csv_text(lines: Iterable[Iterable[Any]]) -> str:
-    """Return rows of cells as CSV."""
+    """Return the rows of cells as CSV text."""
     stream = io.StringIO()
-    csv.writer(stream, lineterminator="\n").writerows(lines)  # floats by all their digits
+    csv.writer(stream, lineterminator="\n").writerows(lines)  # floats with all digits
     return stream.getvalue()
 
 
-#: Features, groups and names of each list in the terminal.
+#: Maximum number of features, groups or names in each list of the terminal.
 MOST_SHOWN = 10
 
 
 def summary_lines(content: Content) -> list[str]:
-    """Return the short table that a terminal shows: verdict, figures and the first features."""
+    """Return the lines that the terminal shows: verdict, scores and the first features."""
     verdict = content.verdict
     lines = [f"  verdict: {str(verdict).partition(': ')[0]}", f"  {verdict.evidence}"]
     for name, shown, against in content.figures:
@@ -92,7 +93,7 @@ def summary_lines(content: Content) -> list[str]:
 
 
 def considered_words(content: Content) -> str:
-    """Return the first names of features that were considered, and how many more there are."""
+    """Return the first names of features with a zero coefficient, and a count of the others."""
     names = [printable(name, 48) for name in content.considered[:MOST_SHOWN]]
     more = ""
     if len(content.considered) > MOST_SHOWN:
@@ -101,7 +102,11 @@ def considered_words(content: Content) -> str:
 
 
 def _feature_lines(content: Content, features: tuple[SelectedFeature, ...]) -> list[str]:
-    """Return a table: rank, name, class if there are several, effect, coefficient."""
+    """Return the lines of a table of features.
+
+    Its columns are rank, name, output (if there are several), effect per standard deviation, and
+    coefficient.
+    """
     several = len(content.outputs) > 1
     heads = ("rank", "feature", "for", "per st. dev.", "coefficient")
     rows = [heads] + [
@@ -125,9 +130,9 @@ def _feature_lines(content: Content, features: tuple[SelectedFeature, ...]) -> l
 
 
 def summary_text(content: Content) -> str:
-    """Return JSON: the verdict, its score, the selection, and the proved gap.
+    """Return the summary as JSON: the verdict, its score, the selection, and the duality gap.
 
-    ``how`` says how each number was computed; an unknown number is null.
+    ``how`` explains how each number was computed; an unknown number is null.
     """
     found: dict[str, Any] = {"format": "atomlearn-summary", "version": 1}
     found |= content.verdict.as_dict()
@@ -172,18 +177,18 @@ def summary_text(content: Content) -> str:
     return json.dumps(found, indent=1, allow_nan=False) + "\n"
 
 
-#: The files of a selection. The summary lists those that it wrote.
+#: Names of the files that a selection may write. The summary lists those that were written.
 TABLES = ("summary.json", "selected.csv", "groups.csv", "score.tsv")
 RUN_FILES = (*TABLES, "model.json", "report.html")
 
 
 def files_of_run(folder: Path, wanted: Iterable[str] = RUN_FILES) -> list[str]:
-    """Return the files in a folder that its summary lists as those of its run, [] without one.
+    """Return the files in a folder that its summary.json lists as written by atomlearn.
 
-    Raises
-    ------
-    ValueError
-        If a file of a name that is wanted is there and not listed: somebody else wrote it.
+    The list is empty if there is no summary. ``wanted`` are the names of the files to be written.
+
+    Raises ------ ValueError If a wanted file exists and is not listed, because it was not written
+    by atomlearn.
     """
     listed = list[str]()
     there = [name for name in RUN_FILES if (folder / name).exists()]
@@ -205,7 +210,7 @@ _MARK = "'"
 
 
 def inert(cell: Any) -> Any:
-    """Return a text with an apostrophe before it where a spreadsheet would run it.
+    """Return the cell, prefixed with an apostrophe if a spreadsheet would execute it as a formula.
 
     Examples
     --------
@@ -219,12 +224,14 @@ def inert(cell: Any) -> Any:
 
 
 def plain(cell: str) -> str:
-    """Return the text that ``inert`` was given."""
+    """Return the original text of a cell that ``inert`` has escaped."""
     return cell[1:] if cell.startswith(_MARK) and _would_run(cell[1:]) else cell
 
 
 def _would_run(text: str) -> bool:
-    # Apostrophes before it count as well, so that the text reads back unchanged.
+    """Return whether a spreadsheet would execute the text; plain numbers are not executed."""
+    # Leading apostrophes are skipped, so that a text such as '=1 is escaped too and is read back
+    # unchanged.
     if not text.lstrip(_MARK).startswith(_RUN):
         return False
     try:

@@ -1,6 +1,6 @@
-"""View: a fitted linear or additive model over a design, without the pipelines around it.
+"""View: a fitted linear or additive model over a design, extracted from its pipeline.
 
-Only this module knows the differences between our estimators and those of scikit-learn.
+Only this module depends on the differences between the estimators of atomlearn and scikit-learn.
 """
 
 from __future__ import annotations
@@ -25,11 +25,14 @@ from atomlearn.maps.feature_map import FeatureMap, map_of
 
 @dataclass(frozen=True)
 class View:
-    """A fitted linear model over a design, without pipelines and maps.
+    """A fitted linear or additive model over a design, extracted from pipelines and searches.
 
-    design : the columns that coefficients belong to; columns : (m,) those in use; weights :
-    (n_outputs, m); inputs : the design of the columns of X as the model sees them; offered : how
-    many columns these were chosen from by a selector before the model.
+    ``inputs`` is the design of the columns that the model was fitted to, after the transformers of
+    a pipeline; ``map`` maps them to ``design``, the columns that the coefficients belong to.
+    ``names`` are the names of the inputs. ``columns``, shape (m,), are the columns of ``design``
+    with a nonzero coefficient, and ``weights``, shape (n_outputs, m), their coefficients.
+    ``classes`` are the labels of a classifier, else None. ``offered`` is the number of columns
+    before a selector in the pipeline.
     """
 
     model: Any
@@ -44,36 +47,36 @@ class View:
 
     @property
     def outputs(self) -> int:
-        """Number of outputs."""
+        """The number of outputs of the model."""
         return int(self.weights.shape[0])
 
     @property
     def is_mapped(self) -> bool:
-        """Whether features are products or curves of the columns."""
+        """Whether the features are products or curves of the inputs."""
         return self.map.unit is not None or self.map.implicit
 
     @cached_property
     def terms(self) -> Rows:
-        """The numbers of the features in use, increasing."""
+        """The increasing indices of the features with a nonzero coefficient."""
         found: Rows = np.unique(self.map.term_of(self.columns))
         return found
 
     @property
     def results(self) -> Sequence[Result]:
-        """The results of the fits, of an estimator of ours."""
+        """The solver results of an estimator of atomlearn, () for others."""
         return results_of(self.model)
 
     def input(self, column: int) -> Array:
-        """Return one column of the inputs as an array."""
+        """Return one column of the inputs as a dense array, shape (n_rows,)."""
         return dense_part(self.inputs, np.array([column]))[:, 0]
 
     @property
     def labels(self) -> list[str] | None:
-        """The names of the classes, None for numbers."""
+        """The class labels as text, or None for other tasks."""
         return None if self.classes is None else [str(label) for label in self.classes]
 
     def codes_of(self, y: NDArray[Any]) -> NDArray[Any]:
-        """Return the number of the class of each row; numbers as they are."""
+        """Return the class code of each row; targets of other tasks are returned unchanged."""
         if self.classes is None:
             return y
         if strange := y[~np.isin(y, self.classes)].tolist():
@@ -82,17 +85,21 @@ class View:
 
 
 class _Typed(str):
-    """A name, shown without quotes."""
+    """A string whose repr has no quotes."""
 
     def __repr__(self) -> str:
+        """Return the string without quotes."""
         return str(self)
 
 
 def in_words(model: Any) -> str:
-    """Return an estimator or a norm as it would be typed, on one line; groups by that name."""
+    """Return the repr of an estimator or a norm on one line.
+
+    An explicit list of groups is abbreviated to the name ``groups``.
+    """
     try:
         parameters = model.get_params()
-    except AttributeError:  # a norm of one's own
+    except AttributeError:  # a norm defined by the user
         return " ".join(repr(model).split())
     given = {
         key: _Typed("groups")
@@ -103,12 +110,12 @@ def in_words(model: Any) -> str:
 
 
 def results_of(model: Any) -> Sequence[Result]:
-    """Return the results of the fits of an estimator of ours, of any other nothing."""
+    """Return the solver results of an estimator of atomlearn, () for any other estimator."""
     return model.results_ if isinstance(model, AtomicModel) else ()
 
 
 def level_of(model: Any) -> float | None:
-    """Return the level that a model was fitted at, None if it has none or several."""
+    """Return the regularization strength alpha of a fitted model, or None without a single one."""
     try:
         alpha = model.alpha_
     except AttributeError:  # not chosen by cross-validation
@@ -117,7 +124,10 @@ def level_of(model: Any) -> float | None:
 
 
 def objective_of(model: Any) -> dict[str, Any]:
-    """Return loss, form and norm of a model of ours, as ``path`` takes them; nothing of others."""
+    """Return the loss, form, norm and standardization of a model of atomlearn.
+
+    They are arguments of ``path``. The result is {} for other models.
+    """
     if not results_of(model):
         return {}
     given = model.get_params(deep=False) | {"loss": model.loss}
@@ -133,13 +143,20 @@ def objective_of(model: Any) -> dict[str, Any]:
 
 
 def names_of_columns(estimator: Any, columns: ArrayLike, names: Any = None) -> list[str]:
-    """Return the names of columns, as given, as those of the data, or x0, x1, ..."""
+    """Return the names of columns with these indices.
+
+    They are taken from ``names``, else from the training data of the estimator, else x0, x1, ...
+    """
     known = _check_feature_names_in(estimator) if names is None else names
     return [str(known[column]) for column in np.asarray(columns)]
 
 
 def view_of(estimator: Any, X: Any, names: Sequence[str] | None) -> View:
-    """Return the linear model that an estimator, a search or a pipeline ends with."""
+    """Return the ``View`` of the linear model inside an estimator, a search or a pipeline.
+
+    A pipeline must end with the model; X is transformed by the steps before it. ``names`` are the
+    names of the columns of X, or None.
+    """
     model = unsearched(estimator)
     data = X
     offered = 0
@@ -178,13 +195,17 @@ def view_of(estimator: Any, X: Any, names: Sequence[str] | None) -> View:
 
 
 def target_names(y: Any) -> list[str]:
-    """Return the names of a column or a table of targets, [] without names."""
+    """Return the names of the targets in a pandas Series or DataFrame, [] without names."""
     found: list[Any] = list(getattr(y, "columns", [getattr(y, "name", None)]))
     return found if all(str(name) == name and name.strip() for name in found) else []
 
 
 def outputs_of(view: View, target: str, names: Sequence[str] = ()) -> tuple[str, ...]:
-    """Return the names of the outputs: targets, or classes, of two the last."""
+    """Return the names of the outputs: of the targets, or of the classes.
+
+    For two classes it is the name of the second class only. ``names`` are the names of several
+    targets; ``target`` names a single target.
+    """
     if view.classes is not None:
         return tuple(view.labels or ())[-view.outputs :]
     if len(names) == view.outputs > 1:
