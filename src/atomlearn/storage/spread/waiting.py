@@ -26,7 +26,7 @@ def guarded(call: Callable[[], Result]) -> Result:
         return call()
     except Exception as error:
         # Dask raises these errors after it lost data that it cannot compute again. They are
-        # compared by name, because their classes are in ``distributed``, which may not be installed.
+        # compared by name, because ``distributed``, which has their classes, may not be installed.
         name = type(error).__name__
         if name == "NoWorkerError":
             raise LostDataError(NO_WORKERS_LEFT) from error
