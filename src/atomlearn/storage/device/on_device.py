@@ -138,7 +138,7 @@ class OnDevice(Design):
         return [ArrayScores(z) for z in np.ascontiguousarray(self.exact_scores(V).T)]
 
     def exact_scores(self, v: Array, columns: Columns | None = None) -> Array:
-        """Return X'v in float64 at some columns (None: all); v is (n_samples,) or (n_samples, m)."""
+        """Return X'v in float64 at some columns (None: all), v (n_samples,) or (n_samples, m)."""
         return self.tensor.exact(v, columns)
 
     def _squares(self, weights: Array) -> Array:
