@@ -161,6 +161,7 @@ def _left_out(name: str, kind: str, why: str, **told: Any) -> ColumnPlan:
 
 
 def _numbers(frame: Frame, name: str) -> ColumnPlan:
+    """Return the plan of a numeric column: number, count, 0/1, identifier, index or constant."""
     values = frame.columns[name]
     missing = int(frame.missing(name).sum())
     known = values[np.isfinite(values)] if missing else values
@@ -197,6 +198,7 @@ def _counts_rows(values: NDArray[Any], span: float, least: int) -> bool:
 
 
 def _text(frame: Frame, name: str) -> ColumnPlan:
+    """Return the plan of a text column: date, category, free text, identifier or constant."""
     cells = frame.columns[name].tolist()
     known = [cell for cell in cells if cell]
     n_rows = len(cells)
