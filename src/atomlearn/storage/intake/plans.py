@@ -170,7 +170,7 @@ def refuse(
 
 
 def made_of(plans: Sequence[ColumnPlan], names: Sequence[str]) -> tuple[int, ...]:
-    """Return the names of the columns of X that are encoded from these columns of the file."""
+    """Return the numbers of the columns of X that are encoded from these columns of the file."""
     sources = [plan.name for plan in plans if plan.is_used for _ in plan.made()]
     return tuple(column for column, name in enumerate(sources) if name in names)
 
