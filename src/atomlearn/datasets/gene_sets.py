@@ -8,10 +8,10 @@ from atomlearn.storage.formats.compressed import open_text
 
 
 def read_gene_sets(path: str | Path) -> dict[str, list[str]]:
-    """Return the sets of a .gmt file (also .gz, .bz2, .xz): name -> members, in their order.
+    """Read the gene sets of a .gmt file (also .gz, .bz2, .xz) as a dict from name to members.
 
-    Each line has a name, a description and the members, separated by tabs. A member named twice in
-    a line counts once; empty fields are left out.
+    Each line has a name, a description and the members of a set, separated by tabs. Members keep
+    their order; duplicates in a line and empty fields are removed.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""The folder of an unfinished store, with a journal of the work that is safely on disk."""
+"""The folder of an unfinished store, with a journal from which a killed conversion resumes."""
 
 from __future__ import annotations
 
@@ -20,15 +20,16 @@ SPILL = "spill"
 _OURS = {_JOURNAL, SPILL, *FILES}
 
 
-#: A piece takes 1 / PIECES of the memory: its rows, their transposed copy, and the memory of the
-#: parser take the rest.
+#: A block of rows takes 1 / PIECES of the memory; its transposed copy and the parser need the rest.
 PIECES = 8
 
 
 class Workplace:
-    """``OUT.partial``: the folder of one conversion, which resumes work on the same source.
+    """The folder ``OUT.partial`` of one conversion, a context manager that locks it.
 
-    ``state`` is the content of the journal; ``commit`` writes it after the data it describes.
+    A conversion with the same ``fingerprint`` (source, its size and time, options) resumes from the
+    journal. ``state`` is the content of the journal; ``commit`` writes it to disk, and is called
+    only after the data that it describes are on disk.
     """
 
     def __init__(self, out: Path, fingerprint: dict[str, Any]) -> None:
@@ -60,14 +61,14 @@ class Workplace:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        # A fault of the data would occur again, so that the work cannot be resumed.
+        # A ValueError is a fault of the data and would occur again, so the files are deleted.
         lost = isinstance(error, ValueError) or (error is not None and not self.state)
         if lost and not self.is_complete:
             shutil.rmtree(self.folder, ignore_errors=True)
         os.close(self._lock)
 
     def _read(self) -> None:
-        """Load the journal of the same conversion; remove the files of any other."""
+        """Load the journal if it has the same fingerprint; else remove the files in the folder."""
         journal = self.folder / _JOURNAL
         try:
             content = json.loads(journal.read_bytes())
@@ -94,7 +95,7 @@ class Workplace:
                 entry.unlink()
 
     def commit(self, **changes: Any) -> None:
-        """Write the journal with these changes to disk."""
+        """Update ``state`` with these changes and write the journal to disk atomically."""
         self.state.update(changes)
         content = {
             "fingerprint": self.fingerprint,

@@ -162,7 +162,7 @@ def _check(file: Path, folder: Path, dtype: str, memory: int) -> None:
 def _opened(
     form: Format, file: Path, reading: Reading
 ) -> tuple[RowSource | ColumnSource, Sequence[str]]:
-    """Return the data of a file a piece at a time, and remarks on reading it."""
+    """Return the data of a file as a source that is read in pieces, and remarks on reading it."""
     if form.cells is not None:
         return table_columns(form, file, reading)
     if (
@@ -204,7 +204,7 @@ def _kind(source: RowSource | ColumnSource, dtype: str) -> str:
 
 
 def _copy(source: ColumnSource, work: Workplace, kind: str, memory: int, name: str) -> Manifest:
-    """Write a source that has columns, in pieces."""
+    """Write a column-major source to the store, one group of columns after the other."""
     writer = StoreWriter(work, source.shape[0], kind, source.about.sparse)
     for start, stop in pairwise(source.widths(max(memory // PIECES, 1)).tolist()):
         part = source.columns(start, stop)
@@ -222,7 +222,7 @@ def _copy(source: ColumnSource, work: Workplace, kind: str, memory: int, name: s
 
 
 def _transpose(source: RowSource, work: Workplace, kind: str, memory: int, name: str) -> Manifest:
-    """Write a source that has rows: spill blocks of rows, then write columns."""
+    """Write a row-major source to the store by external transposition, see ``Transposition``."""
     rows = Transposition(work, source, kind, memory)
     rows.collect()
     if not rows.n_samples:

@@ -1,10 +1,10 @@
-"""Transpose rows to columns in bounded memory, in two phases.
+"""External (out-of-core) transposition of rows to columns in bounded memory, in two phases.
 
-First, rows are collected into blocks of a fraction of the memory; each block is transposed in
-memory and written to a temporary file, column after column. Then columns are read in buckets of a
-fraction of the memory: a bucket is one contiguous piece of each block. All files are written and
-read in order. With N bytes in all and blocks of M bytes, a bucket has N / M pieces of M * M / N
-bytes each, so that a gigabyte of memory transposes a hundred in pieces of ten megabytes.
+First, rows are collected into blocks that fit into a fraction of the memory; each block is
+transposed in memory and written to a temporary file in column-major order. Then groups of columns
+that fit into memory (buckets) are read: a bucket is one contiguous range of each block. All files
+are written and read sequentially. With N bytes of data and blocks of M bytes, a bucket consists of
+N / M ranges of M * M / N bytes each, so that 1 GB of memory transposes 100 GB in ranges of 10 MB.
 """
 
 from __future__ import annotations
@@ -28,10 +28,21 @@ from atomlearn.storage.store.encoding import encode_values
 
 
 class Transposition:
-    """The rows of a source, written to temporary files by blocks, then to the store by columns.
+    """An external transposition: rows are written to temporary blocks, then read by columns.
 
-    ``state["rows"]`` has the position in the source, the rows and columns so far, and the rows of
-    each block; ``state["all_rows"]`` is set after the last row.
+    Its progress is in the journal: ``state["rows"]`` has the position in the source, the number of
+    rows and columns so far, and the number of rows of each block; ``state["all_rows"]`` is set
+    after the last row.
+
+    Parameters
+    ----------
+    work : Workplace
+        Folder and journal of the conversion.
+    source : RowSource
+    kind : str
+        Type of the values in the store.
+    memory : int
+        Bytes of memory to use.
     """
 
     def __init__(self, work: Workplace, source: RowSource, kind: str, memory: int) -> None:
@@ -69,6 +80,7 @@ class Transposition:
         self.work.commit(all_rows=True)
 
     def _encoded(self, X: Any, first_row: int) -> Any:
+        """Return rows of X in the type of the store; ``first_row`` : number of their first row."""
         if not is_sparse(X):
             return encode_values(X, self.kind, first_row)
         X = sp.csr_array(X)
@@ -80,7 +92,7 @@ class Transposition:
         return X
 
     def _spill(self, pieces: list[RowPiece]) -> None:
-        """Write one block and note it in the journal."""
+        """Write rows as one block to temporary files, then record the block in the journal."""
         rows = self.rows
         parts = [piece.X for piece in pieces]
         block = stacked(parts, "csc")
@@ -101,7 +113,11 @@ class Transposition:
         self.work.commit(rows=rows)
 
     def _write(self, what: str, array: NDArray[Any]) -> None:
-        """Write a part of the next block; whole numbers take as few bytes as possible."""
+        """Write one array of the next block to a temporary file.
+
+        ``what`` is "columns", "rows", "values" or "y". Indices are stored in the smallest integer
+        type that holds them.
+        """
         if what in ("columns", "rows"):
             array = array.astype(np.min_scalar_type(array.max(initial=0)))
         path = self._file(len(self.rows["blocks"]), what)
@@ -119,7 +135,7 @@ class Transposition:
     # --- columns out --------------------------------------------------------------------------
 
     def _spilled(self, what: str) -> Iterator[NDArray[Any]]:
-        """Yield this part of each block, mapped into memory."""
+        """Yield one array of each block ("columns", "rows", "values" or "y"), memory-mapped."""
         for number in range(len(self.rows["blocks"])):
             yield np.load(self._file(number, what), mmap_mode="r", allow_pickle=False)
 
@@ -128,7 +144,7 @@ class Transposition:
         return np.concatenate([*self._spilled("y")]) if self._file(0, "y").exists() else None
 
     def write_dense(self, writer: StoreWriter) -> None:
-        """Write all columns, bucket by bucket."""
+        """Write all dense columns to the store, one bucket after the other."""
         itemsize = next(self._spilled("values")).itemsize
         width = max(1, self.limit // (itemsize * self.n_samples))
         for start in range(0, self.rows["width"], width):
@@ -136,9 +152,10 @@ class Transposition:
             writer.dense(np.concatenate([block[:, part] for block in self._spilled("values")]))
 
     def starts(self, drops_first: bool) -> tuple[NDArray[np.int64], int]:
-        """Return the first entry of each column and the end, and 1 if column 0 is dropped, else 0.
+        """Return the CSC column pointers, and the number of leading columns that are dropped.
 
-        Only one array of this length is in memory at a time.
+        With ``drops_first``, an empty column 0 is dropped (libsvm counts columns from 1), and the
+        number is 1; else 0. Only one array of this length is in memory at a time.
         """
         width = int(self.rows["width"])
         starts = np.zeros(width + 1, dtype=np.int64)
@@ -149,7 +166,10 @@ class Transposition:
         return starts[dropped:], dropped
 
     def write_sparse(self, writer: StoreWriter, starts: NDArray[np.int64], dropped: int) -> None:
-        """Write all columns, bucket by bucket."""
+        """Write all sparse columns to the store, one bucket after the other.
+
+        ``starts`` and ``dropped`` are the result of the method ``starts``.
+        """
         edges = cuts_of_entries(starts, 0, max(1, self.limit // 16))
         cuts = edges + dropped
         # First entry of each bucket in each block.

@@ -23,7 +23,7 @@ from atomlearn.storage.store.store_file import READING
 
 
 class StoreWriter:
-    """The files of a store, written from the first column to the last.
+    """Writes the files of a column store, from the first column to the last.
 
     Parameters
     ----------
@@ -69,6 +69,7 @@ class StoreWriter:
         self._chunks(data, self.column_bytes, data.size // self.column_bytes)
 
     def _chunks(self, flat: NDArray[Any], length: int, n_columns: int) -> None:
+        """Append columns in chunks; ``flat`` has ``length`` elements of each, one after another."""
         width = max(1, READING.chunk_bytes // max(self.column_bytes, 1))
         for first in range(0, n_columns, width):
             end = min(first + width, n_columns)
@@ -79,7 +80,7 @@ class StoreWriter:
                 self._notes.append(counts)
 
     def entries(self, values: NDArray[Any], rows: NDArray[Any], starts: NDArray[np.int64]) -> None:
-        """Append columns given by their entries; ``starts`` (m + 1,) counts from 0."""
+        """Append m sparse columns in CSC layout: values, row numbers, column pointers (m + 1,)."""
         wanted = max(1, READING.chunk_bytes // (values.itemsize + self.row_dtype.itemsize))
         self._notes.append(np.diff(starts))
         for first, end in pairwise(cuts_of_entries(starts, 0, wanted).tolist()):

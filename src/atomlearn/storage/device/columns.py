@@ -19,7 +19,7 @@ Reader = Callable[[int, int], Any]
 
 @dataclass(frozen=True, slots=True)
 class Shift:
-    """(x_j - mean_j) factor_j, with the same roundings as blocks of the processor.
+    """Standardization (x_j - mean_j) factor_j of columns, rounded exactly as on the processor.
 
     Attributes
     ----------
@@ -103,7 +103,7 @@ class DeviceColumns:
         return self.tensor.dtype if self.shift is None else np.dtype(np.float64)
 
     def width(self, wanted: int, dtype: Any) -> int:
-        """Return how many columns to read at a time: all if they need no copy."""
+        """Return the number of columns to read at once: ``wanted``, or fewer if they are copied."""
         if self._is_there(dtype):
             return wanted
         return max(1, min(wanted, max(16, BUDGET.held_entries // self.tensor.shape[0])))
@@ -120,7 +120,7 @@ class DeviceColumns:
         return lambda lo, hi: whole[:, lo:hi]
 
     def read(self, lo: int, hi: int, dtype: Any) -> Any:
-        """Return columns lo..hi, in this precision."""
+        """Return columns lo to hi (exclusive), row-subset and standardized, as type ``dtype``."""
         tile = self.tensor.columns(lo, hi)
         xp = namespace(tile)
         if self.rows is not None:
@@ -131,5 +131,6 @@ class DeviceColumns:
         return xp.astype(tile, kind, copy=False)
 
     def _is_there(self, dtype: Any) -> bool:
+        """Return whether the columns are a view of the dense tensor, so that no copy is needed."""
         plain = self.rows is None and self.shift is None
         return plain and not self.tensor.is_sparse and self.tensor.dtype == dtype

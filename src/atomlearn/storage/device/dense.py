@@ -21,9 +21,11 @@ from atomlearn.storage.device.tensors import (
 
 
 class DenseTensor(HeldTensor):
-    """The sums and columns of a dense tensor for OnDevice.
+    """A dense tensor on a device: matrix products, float32 scores and columns for ``OnDevice``.
 
-    X : tensor (n_samples, n_features), float32 or float64, known to be two-dimensional.
+    Parameters
+    ----------
+    X : tensor (n_samples, n_features), float32 or float64
     """
 
     is_sparse = False
@@ -87,4 +89,5 @@ class DenseTensor(HeldTensor):
         return self.sample[:, lo:hi]
 
     def _take(self, columns: Columns) -> Any:
+        """Return a copy of some columns on the device."""
         return namespace(self.sample).take(self.sample, to_device_of(self.sample, columns), axis=1)

@@ -1,4 +1,4 @@
-"""X as a tensor on a device, which multiplies; sums that decide are computed in float64."""
+"""X as a tensor on a device such as a GPU; float32 scores that matter are recomputed in float64."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ from atomlearn.storage.device.tensors import (
 
 
 class OnDevice(Design):
-    """z = X'v for a tensor of any library of the array API (PyTorch, CuPy, JAX), dense or sparse.
+    """A design whose X is a tensor on a device (PyTorch, CuPy, JAX), which computes scores z = X'v.
 
     Parameters
     ----------
@@ -50,10 +50,11 @@ class OnDevice(Design):
         PyTorch's: CSC is read in place; CSR and COO are converted to CSC on their device, by one
         copy, which adds up repeated entries of a COO tensor.
     precision : {"auto", "float32", "float64"}, default="auto"
-        Precision in which the device looks for the best columns. "float64": all sums are float64,
-        computed from tiles of X. "float32": X'v in float32 first, with a proved bound on the error
-        of each score; columns that may be among the best by that bound are scored again in float64,
-        so that the answer is the same. "auto" is "float32" for float32 data.
+        Precision in which the device searches the columns with the largest absolute scores.
+        "float64": all sums are float64, computed from tiles of X. "float32": X'v in float32 first,
+        with a rigorous bound on the rounding error of each score; columns that may be among the
+        largest within that bound are scored again in float64, so that the result is the same.
+        "auto" is "float32" for float32 data.
 
     Attributes
     ----------
@@ -137,23 +138,27 @@ class OnDevice(Design):
         return [ArrayScores(z) for z in np.ascontiguousarray(self.exact_scores(V).T)]
 
     def exact_scores(self, v: Array, columns: Columns | None = None) -> Array:
-        """Return X'v at some columns (None: all), summed in float64 on the device; or X'V."""
+        """Return X'v in float64 at some columns (None: all), v (n_samples,) or (n_samples, m)."""
         return self.tensor.exact(v, columns)
 
     def _squares(self, weights: Array) -> Array:
         return self.tensor.exact(weights, None, squared=True)
 
     def candidates(self, single: tuple[Any, Any], count: int) -> Columns:
-        """Return the columns that may be among the ``count`` best, by ``single_scores``."""
+        """Return the columns that may have one of the ``count`` largest absolute scores.
+
+        ``single`` has the float32 scores and their error bounds, from ``single_scores``.
+        """
         xp = namespace(single[0])
         magnitude = xp.abs(single[0])
         error = single[1]
-        # At least ``count`` columns reach this; one that cannot reach it is not among the best.
+        # At least ``count`` columns have scores of this size or more, whatever their errors. A
+        # column whose upper bound is below is not among the largest.
         bar = kth_largest(magnitude - error, count)
         return np.array(to_host(xp.nonzero(magnitude + error >= bar)[0]), dtype=np.int64)
 
     def single_scores(self, v: Array) -> tuple[Any, Any]:
-        """Return X'v from sums in float32, and a bound on the error of each: on the device."""
+        """Return X'v summed in float32, and a bound on the error of each score, on the device."""
         xp = namespace(self.tensor.sample)
         # Scaled, so that no entry of v leaves the range of float32 because of its size.
         unit = float(np.abs(v).max(initial=0.0)) or 1.0
@@ -170,7 +175,7 @@ class OnDevice(Design):
         return z * unit, error * unit
 
     def predict(self, weights: Array) -> Array:
-        """Return X w, summed in float64 on the device: one pass."""
+        """Return the product X w (n_samples,), summed in float64 on the device in one pass."""
         weights = one_weight_each(weights, self.shape[1])
         if not weights.any():
             return np.zeros(self.shape[0])
@@ -181,7 +186,11 @@ class OnDevice(Design):
         return self.tensor.gather(columns)
 
     def _errors(self, rounding: SingleRounding) -> tuple[Any, Any]:
-        """Return s and t on the device: sums of ``single`` have errors of at most s ||v|| + t."""
+        """Return tensors s and t (n_features,) that bound rounding errors of float32 scores.
+
+        The error of x_j'v from ``HeldTensor.single`` is at most s_j ||v|| + t_j; t_j bounds
+        underflow.
+        """
         if self._lengths is None:
             self._lengths = to_device_of(self.tensor.sample, np.sqrt(self.squared_norms()))
         terms, all_terms = self.tensor.terms()
@@ -192,9 +201,9 @@ class OnDevice(Design):
 
 
 class RecheckedScores(Scores):
-    """z whose best entries are found in float32 and computed again in float64.
+    """Scores z = X'v whose largest entries are found in float32 and recomputed in float64.
 
-    An entry that was computed in float64 is kept, so that all answers agree.
+    Entries computed in float64 are cached, so that later calls return the same values.
     """
 
     def __init__(self, design: OnDevice, v: Array) -> None:
@@ -234,7 +243,7 @@ class RecheckedScores(Scores):
 
 
 def _held(X: Any) -> HeldTensor:
-    """Return the tensor of a design after checks of its shape, type and layout."""
+    """Wrap a dense or sparse tensor after checks of its shape, type and layout."""
     namespace(X)
     check_shape(tuple(X.shape), X)
     sparse = is_sparse_tensor(X)
@@ -245,7 +254,7 @@ def _held(X: Any) -> HeldTensor:
 
 
 def in_place_or_on_device(X: Any) -> Any:
-    """Return a tensor as an array that shares its memory, else as a design."""
+    """Return a tensor in host memory as a NumPy or SciPy view without a copy, else ``OnDevice``."""
     view = host_sparse(X) if is_sparse_tensor(X) else host_view(X)
     return OnDevice(X) if view is None else view
 

@@ -20,11 +20,17 @@ from atomlearn.storage.device.tensors import BUDGET, HeldTensor, as_written, dty
 
 
 class SparseTensor(HeldTensor):
-    """The sums and columns of a sparse tensor for OnDevice.
+    """A sparse PyTorch tensor in CSC layout: products, float32 scores and columns for ``OnDevice``.
 
-    It has values, rows and starts of compressed columns: those of a CSC tensor itself; other
-    layouts are converted once, on their device, and repeated entries of a COO tensor are added up.
-    Rows are 32-bit if that suffices. PyTorch checks all indices before they are used.
+    A CSC tensor is used in place. Other layouts are converted once, on their device, and repeated
+    entries of a COO tensor are added up. Converted row indices are 32-bit if that suffices. PyTorch
+    validates all indices before they are used.
+
+    Parameters
+    ----------
+    values, rows, starts : tensors
+        Values, row indices and column pointers of CSC.
+    shape : (int, int)
     """
 
     is_sparse = True
@@ -34,7 +40,7 @@ class SparseTensor(HeldTensor):
         self.sample = values
         self._rows = rows
         self._starts = starts
-        # Also on the processor, which divides the columns into pieces.
+        # The host needs a copy of the column pointers to divide the columns into pieces.
         self._begins = np.array(to_host(starts), dtype=np.int64)
         self.nonzeros = int(self._begins[-1])
         self.is_full = self.nonzeros >= LIMITS.dense_from * shape[0] * shape[1]
@@ -131,9 +137,9 @@ class SparseTensor(HeldTensor):
         return places + torch.arange(total, device=places.device), lengths
 
     def _pieces(self, columns: Columns | None) -> Iterator[tuple[slice, Any, Any, Any]]:
-        """Yield groups of columns: values in float64, rows, and the start of each column.
+        """Yield groups of columns as (positions, values in float64, row indices, column pointers).
 
-        ``columns`` None means all columns, which are read without a copy.
+        ``columns`` None means all columns. Positions are a slice of ``columns``, or of all columns.
         """
         ends = self._begins[1:]
         if columns is not None:
@@ -158,10 +164,10 @@ class SparseTensor(HeldTensor):
 
 
 def _sums(values: Any, rows: Any, starts: Any, v: Any) -> Any:
-    """Return sum_k values_k v[rows_k] for each column, in the precision of the values.
+    """Return X'v for CSC columns X (values, row indices, column pointers), in their precision.
 
-    It uses the library's product of a sparse matrix and a vector, which reads the entries once, or,
-    if the device has none, sums the products of all entries.
+    This is PyTorch's sparse matrix-vector product (X' is CSR); if the device does not support it, a
+    segmented sum over the products of entries.
     """
     if not _has_product(values.device.type, values.dtype):
         terms = values * v[rows.long()]
@@ -179,7 +185,7 @@ def _compressed(starts: Any, indices: Any, values: Any, size: tuple[int, int]) -
 
 @functools.cache
 def _has_product(device: str, dtype: Any) -> bool:
-    """Return whether PyTorch multiplies a sparse matrix of this type with a vector there."""
+    """Return whether PyTorch has a sparse matrix-vector product of this type on this device."""
     torch = torch_module()
     starts = torch.tensor([0, 1], device=device)
     one = torch.ones(1, dtype=dtype, device=device)

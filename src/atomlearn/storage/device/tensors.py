@@ -93,7 +93,7 @@ class SingleRounding:
 
 
 class HeldTensor(ABC):
-    """The sums and columns of a tensor for ``OnDevice``, dense or sparse, computed on its device.
+    """Interface of a dense or sparse tensor for ``OnDevice``: products, scores and columns.
 
     Attributes
     ----------
@@ -131,7 +131,11 @@ class HeldTensor(ABC):
 
     @abstractmethod
     def terms(self) -> tuple[Any, Any]:
-        """Return the number of terms of a sum of ``single`` in float32, and in all."""
+        """Return the numbers of terms that bound the rounding error of ``single``.
+
+        They are the number of terms summed in float32 before a sum in float64, and the total number
+        of terms of a score; for sparse tensors one number per column.
+        """
 
     @abstractmethod
     def predict(self, weights: Array) -> Array:
@@ -147,7 +151,10 @@ class HeldTensor(ABC):
 
 
 def _torch_cut() -> float:
-    """Return the error that PyTorch allows, by its old setting and by those of each backend."""
+    """Return the relative error of float32 products that PyTorch's precision settings allow.
+
+    The largest of the errors by the global setting and by the settings of each backend.
+    """
     import torch
 
     try:
@@ -161,9 +168,9 @@ def _torch_cut() -> float:
 
 
 def as_written(tensor: Any) -> AbstractContextManager[Any]:
-    """Return a context in which products have the precision of their factors.
+    """Return a context that disables PyTorch's ``autocast``, so that float32 stays float32.
 
-    Under ``autocast`` PyTorch would compute them in bfloat16 or float16.
+    Under ``autocast`` PyTorch would compute products in bfloat16 or float16.
     """
     if "torch" not in namespace(tensor).__name__:
         return nullcontext()

@@ -28,7 +28,7 @@ Names = Sequence[str] | None
 
 
 class DenseLines:
-    """A dense matrix, stored line by line: by rows, or by columns if it is transposed.
+    """A dense matrix in a file, read by ranges of lines: rows in C order, columns in Fortran order.
 
     Parameters
     ----------
@@ -63,9 +63,10 @@ class DenseLines:
 
 
 class SparseLines:
-    """A sparse matrix, stored line by line as data, indices and indptr.
+    """A sparse matrix in a file, read by ranges of lines: rows of CSR, columns of CSC.
 
-    If ``data`` has length 1, all stored entries have this value.
+    ``data``, ``indices`` and ``indptr`` are those of SciPy. If ``data`` has length 1, all stored
+    entries have this value.
     """
 
     sparse = True
@@ -116,9 +117,9 @@ class SparseLines:
 
 
 def cuts_of_entries(starts: NDArray[np.int64], first: int, wanted: int) -> NDArray[np.int64]:
-    """Return the boundaries of groups of lines with about ``wanted`` entries, from ``first`` on.
+    """Divide lines into groups of about ``wanted`` stored entries, starting at line ``first``.
 
-    starts : the first entry of each line, and the end.
+    ``starts`` is the indptr of CSR or CSC. Returns the first line of each group, and the end.
     """
     edges = [first]
     last = starts.size - 1

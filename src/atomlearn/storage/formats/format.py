@@ -109,7 +109,10 @@ class RowSource(Source):
 
 
 def stacked(parts: list[Any], form: Literal["csr", "csc"]) -> Any:
-    """Return the parts below one another; sparse parts get the width of the widest."""
+    """Stack matrices vertically; sparse ones are first padded to the width of the widest.
+
+    ``form`` is the layout of a sparse result.
+    """
     first = parts[0]
     if not is_sparse(first):
         return first if len(parts) == 1 else np.concatenate(parts)
@@ -228,9 +231,10 @@ class Format:
 
 
 def _tidy(table: DataTable, path: Path, missing: bool) -> DataTable:
-    """Return the table with finite float values and a tidy target, so that readers need no checks.
+    """Validate a table: X as finite floats, and the target as numbers or strings.
 
-    A design that reads the file in every pass checks the values it reads.
+    With ``missing``, X may contain NaN. If X is a Design, it is returned unchanged, because it
+    checks the values when it reads them.
     """
     if isinstance(table.X, Design):
         return table

@@ -22,11 +22,14 @@ HEAP = b"GCOL"
 
 
 def check_heaps(path: Path) -> None:
-    """Raise if a global heap of the file has a free object of size zero: HDF5 would hang."""
+    """Raise ValueError if a global heap (text storage) of the file is corrupt.
+
+    The HDF5 library never returns from a heap that has a free object of size zero.
+    """
     if not path.stat().st_size:
         return
     with path.open("rb") as stream, mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as held:
-        # The superblock has the width of sizes, at a place that depends on its version.
+        # The superblock has the number of bytes of a size; its position depends on the version.
         at = max(held.find(SIGNATURE), 0) + len(SIGNATURE)
         known = held[at : at + 8]
         width = known[6 if known[:1] in (b"\0", b"\1") else 2] if len(known) == 8 else 8
@@ -45,6 +48,7 @@ def check_heaps(path: Path) -> None:
 
 
 def _aligned(size: int) -> int:
+    """Return the size rounded up to a multiple of 8 bytes."""
     return -(-size // 8) * 8
 
 
@@ -62,7 +66,7 @@ def opened(path: Path) -> Any:
 def member_of(group: Any, name: str, path: Path) -> Any:
     """Return the group or dataset of this name; refuse links, and data stored in other files.
 
-    A file could name any other file of this machine, whose content would pass for its own.
+    Otherwise a malicious file could name any file of this machine, and have its content read.
     """
     h5py = imported("h5py", "h5ad", path)
     with understood(path, _KIND):
@@ -86,9 +90,10 @@ def attribute(group: Any, name: str, path: Path, other: Any = None) -> Any:
 
 
 def content(dataset: Any, path: Path, start: int = 0, stop: int | None = None) -> NDArray[Any]:
-    """Return rows of a dataset. Every number and text of an HDF5 file is read by this function.
+    """Return rows ``start`` to ``stop`` of a dataset; all reads of HDF5 data use this function.
 
-    The declared size is compared with the stored size before anything is read.
+    The declared size is compared with the stored size first, so that a small corrupt file cannot
+    allocate a huge array.
     """
     h5py = imported("h5py", "h5ad", path)
     with understood(path, _KIND):
@@ -109,7 +114,7 @@ def content(dataset: Any, path: Path, start: int = 0, stop: int | None = None) -
 
 
 class _Vector:
-    """A vector of numbers in an HDF5 file, read by ranges."""
+    """A one-dimensional dataset of numbers in an HDF5 file, of which ranges are read."""
 
     def __init__(self, dataset: Any, path: Path) -> None:
         self._dataset = dataset
@@ -123,9 +128,9 @@ class _Vector:
 
 
 def open_h5ad(path: Path, request: Request) -> Stored:
-    """Return the source of X of AnnData (or of a layer, or of raw), dense, CSR or CSC.
+    """Return X of an AnnData file (or of a layer, or of raw) as a source that is read in pieces.
 
-    The target is a column of obs, or in another .npy file.
+    X is dense, CSR or CSC. The target is a column of obs, or the content of an .npy file.
     """
     target = request.target
     file = opened(path)
@@ -141,7 +146,7 @@ def open_h5ad(path: Path, request: Request) -> Stored:
 
 
 def _asked(file: Any, layer: str | None, path: Path) -> tuple[Any, list[str]]:
-    """Return X, a layer or raw, and the names of its columns."""
+    """Return the HDF5 object of X, a layer or raw (not read yet), and the names of its columns."""
     if layer in (None, "X"):
         return member_of(file, "X", path), _names(file, path)
     require_name(layer, _layers(file, path), f"{path} has no layer")
@@ -152,6 +157,7 @@ def _asked(file: Any, layer: str | None, path: Path) -> tuple[Any, list[str]]:
 
 
 def _layers(file: Any, path: Path) -> list[str]:
+    """Return the names of the layers, and "raw" if the file has it."""
     with understood(path, _KIND):
         found = [*member_of(file, "layers", path)] if "layers" in file else []
         return found + (["raw"] if "raw" in file and "raw" not in found else [])
@@ -165,6 +171,7 @@ def is_group(item: Any) -> bool:
 
 
 def _dense(X: Any, path: Path, names: list[str], y: NDArray[Any] | None) -> Stored:
+    """Return a dense HDF5 dataset as a source of rows; ``y`` : the target, (n_samples,)."""
     if X.ndim != 2 or 0 in X.shape or X.dtype.kind not in "biuf":
         raise ValueError(
             f"X of {path} is {X.dtype} of shape {X.shape}; expected numbers, "
@@ -175,6 +182,7 @@ def _dense(X: Any, path: Path, names: list[str], y: NDArray[Any] | None) -> Stor
 
 
 def _sparse(X: Any, path: Path, names: list[str], y: NDArray[Any] | None) -> Stored:
+    """Return a CSR group as a source of rows, or a CSC group as a source of columns."""
     kind = str(attribute(X, "encoding-type", path, ""))
     if kind not in ("csr_matrix", "csc_matrix"):
         raise ValueError(f"X of {path} is {kind!r}; expected a dense array, csr or csc")
@@ -186,6 +194,7 @@ def _sparse(X: Any, path: Path, names: list[str], y: NDArray[Any] | None) -> Sto
 
 
 def _names(file: Any, path: Path) -> list[str]:
+    """Return the names of the features: the index of var, AnnData's table of the features."""
     frame = member_of(file, "var", path)
     names = _plain(member_of(frame, _index(frame, path), path), path)
     return [str(name) for name in content(names, path).tolist()]
@@ -197,11 +206,15 @@ def read_h5ad_matrix(path: Path) -> Any:
 
 
 def _index(frame: Any, path: Path) -> str:
+    """Return the name of the column that is the index of obs or var."""
     return str(attribute(frame, "_index", path, "_index"))
 
 
 def _plain(column: Any, path: Path) -> Any:
-    """Return the values of a column that newer files store next to a mask of missing entries."""
+    """Return the dataset of values of a column; refuse missing entries.
+
+    Newer AnnData versions store a nullable column as a group of values and a mask.
+    """
     if not is_group(column) or "mask" not in column:
         return column
     if content(member_of(column, "mask", path), path).any():
@@ -210,7 +223,11 @@ def _plain(column: Any, path: Path) -> Any:
 
 
 def observations(path: Path, file: Any = None) -> Observations:
-    """Return the names of the rows and the columns of obs; a column is read when it is used."""
+    """Return the names of the samples and the columns of obs, AnnData's table of the samples.
+
+    Only the names are read now; ``Observations.cells(name)`` reads one column. ``file`` is the open
+    HDF5 file, if the caller has one.
+    """
     file = file or opened(path)
     obs = member_of(file, "obs", path)
     index = _index(obs, path)
@@ -226,7 +243,10 @@ def observations(path: Path, file: Any = None) -> Observations:
 
 
 def _cells(obs: Any, name: str, path: Path) -> NDArray[Any]:
-    """Return a column of obs: numbers, or text such as the labels of a categorical."""
+    """Return a column of obs: floats (NaN if missing), or strings ("" if missing).
+
+    The codes of a categorical column are replaced by its labels.
+    """
     column = member_of(obs, name, path)
     labels = None
     gaps: Any = False

@@ -26,7 +26,7 @@ from atomlearn.storage.formats.messages import short
 
 @dataclass(frozen=True, slots=True)
 class FileLimits:
-    """Limits that keep a file which is no table from filling the memory."""
+    """Limits that keep a corrupt or malicious file from exhausting the memory."""
 
     #: Bytes that are read at a time; any file may take this much, whatever it declares.
     piece_bytes: int = 2**24
@@ -95,7 +95,10 @@ def is_large(n_bytes: int) -> bool:
 
 
 def room(shape: tuple[int, int], in_file: bool | None = None) -> NDArray[np.float64]:
-    """Return an array to fill column by column; if it is large, it is kept in a temporary file."""
+    """Return an empty Fortran-order array; if it is large, it is a memory-mapped temporary file.
+
+    ``in_file`` True or False overrides the choice that depends on free memory.
+    """
     n_bytes = 8 * math.prod(shape)
     if not (is_large(n_bytes) if in_file is None else in_file):
         return np.empty(shape, order="F")
@@ -138,7 +141,7 @@ def free_memory() -> float:
 
 @contextlib.contextmanager
 def capped() -> Iterator[None]:
-    """Let every allocation beyond the free memory fail in this block, in C code as well.
+    """Make allocations beyond the free memory raise MemoryError in this block, in C code as well.
 
     Declared sizes are checked before a file is read. This limit is for parsers of other packages,
     which a file may cause to take memory that it does not declare. On systems without such a limit

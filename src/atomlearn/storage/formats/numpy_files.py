@@ -112,7 +112,7 @@ def _npy_column(target: str | None, n_columns: int) -> int | None:
 
 @contextlib.contextmanager
 def _array(what: str) -> Iterator[None]:
-    """Report an unreadable array in this block by one line."""
+    """Turn NumPy's errors about an unreadable array in this block into a one-line ValueError."""
     remedy = "; save numbers, or text (dtype U or S), by numpy.save"
     with (
         understood(what, "NumPy array", remedy),
@@ -138,7 +138,7 @@ def load_npy(path: Path) -> NDArray[Any]:
 
 
 class Archive(Mapping[str, NDArray[Any]]):
-    """An .npz file, whose arrays are read at the first access."""
+    """An .npz file as a mapping from key to array; an array is read at its first access."""
 
     def __init__(self, path: Path) -> None:
         self.path = path

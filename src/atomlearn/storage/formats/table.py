@@ -16,7 +16,7 @@ from atomlearn.storage.formats.held import LIMITS, fits
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """The columns of X: enough to read another file into the same columns.
+    """Description of the columns of X, with which another file is read into the same columns.
 
     Attributes
     ----------
@@ -60,7 +60,7 @@ class Schema:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Observations:
-    """The rows of AnnData.
+    """The table obs of AnnData, which describes its samples (rows).
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""AnnData: columns of obs, the kind of the values, and pseudo-bulk."""
+"""AnnData: columns of obs, detection of raw counts or normalized values, and pseudobulk."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ from atomlearn.storage.intake.plans import with_rows_of
 from atomlearn.storage.intake.reading import Reading
 from atomlearn.storage.intake.typed import frame_of
 
-#: Larger values are no logarithms of counts: no cell has e^20 of them.
+#: Values above this are not log-normalized counts, because no cell has e^20 counts.
 MOST_LOG = 20.0
 
 
 def of_anndata(data: Any, layer: str | None) -> tuple[DataTable, Observations]:
-    """Return the matrix and the rows of an AnnData object."""
+    """Return X (or a layer) of an AnnData object as a table, and obs as ``Observations``."""
     data = data.to_memory() if data.isbacked else data
     layers = (*data.layers, *(["raw"] if data.raw is not None else []))
     X = data.X
@@ -60,10 +60,13 @@ def of_anndata(data: Any, layer: str | None) -> tuple[DataTable, Observations]:
 def annotated(
     table: DataTable, rows: Observations, reading: Reading, notes: list[str]
 ) -> tuple[DataTable, Frame, Reading]:
-    """Return the table with names of its rows, the columns of ``obs`` in use, and the request.
+    """Apply the options of ``reading`` that refer to obs, AnnData's table of the samples.
 
-    Rows are pooled if the request says so. In the request that is returned, patterns of names are
-    expanded, and rows of one donor belong together if it names no other column.
+    Cells are aggregated to pseudobulk samples if ``reading.pseudobulk`` names columns of obs.
+
+    Returns the table with sample names, the columns of obs in use, and ``reading`` with name
+    patterns expanded. Its role ``rows_of``, which keeps rows of one donor in the same fold, is
+    detected from the names of the columns if it is not given.
     """
     path = Path(table.source)
     n_rows = table.X.shape[0]
@@ -120,7 +123,7 @@ def _frame(path: Path, rows: Observations, names: Sequence[str], n_rows: int) ->
 
 
 def values_of(X: Any) -> str:
-    """Return a description of the values of X, based on some of its columns."""
+    """Detect raw counts, log-normalized, normalized or scaled values, from a sample of columns."""
     n_rows, n_columns = X.shape
     count = min(n_columns, max(1, LIMITS.piece_bytes // (8 * n_rows)))
     columns = np.unique(np.linspace(0, n_columns - 1, count).astype(np.int64))
@@ -140,9 +143,11 @@ def values_of(X: Any) -> str:
 def _pooled(
     X: Any, frame: Frame, by: Sequence[str], roles: set[str], kind: str, notes: list[str]
 ) -> tuple[Any, Frame, tuple[str, ...]]:
-    """Return one row for each value of ``by``: log2(1 + counts per million), or means.
+    """Aggregate cells to pseudobulk samples, one for each combination of values of ``by``.
 
-    roles : columns that must be constant within a row.
+    Raw counts (``kind``) are summed and become log2(1 + counts per million); other values are
+    averaged. ``roles`` are the columns of obs that must be constant within each sample. Returns X
+    (n_pseudobulk, n_features), the aggregated columns of obs, and the sample names.
     """
     gaps = np.any([frame.missing(name) for name in by], axis=0)
     parts = [frame.cells(name).astype(str)[~gaps] for name in by]
@@ -182,7 +187,11 @@ def _pooled(
 
 
 def _one_each(cells: NDArray[Any], first: Rows, of: Rows) -> tuple[NDArray[Any], int | None]:
-    """Return one value for each group of rows, and a group whose rows differ, if any."""
+    """Aggregate a column of obs by group: the mean of numbers, the first value of text.
+
+    ``first`` is the first row of each group, ``of`` the group of each row. The second result is a
+    group in which the values differ, or None.
+    """
     if cells.dtype == object:
         differing = of[cells != cells[first][of]]
         return cells[first], int(differing[0]) if differing.size else None

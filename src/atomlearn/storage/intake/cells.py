@@ -129,9 +129,10 @@ def records(path: Path, content: str, form: TextForm) -> Iterator[tuple[int, lis
 def in_rows(
     path: Path, content: str, form: TextForm, width: int, text: set[int], lines_before: int
 ) -> Columns:
-    """Return the columns, read with the standard library; raise if a line has other cells.
+    """Parse delimited text with the standard library; raise if a line has a different cell count.
 
-    text : columns of text; lines_before : lines before the content, for messages.
+    ``text`` has the numbers of the columns to keep as text; ``lines_before`` is the number of lines
+    before the content, for error messages.
     """
     rows = []
     for line, row in records(path, content, form):
@@ -170,7 +171,7 @@ def _numbers(cells: Sequence[str], form: TextForm) -> list[float] | None:
 
 
 def by_polars(content: str, form: TextForm, width: int, text: set[int]) -> Columns | None:
-    """Return the columns as polars reads them; None if it fails or could misread them."""
+    """Parse delimited text with polars; return None if it fails or might parse it differently."""
     # In a file of one column, polars takes a blank line for a missing value.
     pl = None if width == 1 or form.delimiter == " " else polars()
     if pl is None:

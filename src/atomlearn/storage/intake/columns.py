@@ -42,7 +42,18 @@ def absent(values: NDArray[Any]) -> NDArray[np.bool_]:
 def known_rows(
     y: NDArray[Any] | None, name: str | None, extras: Mapping[str, NDArray[Any]], n_rows: int
 ) -> tuple[NDArray[np.int64], list[str]]:
-    """Return the rows that have a target and all required roles, and notes about the others."""
+    """Return the numbers of the rows with a target and all required roles, and notes.
+
+    Parameters
+    ----------
+    y : (n_rows,) array, optional
+        The target.
+    name : str, optional
+        Its name, for messages.
+    extras : dict
+        Vectors (n_rows,) by role, such as "weights"; those of ``OPTIONAL`` may be missing.
+    n_rows : int
+    """
     kept = np.ones(n_rows, dtype=bool)
     notes = []
     given = {} if y is None else {f"the target {name!r}": y}

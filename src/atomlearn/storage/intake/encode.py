@@ -1,4 +1,4 @@
-"""Encode cells as columns of numbers by plans, and again for new rows of the same columns."""
+"""Encode table columns as feature columns (one-hot, ordinal, dates, tf-idf) by column plans."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from atomlearn.storage.intake.kinds import date_parts, days_of
 
 
 def encoded_again(frame: Frame, plans: Sequence[ColumnPlan]) -> dict[str, Array]:
-    """Return the columns that these plans make of new cells.
+    """Encode new rows with the plans of a fitted model; return a dict of feature columns by name.
 
-    A missing value is replaced as when the model was fitted. If it was refused then, it is refused
-    now, with all such columns in one message.
+    Missing values are imputed as when the model was fitted. If a plan has no replacement for them,
+    ValueError names all such columns in one message.
     """
     used = [plan for plan in plans if plan.is_used]
     problems = list[tuple[str, str]]()
@@ -84,7 +84,16 @@ class Encoded:
 def completed(
     frame: Frame, plans: Sequence[ColumnPlan], missing: str
 ) -> tuple[list[ColumnPlan], NDArray[np.bool_]]:
-    """Return the plans with replacements for missing values, and a mask of the rows to keep."""
+    """Add imputation values to the plans, and return them with a mask of the rows to keep.
+
+    Parameters
+    ----------
+    frame : Frame
+    plans : sequence of ColumnPlan
+    missing : {"refuse", "drop", "median", "indicator"}
+        "drop" excludes rows with missing values; "median" imputes the median, or the most frequent
+        label of a category; "indicator" in addition appends a missing-value indicator column.
+    """
     kept = np.ones(frame.n_rows, dtype=bool)
     found = []
     if missing == "refuse":
@@ -111,6 +120,7 @@ def _fill(frame: Frame, plan: ColumnPlan, gaps: NDArray[np.bool_]) -> float | st
 
 
 def _values(frame: Frame, plan: ColumnPlan) -> Array:
+    """Return a column as floats (NaN if missing), dates as days since 1970; refuse other text."""
     if plan.use in ("parts", "elapsed"):
         order = plan.values[0] if plan.values else ""
         days = days_of(frame.cells(plan.name).tolist(), order)
@@ -146,7 +156,10 @@ def _truths(cells: Sequence[str]) -> Array | None:
 
 
 def encode_columns(frame: Frame, plans: Sequence[ColumnPlan]) -> Encoded:
-    """Return the columns that the plans make of the cells; missing values become fills or NaN."""
+    """Encode a table by column plans; missing values are imputed, or NaN if a plan has no value.
+
+    The result is sparse (CSR) if a plan makes tf-idf columns of words, else dense.
+    """
     used = [plan for plan in plans if plan.is_used]
     is_sparse = any(plan.use == "words" for plan in used)
     width = sum(len(plan.made()) for plan in used if plan.use != "words")
@@ -173,9 +186,9 @@ def encode_columns(frame: Frame, plans: Sequence[ColumnPlan]) -> Encoded:
 
 
 def groups_made(plans: Sequence[ColumnPlan]) -> NDArray[np.int64] | None:
-    """Return, for each column of X, the number of its column in the file; each word counts as one.
+    """Return the group number of each column of X: columns encoded from one file column share it.
 
-    The result is None if no two columns of X have the same number.
+    Each word of a text column is a separate group. It is None if each group has one column.
     """
     used = [plan for plan in plans if plan.is_used]
     groups = np.repeat(np.arange(len(used), dtype=np.int64), [len(plan.made()) for plan in used])
@@ -194,7 +207,7 @@ def _filled(frame: Frame, plan: ColumnPlan) -> Array:
 
 
 def _columns(frame: Frame, plan: ColumnPlan) -> tuple[Any, ColumnPlan]:
-    """Return the columns of one plan, and the plan with the values found."""
+    """Encode one file column, (n_rows, n_columns); return the plan completed by learned values."""
     if plan.use == "words":
         return _words(frame, plan)
     if plan.use == "category":
@@ -240,6 +253,7 @@ def _labels(frame: Frame, plan: ColumnPlan) -> list[str]:
 
 
 def _indicators(frame: Frame, plan: ColumnPlan) -> list[Array]:
+    """Return the one-hot columns of a category, one for each label that the plan encodes."""
     labels = np.array(_labels(frame, plan), dtype=object)
     gaps = frame.missing(plan.name)
     columns = [np.asarray(labels == value, dtype=np.float64) for value in plan.shown()]
@@ -254,7 +268,7 @@ def _indicators(frame: Frame, plan: ColumnPlan) -> list[Array]:
 
 
 def _words(frame: Frame, plan: ColumnPlan) -> tuple[Any, ColumnPlan]:
-    """Return tf-idf of the words of each cell, in rows of length 1, as scikit-learn computes it."""
+    """Return tf-idf features of the words of each cell, rows scaled to norm 1 (scikit-learn)."""
     # Imported here because importing it takes longer than reading most files.
     from sklearn.feature_extraction.text import TfidfVectorizer
 

@@ -52,13 +52,13 @@ class TableFile(ABC):
         return f"row {row + 1}"
 
     def learned(self, columns: Columns) -> bool:
-        """Note columns that turn out to be text; return whether there are new ones."""
+        """Record columns with text cells in ``text``; return whether any were numeric until now."""
         new = {place for place, cells in enumerate(columns) if cells.dtype == object} - self.text
         self.text |= new
         return bool(new)
 
     def frame(self) -> Frame:
-        """Return all rows; the file is read again if a column turns out to be text late."""
+        """Return all rows; the file is read again if a later piece shows that a column is text."""
         again = True
         parts = list[Columns]()
         while again:
@@ -86,7 +86,7 @@ class TableFile(ABC):
 
 @dataclass(slots=True, eq=False)
 class Frame:
-    """The columns of a file: numbers with NaN for missing values, or text with "".
+    """A data frame: columns of floats (NaN if missing) or of strings ("" if missing).
 
     Attributes
     ----------
@@ -155,13 +155,14 @@ class Frame:
 
 
 def _shown(value: float) -> str:
+    """Return a number as text: "" for NaN, and whole numbers without a decimal point."""
     if value != value:
         return ""
     return str(int(value)) if value.is_integer() and abs(value) < 2**53 else repr(value)
 
 
 def wait_in_file(columns: Columns) -> Columns:
-    """Return the columns of some rows, with their numbers moved to a temporary file."""
+    """Move numeric columns to a memory-mapped temporary file, to release memory."""
     block = room((columns[0].size, len(columns)), in_file=True)
     for place, cells in enumerate(columns):
         if cells.dtype != object:
@@ -234,7 +235,7 @@ def _is_words(cells: NDArray[Any]) -> bool:
 
 
 def as_numbers(cells: NDArray[Any]) -> NDArray[Any]:
-    """Return cells of text as numbers if all that are not "" are numbers."""
+    """Return cells of text as floats ("" becomes NaN); unchanged if any cell is not a number."""
     try:
         return np.where(cells == "", "nan", cells).astype(np.float64)
     except ValueError:

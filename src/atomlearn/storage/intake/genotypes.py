@@ -19,7 +19,11 @@ TOLERANCE = 1e-3
 
 
 def kept_variants(design: Any, reading: Reading) -> tuple[NDArray[np.int64], list[str]]:
-    """Return the variants that pass --maf and --geno, and notes about the others."""
+    """Return the variants that pass the quality filters, and notes about the others.
+
+    ``reading.maf`` is the minimum minor-allele frequency, ``reading.geno`` the maximum share of
+    missing genotypes of a variant.
+    """
     n_samples = design.shape[0]
     missing = design.missing.astype(np.float64)
     known = n_samples - missing
@@ -43,7 +47,11 @@ def kept_variants(design: Any, reading: Reading) -> tuple[NDArray[np.int64], lis
 
 
 def components(design: Design, count: int, rng: int = 0) -> Array:
-    """Return the first principal components of the standardized columns, (n_samples, count)."""
+    """Return the scores of the samples on the first principal components, (n_samples, count).
+
+    A truncated singular value decomposition (ARPACK) of the standardized columns; ``rng`` is the
+    seed of its starting vector.
+    """
     scaled = Standardized(design)
     if not 1 <= count < min(design.shape):
         raise ValueError(

@@ -41,10 +41,10 @@ def write_plink(
     samples: Sequence[str] | None = None,
     phenotype: NDArray[np.float64] | None = None,
 ) -> None:
-    """Write ``path`` (.bed) with .bim and .fam, from copies 0, 1, 2 and NaN.
+    """Write a PLINK fileset (.bed, .bim and .fam) of genotypes X.
 
-    X has the shape (n_samples, n_features). Alleles are written as 1 (the one counted) and 2,
-    unknown phenotypes (NaN, or no phenotype) as -9.
+    X (n_samples, n_features) has allele copies 0, 1, 2, or NaN if missing. The counted
+    allele is written as 1 and the other as 2; unknown phenotypes (NaN, or no phenotype) as -9.
     """
     file = Path(path)
     (n_samples, n_features) = X.shape
@@ -73,7 +73,7 @@ def write_plink(
 
 @lru_cache(maxsize=8)
 def bed_of(path: Path) -> Path:
-    """Return a .bed (.bim, .fam) with the genotypes of a .pgen; it exists until the process ends.
+    """Convert a PLINK 2 .pgen to a temporary .bed (.bim, .fam), deleted when the process ends.
 
     Copies of the alternate allele are counted; if there are several, of the first one.
     """
@@ -141,7 +141,7 @@ def _samples(path: Path) -> list[list[str]]:
 
 
 def read_store(path: Path, request: Request) -> DataTable:
-    """Return the table of a column store; its X reads the store in every pass."""
+    """Return the table of a column store; its X is an out-of-core design, ``OnDisk``."""
     design = OnDisk(path)
     y, name = _target(design, path, request)
     plans = tuple(plan_of(item, f"a column in the schema of {path}") for item in design.plans)
@@ -151,7 +151,7 @@ def read_store(path: Path, request: Request) -> DataTable:
 
 
 def read_bed(path: Path, request: Request) -> DataTable:
-    """Return the table of a PLINK .bed; its X reads the file in every pass."""
+    """Return the table of a PLINK .bed; its X is an out-of-core design, ``PlinkBed``."""
     design = PlinkBed(path)
     y, name = _target(design, path, request)
     phenotype = design.samples.phenotype
@@ -183,7 +183,7 @@ def names_of_bed(path: Path) -> list[str]:
 
 
 class BedColumns(ColumnSource):
-    """The packed genotypes of a PLINK .bed."""
+    """The genotypes of a PLINK .bed in its two-bit code, as a source of columns for ``convert``."""
 
     packed = True
 

@@ -1,4 +1,4 @@
-"""Join tables of phenotypes and covariates to samples by name."""
+"""Left joins of phenotype and covariate tables to the samples of the data, by sample name."""
 
 from __future__ import annotations
 
@@ -83,10 +83,10 @@ def frame_of_samples(
 
 
 def joined_to_samples(frame: Frame, samples: NamedRows, path: Path) -> tuple[Frame, int]:
-    """Return the frame with one row for each sample, and the number of samples it has.
+    """Left join: return the rows of ``frame`` in the order of the samples, and the matched number.
 
-    Rows of samples that the frame does not have are missing. Samples are matched by FID and IID if
-    both tables have them, else by name.
+    Samples without a row get missing values. Samples are matched by FID and IID (PLINK's family and
+    individual identifiers) if both tables have them, else by name.
     """
     keys, _ = keys_of(frame.header)
     both = len(keys) == 2 and samples.families is not None
@@ -103,7 +103,7 @@ def joined_to_samples(frame: Frame, samples: NamedRows, path: Path) -> tuple[Fra
         known[key] = row
     places = _places(own, known)
     if (places < 0).all():
-        # A spreadsheet may have turned 007 of one file into 7 of the other.
+        # Retry without leading zeros, because a spreadsheet may have turned 007 into 7.
         short = {tuple(map(_without_zeros, key)): row for key, row in known.items()}
         if len(short) == len(known):
             places = _places([list(map(_without_zeros, part)) for part in own], short)
@@ -141,7 +141,7 @@ def covariates_in(frame: Frame, reading: Reading, notes: list[str]) -> list[str]
 
 
 def _places(own: Sequence[Sequence[str]], known: dict[tuple[str, ...], int]) -> NDArray[np.int64]:
-    """Return the row of each sample, -1 if it has none."""
+    """Return the row number of each sample in ``known``, -1 if it has no row."""
     return np.array([known.get(key, -1) for key in zip(*own, strict=True)], dtype=np.int64)
 
 

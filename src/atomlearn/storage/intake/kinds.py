@@ -21,10 +21,10 @@ _OTHER = re.compile(r"(?P<a>\d{1,2})[-/.](?P<b>\d{1,2})[-/.](?P<y>\d{4})([T ]\d{
 
 
 def order_of(cells: Sequence[str]) -> tuple[str, bool]:
-    """Return which of "year", "day" and "month" is first, and whether this is in doubt.
+    """Detect the order of dates: which of "year", "day" and "month" is first, and if it is a guess.
 
-    If day and month could be exchanged in every cell, points mean that the day is first, and
-    slashes that the month is first.
+    If every date is valid in both orders, periods (3.4.2024) mean that the day is first, and other
+    separators (3/4/2024) that the month is first, which is then reported as ambiguous.
 
     Examples
     --------
@@ -81,6 +81,7 @@ def days_of(cells: Sequence[str], order: str = "") -> NDArray[np.float64] | None
 
 
 def _day(match: re.Match[str], day_first: bool) -> float:
+    """Return the days since 1970-01-01 of a matched date."""
     given = match.groupdict()
     if "m" in given:
         month = int(given["m"])
@@ -160,6 +161,7 @@ def _left_out(name: str, kind: str, why: str, **told: Any) -> ColumnPlan:
 
 
 def _numbers(frame: Frame, name: str) -> ColumnPlan:
+    """Return the plan of a numeric column: number, count, 0/1, identifier, index or constant."""
     values = frame.columns[name]
     missing = int(frame.missing(name).sum())
     known = values[np.isfinite(values)] if missing else values
@@ -196,6 +198,7 @@ def _counts_rows(values: NDArray[Any], span: float, least: int) -> bool:
 
 
 def _text(frame: Frame, name: str) -> ColumnPlan:
+    """Return the plan of a text column: date, category, free text, identifier or constant."""
     cells = frame.columns[name].tolist()
     known = [cell for cell in cells if cell]
     n_rows = len(cells)
@@ -258,7 +261,7 @@ def _scale(labels: Sequence[str]) -> tuple[str, ...] | None:
 
 
 def _without_duplicates(frame: Frame, plans: list[ColumnPlan]) -> list[ColumnPlan]:
-    """Return the plans; columns of numbers that repeat another column are left out."""
+    """Mark numeric columns that duplicate an earlier column as left out."""
     seen: dict[bytes, list[str]] = {}
     found = []
     for plan in plans:
@@ -284,7 +287,19 @@ def as_asked(
     dates: str | None = None,
     categories: Sequence[str] = (),
 ) -> list[ColumnPlan]:
-    """Return the plans with the requested changes: words of text, numbers of dates, categories."""
+    """Override the detected use of columns by user options.
+
+    Parameters
+    ----------
+    plans : iterable of ColumnPlan
+    frame : Frame
+    text : sequence of str
+        Columns to encode as tf-idf of their words.
+    dates : str, optional
+        Use of all date columns: "parts" or "elapsed".
+    categories : sequence of str
+        Columns to one-hot encode.
+    """
     found = []
     for plan in plans:
         if plan.name in text:

@@ -91,7 +91,7 @@ def _without(table: DataTable, columns: Sequence[int]) -> DataTable:
 def _put_beside(
     table: DataTable, added: Any, names: list[str], plans: Sequence[ColumnPlan]
 ) -> DataTable:
-    """Append covariates to the columns of X."""
+    """Append covariate columns ``added`` (n_samples, m) to X, with their names and plans."""
     width = table.X.shape[1]
     known = table.schema.columns
     covariates = (*table.covariates, *range(width, width + len(names)))
@@ -122,7 +122,11 @@ def read_matrix(form: Format, path: Path, reading: Reading) -> DataTable:
 
 
 def matrix_table(table: DataTable, reading: Reading, rows: Observations | None) -> DataTable:
-    """Return the table of a matrix as requested; ``rows`` : the rows of AnnData."""
+    """Apply the options of ``reading`` to a table whose X is a matrix.
+
+    They select the target, samples, variants and covariates. ``rows`` has the names and the columns
+    of obs if the file is AnnData, else it is None.
+    """
     path = Path(table.source)
     notes = list[str]()
     frame = None
@@ -202,7 +206,10 @@ def _names_in(path: Path, count: int) -> tuple[str, ...]:
 def _take_roles(
     table: DataTable, reading: Reading, frame: Frame | None
 ) -> tuple[DataTable, dict[str, NDArray[Any]]]:
-    """Return the numbers of rows by role: columns of obs or of X, or .npy files."""
+    """Return the vectors (n_samples,) of roles such as weights, offsets or groups, by role.
+
+    They are columns of obs or of X, or .npy files; columns of X with a role are removed from X.
+    """
     found = {}
     for role, name in reading.named_roles().items():
         if role in ("target", "id"):
@@ -227,12 +234,15 @@ def _put_covariates(
     kept: NDArray[np.int64],
     notes: list[str],
 ) -> tuple[DataTable, NDArray[np.int64]]:
-    """Append these columns to those of X; return the rows that have all of them."""
+    """Encode covariates and append them to X; return the table and the samples without gaps.
+
+    ``kept`` are the rows of the file in use; samples with a missing covariate are removed from it.
+    """
     if frame is None or not names:
         return _with_rows(table, kept), kept
     way = "median" if reading.missing == "median" else "refuse"
     plans = [
-        # A column that is named is used, even if it seems to count the rows.
+        # A column that the user names is used, even if it looks like a row index.
         replace(plan, use="number") if plan.kind == "index" else plan
         for plan in described(frame, names)
     ]
@@ -275,7 +285,7 @@ def _has_gaps(X: Any, path: Path) -> bool:
     """Return whether a dense matrix in memory has missing values; refuse them in a sparse one."""
     if isinstance(X, Design):
         return False
-    # A sum is NaN if a term is, and takes no memory.
+    # The sum is NaN if any entry is, and needs no temporary array of the size of X.
     with np.errstate(over="ignore", invalid="ignore"):
         found = bool(np.isnan(X.sum()))
     if found and is_sparse(X):
@@ -286,7 +296,7 @@ def _has_gaps(X: Any, path: Path) -> bool:
 def _with_gaps(
     path: Path, table: DataTable, reading: Reading, rows: Frame | None, notes: list[str]
 ) -> DataTable:
-    """Return the table of a dense matrix with missing values, read as the columns of a frame."""
+    """Read a dense matrix with missing values like a table of cells, so that they are imputed."""
     names = _names(table)
     given = {} if table.y is None else {str(table.target_name): table.y}
     header = distinct_names([*names, *given])[0]

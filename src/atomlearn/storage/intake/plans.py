@@ -46,7 +46,9 @@ def plans_of(frame: Frame, reading: Reading) -> list[ColumnPlan]:
 def with_rows_of(
     frame: Frame, reading: Reading, plans: Sequence[ColumnPlan]
 ) -> tuple[Reading, list[ColumnPlan]]:
-    """Return request and plans, with a repeated identifier as ``rows_of`` if none is named.
+    """Detect the grouping column ``rows_of``, whose rows stay in one fold, if none is named.
+
+    It is an identifier whose values repeat. Returns the updated request and plans.
 
     Among several identifiers, one of persons comes first, then the one with the fewest values. An
     identifier that the user leaves out is considered, too: its rows still belong together.
@@ -168,7 +170,7 @@ def refuse(
 
 
 def made_of(plans: Sequence[ColumnPlan], names: Sequence[str]) -> tuple[int, ...]:
-    """Return the columns of X that are made of these columns of the file."""
+    """Return the numbers of the columns of X that are encoded from these columns of the file."""
     sources = [plan.name for plan in plans if plan.is_used for _ in plan.made()]
     return tuple(column for column, name in enumerate(sources) if name in names)
 

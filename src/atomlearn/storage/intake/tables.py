@@ -26,7 +26,7 @@ from atomlearn.storage.intake.reading import Reading
 
 
 def encoded_table(frame: Frame, reading: Reading, ids: Sequence[str] | None) -> DataTable:
-    """Return the table of a frame."""
+    """Encode a frame of cells as a table: X as numbers, the target, and the columns of roles."""
     reading = spread_out(frame, reading)
     require(frame, reading)
     notes = list(frame.notes)

@@ -32,9 +32,9 @@ _MOST_ROWS = 2**20
 
 
 class TypedFile(TableFile):
-    """A file of columns with types.
+    """Base class of files with typed columns (Parquet, Arrow, Excel).
 
-    Text that can be read as numbers becomes numbers, unless a later piece has other text.
+    A text column becomes numeric if all of its cells can be parsed as numbers.
 
     Attributes
     ----------
@@ -218,13 +218,14 @@ def frame_of(table: Any, path: Path = Path("the table")) -> Frame:
 
 
 def _is_number(kind: Any) -> bool:
+    """Return whether an Arrow type is numeric, and not a date or time."""
     from pyarrow import types
 
     return bool(types.is_primitive(kind) and not types.is_temporal(kind))
 
 
 def _arrow_values(column: Any, name: str) -> NDArray[Any] | list[Any]:
-    """Return a column as numbers, or as a list of its cells."""
+    """Return an Arrow column as floats, or as a list of its cells if it is not numeric."""
     from pyarrow import types
 
     kind = column.type
@@ -244,7 +245,10 @@ def _arrow_values(column: Any, name: str) -> NDArray[Any] | list[Any]:
 
 
 def _objects(cells: list[Any], name: str, is_label: bool = False) -> NDArray[Any]:
-    """Return cells of any type as text with dates as YYYY-MM-DD, or as numbers if all are."""
+    """Convert Python objects to an array of floats if all are numbers, else of strings.
+
+    Dates become YYYY-MM-DD. Labels (``is_label``) and identifiers such as 0007 remain strings.
+    """
     words = [_text(cell) for cell in cells]
     found = np.array(words, dtype=object)
     if is_label or (is_id_name(name) and any(map(is_code, words))):
@@ -253,6 +257,7 @@ def _objects(cells: list[Any], name: str, is_label: bool = False) -> NDArray[Any
 
 
 def _text(cell: Any) -> str:
+    """Return a cell as a string: "" if missing, ISO format for dates, 0 or 1 for booleans."""
     if cell is None or type(cell).__name__ in ("NAType", "NaTType") or cell != cell:
         return ""
     if isinstance(cell, datetime.datetime):

@@ -1,4 +1,4 @@
-"""Pieces of a Dask collection: their place in X, and the operations on one piece.
+"""Chunks of a Dask collection: their rows and columns in X, and the operations on one chunk.
 
 The functions of this module run on the workers, which therefore need this package, too. Nothing
 here imports Dask.
@@ -27,21 +27,22 @@ from atomlearn.core import (
 )
 from atomlearn.storage.spread.rows import HeldRows, Sums, summed
 
-#: A collection cut into chunks: an array (n_row_chunks, n_column_chunks) of Dask Delayed objects;
-#: the rows and the columns of the chunks; float32 or float64; the names of columns, or None.
+#: A collection divided into chunks: an array (n_row_chunks, n_column_chunks) of Dask Delayed
+#: objects; the row range of each row of chunks; the column range of each column of chunks; the
+#: type, float32 or float64; the names of columns, or None.
 Grid = tuple[NDArray[Any], list[slice], list[slice], np.dtype[Any], list[str] | None]
 
 
 def names_of_dask(X: Any) -> list[str] | None:
-    """Return the column names of a Dask table; None for arrays and names that are no strings."""
+    """Return the column names of a Dask table; None for arrays, or if a name is not a string."""
     names = list(getattr(X, "columns", ()))
     return names if names and all(isinstance(name, str) for name in names) else None
 
 
 def grid_of(X: Any) -> Grid:
-    """Return the chunks of a two-dimensional dask.array or of a dask.dataframe.
+    """Return the chunks of a two-dimensional dask.array or of a dask.dataframe, as a ``Grid``.
 
-    Lengths that Dask does not know are computed, which computes the data once.
+    Chunk sizes that Dask does not know are computed, which computes the data once.
     """
     if hasattr(type(X), "to_dask_array"):
         return _grid_of_frame(X)
@@ -64,11 +65,12 @@ def grid_of(X: Any) -> Grid:
 
 
 def _grid_of_frame(X: Any) -> Grid:
+    """Return the partitions of a dask.dataframe as a ``Grid`` with one column of chunks."""
     if not hasattr(X, "columns"):
         raise ValueError("X is a Dask series; pass a table, for example X.to_frame()")
     import dask
 
-    # An empty table with the types of the columns; text columns are refused here.
+    # ``_meta`` is an empty table with the column types; the conversion refuses text columns.
     dtype = frame_to_array(X._meta).dtype
     parts = X.to_delayed()
     lengths = dask.compute(*(dask.delayed(len)(part) for part in parts))
@@ -80,6 +82,10 @@ def _grid_of_frame(X: Any) -> Grid:
 def _without_empty(
     chunks: NDArray[Any], rows: Any, columns: Any, dtype: np.dtype[Any], names: list[str] | None
 ) -> Grid:
+    """Return the ``Grid`` of the chunks that have any rows and columns.
+
+    ``rows`` and ``columns`` are the numbers of rows and columns of the chunks along each axis.
+    """
     sizes = [np.array([int(size) for size in axis], dtype=np.int64) for axis in (rows, columns)]
     check_shape(tuple(int(axis.sum()) for axis in sizes), chunks)
     kept = chunks[np.ix_(*(np.flatnonzero(axis) for axis in sizes))]
@@ -89,10 +95,10 @@ def _without_empty(
 
 
 class Chunk:
-    """A piece of X on a worker: an array or a SciPy CSC or CSR array, and its design.
+    """A submatrix of X on a worker, dense or SciPy CSC/CSR, together with its design.
 
-    It has a size, which Dask uses to distribute work. Arrays that came over the network may be
-    unaligned, and are then copied for the kernels.
+    Dask uses ``__sizeof__`` to distribute work. Arrays received over the network may be unaligned
+    in memory, and are then copied, because the compiled kernels need aligned arrays.
     """
 
     __slots__ = ("design", "held")
@@ -117,16 +123,25 @@ class Chunk:
 
 
 def aligned(array: NDArray[Any]) -> NDArray[Any]:
-    """Return the array, copied only if its address is not aligned as kernels require."""
+    """Return the array, copied only if its memory address is not aligned as kernels require."""
     return np.require(array, requirements="A")
 
 
 def held_chunk(
     piece: Any, dtype: np.dtype[Any], shape: tuple[int, int], row: int, column: int
 ) -> Chunk:
-    """Return a piece as a chunk, after checks: its shape, numbers only, and all of them finite.
+    """Return a ``Chunk`` after checks that it has the declared shape and only finite numbers.
 
-    row, column : first row and column of the piece in X.
+    Parameters
+    ----------
+    piece : array, sparse array or table
+        The data that Dask computed.
+    dtype : dtype
+        Type of the chunk.
+    shape : (int, int)
+        Shape that Dask declared.
+    row, column : int
+        First row and column of the chunk in X, for error messages.
     """
     given = held_design(piece, check_finite=False)
     if given.shape != shape:
@@ -144,7 +159,7 @@ def held_chunk(
 
 
 def scores_of(chunk: Chunk, V: Array) -> Array:
-    """Return V'X over a chunk, (m, columns)."""
+    """Return V'X over a chunk, (m, columns of chunk), for V (rows of chunk, m)."""
     design = chunk.design
     V = aligned(V)
     if V.shape[1] == 1:
@@ -153,13 +168,13 @@ def scores_of(chunk: Chunk, V: Array) -> Array:
 
 
 def of_design(name: str, chunk: Chunk, *arrays: NDArray[Any]) -> Array:
-    """Return the result of a method of a chunk's design."""
+    """Return ``chunk.design.name(*arrays)``, the result of the method called ``name``."""
     answer: Array = getattr(chunk.design, name)(*map(aligned, arrays))
     return answer
 
 
 def chunk_columns(chunk: Chunk, columns: Columns) -> Any:
-    """Return some columns of a chunk, sparse if the chunk is."""
+    """Return some columns of a chunk, as a sparse array if the chunk is sparse."""
     block = chunk.design.gather(aligned(columns))
     if block.traits.is_sparse:
         return block.stored()
@@ -172,18 +187,21 @@ def rows_of_chunk(chunk: Chunk, rows: Columns) -> Chunk:
 
 
 def beside(parts: list[Chunk]) -> Chunk:
-    """Return one chunk made of chunks of the same rows."""
+    """Concatenate chunks of the same rows along columns."""
     arrays: list[Any] = [part.held for part in parts]
     return Chunk(sp.hstack(arrays, "csc") if any(map(is_sparse, arrays)) else np.hstack(arrays))
 
 
 def rows_beside(_: Chunk, *parts: Any) -> HeldRows:
-    """Return loss, targets and weights of a chunk's rows, created and kept on its worker."""
+    """Return ``HeldRows(loss, targets, weights)`` of a chunk's rows.
+
+    The chunk is an argument only so that Dask runs this on the worker that has the chunk.
+    """
     return HeldRows(*parts)
 
 
 def answer(chunks: list[Chunk], rows: list[HeldRows], question: Sums) -> Sums:
-    """Return the sum of the answers of several chunks."""
+    """Return the sum of the answers of several chunks to a request, see ``HeldRows.answer``."""
     question = {name: each if name == "ask" else aligned(each) for name, each in question.items()}
     return summed(
         [

@@ -1,4 +1,4 @@
-"""X in the chunks of a Dask collection: products are formed on the worker of each chunk."""
+"""X as a chunked Dask collection: products are computed on the worker that has each chunk."""
 
 from __future__ import annotations
 
@@ -37,12 +37,14 @@ from atomlearn.storage.spread.rows import Sums, summed
 from atomlearn.storage.spread.summed import problem_of_sums, sums_suffice
 from atomlearn.storage.spread.waiting import LostDataError, awaited, current_client, guarded
 
-#: Number of partial sums that one task adds up.
+#: Number of partial sums that one task of the tree reduction adds up.
 FAN_IN = 8
 
 
 class Dask(Design, RowAccess):
-    """z = X'v for a dask.array or dask.dataframe: v is sent to the chunks, sums come back.
+    """A design whose X is a dask.array or dask.dataframe; its chunks compute the scores z = X'v.
+
+    The vector v (n_samples,) is sent to the workers, and sums over rows come back.
 
     Parameters
     ----------
@@ -76,11 +78,12 @@ class Dask(Design, RowAccess):
 
     Notes
     -----
-    If X is cut by rows and sums over rows suffice (see the page on data that is spread), solves,
-    paths and cross-validations work with such sums. Otherwise a pass sends v to the chunks (8
-    n_samples bytes for each column of chunks), adds partial sums up in a tree of fixed order, and
-    sends 8 n_features bytes back; the columns in use are sent to this process. Sums are float64.
-    Workers need atomlearn installed. After the loss of a worker, its chunks are computed again.
+    If chunks have whole rows and sums over rows determine the solution (see the page on distributed
+    data), solves, paths and cross-validations request such sums. Otherwise a pass over X sends v to
+    the chunks (8 n_samples bytes for each column of chunks), adds partial sums up by a tree
+    reduction in fixed order, and sends 8 n_features bytes back; columns with nonzero coefficients
+    are sent to this process. Sums are float64. Workers need atomlearn installed. After the loss of
+    a worker, its chunks are computed again.
 
     Examples
     --------
@@ -105,12 +108,12 @@ class Dask(Design, RowAccess):
                 "dask.array.from_array(X, chunks=...) makes one"
             )
         self._client, self._persist = client, bool(persist)
-        #: Number of messages and of bytes so far, shared with designs of some of the rows.
+        #: Number of messages and bytes so far; designs of row subsets share this counter.
         self._sent = [0, 0]
         grid = guarded(lambda: pieces.grid_of(X))
         made, self._rows, self._columns, self.dtype, self._names = grid
         self.shape = self._rows[-1].stop, self._columns[-1].stop
-        # (n_row_chunks, n_column_chunks) tasks, each of which makes and checks a chunk.
+        # An array (n_row_chunks, n_column_chunks) of tasks, each of which loads and checks a chunk.
         self._chunks = np.empty_like(made)
         for i, row in enumerate(self._rows):
             for j, column in enumerate(self._columns):
@@ -120,7 +123,7 @@ class Dask(Design, RowAccess):
         tallest = max(part.stop - part.start for part in self._rows)
         if len(self._rows) > 1 < len(self._columns) and (
             tallest * self.shape[1] <= LIMITS.most_dense
-        ):  # Chunks of whole rows can return sums over rows.
+        ):  # Only chunks of whole rows can return sums over rows.
             together = [task(pieces.beside, list(row)) for row in self._chunks]
             self._chunks = np.array([*together, None], dtype=object)[:-1, None]
             self._columns = [slice(0, self.shape[1])]
@@ -159,14 +162,21 @@ class Dask(Design, RowAccess):
     traits = Traits(reads_at_once=True)
 
     def scores_many(self, V: Array) -> Sequence[Scores]:
-        """Return the scores of all vectors in one round: V is sent as a whole."""
+        """Return the scores X'v for each column v of V (n_samples, m), in one pass over X."""
         return [ArrayScores(z) for z in self._summed(pieces.scores_of, V)]
 
     def _squares(self, weights: Array) -> Array:
         return self._summed(partial(pieces.of_design, "squared_norms"), weights)
 
     def _summed(self, call: Any, v: Array) -> Array:
-        """Return the sums over rows of call(chunk, its part of v), for all columns."""
+        """Return, for all columns, the sums over row chunks of ``call(chunk, v[rows of chunk])``.
+
+        Parameters
+        ----------
+        call : callable
+            Computes the sums of one chunk, (columns of chunk,) or (m, columns of chunk).
+        v : (n_samples,) or (n_samples, m) array
+        """
         (n_rows, n_columns) = self.n_chunks
         vectors = v.size // self.shape[0]
         self.travelled(vectors * (n_columns * self.shape[0] + n_rows * self.shape[1]))
@@ -180,7 +190,7 @@ class Dask(Design, RowAccess):
         return np.concatenate(self.compute(sums), axis=-1)
 
     def product(self, W: Array, columns: Columns | None = None) -> Array:
-        """Return X_S W, formed on the workers."""
+        """Return X[:, columns] @ W, (n_samples, m), computed on the workers."""
         if columns is None or not columns.size:
             return super().product(W, columns)
         self.travelled(self.n_chunks[0] * W.size + self.shape[0] * W.shape[1])
@@ -193,7 +203,7 @@ class Dask(Design, RowAccess):
         return np.concatenate(self.compute(sums))
 
     def travelled(self, numbers: int) -> None:
-        """Count a message, and the numbers in it and in its answer."""
+        """Count one message with this many numbers (8 bytes each), including its answer."""
         self._sent[:] = self._sent[0] + 1, self._sent[1] + 8 * numbers
 
     @property
@@ -206,7 +216,10 @@ class Dask(Design, RowAccess):
         return self
 
     def summed(self, problem: Problem) -> Problem:
-        """Return the problem over sums, if X is cut by rows only."""
+        """Return an equivalent problem over sums of rows, or ``problem`` if there is none.
+
+        It exists if X has several chunks, all of whole rows, and ``sums_suffice(problem)``.
+        """
         (n_rows, n_columns) = self.n_chunks
         y = problem.y
         s = problem.weight
@@ -218,7 +231,7 @@ class Dask(Design, RowAccess):
 
         @cache
         def rows() -> list[Any]:
-            """Return targets and weights, which are sent once to the worker of each chunk."""
+            """Return tasks that keep the targets and weights of each chunk on its worker."""
             return self.kept(
                 [
                     task(
@@ -231,15 +244,17 @@ class Dask(Design, RowAccess):
             )
 
         def asked(question: Sums) -> Sums:
+            """Send a request to all chunks, and return the sum of their answers."""
             chunks = self.chunks_for_a_pass()[:, 0]
             return self.answered(list(zip(chunks, rows(), strict=True)), question)
 
         return problem_of_sums(problem, n_rows, asked)
 
     def _owned(self, columns: Columns) -> list[tuple[int, Columns, Columns]]:
-        """Return, for each column of chunks in use, its number and the columns in it.
+        """Assign columns of X to the columns of chunks that have them.
 
-        The columns are given by their positions in ``columns``, and by their numbers in the chunk.
+        Returns one tuple per column of chunks that has any: its number, the positions of its
+        columns in ``columns``, and their column numbers within the chunk.
         """
         starts = np.array([part.start for part in self._columns])
         owner = np.searchsorted(starts, columns, side="right") - 1
@@ -262,7 +277,7 @@ class Dask(Design, RowAccess):
         found = self.compute(tasks)
         n_rows = len(self._rows)
         stacks = [found[start : start + n_rows] for start in range(0, len(found), n_rows)]
-        # Position of each column among those received, chunk after chunk.
+        # The columns arrive chunk by chunk; this permutation restores the requested order.
         order = np.argsort(np.concatenate(places))
         if any(is_sparse(piece) for piece in found):
             whole = sp.hstack([sp.vstack(stack, "csc") for stack in stacks], "csc")
@@ -271,7 +286,10 @@ class Dask(Design, RowAccess):
         return DenseBlock(np.asfortranarray(array[:, order]))
 
     def with_rows(self, rows: Rows) -> Dask | None:
-        """Return the design of these rows, selected on the workers; None unless they increase."""
+        """Return the design of a row subset, selected on the workers.
+
+        The result is None if the row numbers are not strictly increasing.
+        """
         if (rows[1:] <= rows[:-1]).any():
             return None
         found = copy(self)
@@ -296,7 +314,7 @@ class Dask(Design, RowAccess):
         return self._chunks
 
     def kept(self, tasks: list[Any]) -> list[Any]:
-        """Return the tasks with their results kept in the workers' memory."""
+        """Start computing the tasks and keep their results in the workers' memory (persist)."""
         import dask
 
         if self._client is None:
@@ -304,7 +322,7 @@ class Dask(Design, RowAccess):
         return guarded(lambda: list(self._client.persist(tasks)))
 
     def _missing(self, client: Any) -> str:
-        """Return a sentence about the chunks of X that no worker has."""
+        """Return a sentence for an error message that names chunks of X that no worker has."""
         holders = client.who_has()
         lost = [
             f"rows {row.start} to {row.stop}, columns {column.start} to {column.stop}"
@@ -315,22 +333,30 @@ class Dask(Design, RowAccess):
         return f"Of {self._chunks.size} chunks of X {len(lost)} are on no worker: {lost[:3]}"
 
     def compute(self, tasks: list[Any]) -> list[Any]:
-        """Return the results of tasks, in order."""
+        """Compute tasks on the cluster, or in this process, and return their results in order."""
         import dask
 
         client = self._client or current_client()
         if client is None:
             return guarded(lambda: list(dask.compute(*tasks)))
-        # Vectors are sent with the tasks, so that they are sent again after the loss of a worker.
+        # Vectors are embedded in the task graph, so that Dask sends them again after the loss of a
+        # worker. Dask warns about large graphs; the threshold suppresses this warning.
         with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 TB"}):
             return self._awaited(client, lambda: client.compute(tasks))
 
     def answered(self, held: list[tuple[Any, Any]], question: Sums) -> Sums:
-        """Return the sum of the answers of all chunks to a question.
+        """Send a request to all chunks, and return the sum of their answers.
 
-        One task has all chunks that one thread of a worker holds, because the time of a round
-        depends on the number of tasks, not on bytes. Chunks that are computed again have one task
-        each.
+        Each thread of a worker gets one task for all of its chunks, because the latency of a
+        request depends on the number of tasks rather than on bytes. If chunks are not in the
+        workers' memory, each chunk gets a separate task that computes it.
+
+        Parameters
+        ----------
+        held : list of (task, task)
+            For each chunk of rows, the task of the chunk and that of its targets and weights.
+        question : dict
+            The request, see ``HeldRows.answer``.
         """
         client = self._client or current_client()
         chunks = [chunk for chunk, _ in held]
@@ -342,6 +368,7 @@ class Dask(Design, RowAccess):
             return summed(self.compute(added(tasks, partial(task, summed), FAN_IN)))
 
         def begun() -> list[Any]:
+            """Submit the tasks of all workers, and return the future of the total."""
             answers = [
                 client.submit(
                     pieces.answer,
@@ -358,6 +385,7 @@ class Dask(Design, RowAccess):
         return summed(self._awaited(client, begun))
 
     def _awaited(self, client: Any, begun: Callable[[], list[Any]]) -> list[Any]:
+        """Return the results of the futures that ``begun()`` submits; errors name lost chunks."""
         try:
             return guarded(lambda: awaited(client, begun()))
         except LostDataError as error:
@@ -365,7 +393,11 @@ class Dask(Design, RowAccess):
 
 
 def _places(client: Any, chunks: list[Any]) -> list[tuple[str, list[int]]]:
-    """Return pairs of a worker ("" if no worker has the chunks) and the chunks for one thread."""
+    """Assign the chunks to the threads of the workers that hold them in memory.
+
+    Returns one pair per thread: the address of its worker ("" if no worker has the chunks), and the
+    positions of its chunks in ``chunks``.
+    """
     holders = client.who_has(chunks)
     threads = client.nthreads()
     at = dict[str, list[int]]()
@@ -380,21 +412,25 @@ def _places(client: Any, chunks: list[Any]) -> list[tuple[str, list[int]]]:
 
 
 def task(call: Callable[..., Any], *given: Any) -> Any:
-    """Return a delayed call; arguments may be other tasks."""
+    """Return a Dask Delayed that calls ``call(*given)``; arguments may be other tasks."""
     from dask import delayed
 
     return delayed(call, pure=False)(*given)
 
 
 def sent_once(array: object) -> Any:
-    """Return the array as a task, so that it is sent once and not with each task that uses it."""
+    """Return an array as a Dask Delayed, so that the tasks that use it share one copy."""
     from dask import delayed
 
     return delayed(array, pure=False, traverse=False)
 
 
 def added(tasks: list[Any], add: Callable[[Any], Any], most: int = 1) -> list[Any]:
-    """Return at most ``most`` sums of results; ``add`` makes a task that adds some up, in order."""
+    """Reduce tasks by a tree of sums until at most ``most`` are left.
+
+    ``add`` returns a task that adds up the results of a list of at most ``FAN_IN`` tasks. The order
+    of summation is fixed, so that results are reproducible.
+    """
     while len(tasks) > most:
         tasks = [add(tasks[start : start + FAN_IN]) for start in range(0, len(tasks), FAN_IN)]
     return tasks

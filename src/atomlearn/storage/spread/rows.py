@@ -1,7 +1,7 @@
-"""Rows that stay on their machine, the questions about them, and sums as answers.
+"""The part of a distributed solve that runs on the machine of the rows: requests and answers.
 
-Every answer is a dictionary of arrays that are sums over rows, so that answers of several machines
-can be added up, and no answer shows a single row. This module runs on the machine of the rows.
+Every answer is a dictionary of arrays that are sums over rows, so that the answers of several
+machines can be added up, and no answer contains a single row.
 """
 
 from __future__ import annotations
@@ -17,36 +17,42 @@ from atomlearn.core import Array, Design, Loss, existing_columns, pieces
 
 #: Sums over rows, by name.
 Sums = dict[str, Any]
-#: Share by which a dual point is made smaller for a second value of its conjugate; convexity bounds
-#: the values between the two.
+#: The conjugate f* is computed at the dual vector v and at (1 - NEAR) v; convexity bounds its
+#: values between the two.
 NEAR = 1e-3
 
 
 @dataclass(frozen=True, slots=True)
 class HeldRows:
-    """Targets and weights of some rows, which return the sums of f at X w + b over these rows."""
+    """Loss, targets (n,) and sample weights (n,) of some rows; it answers distributed requests.
+
+    The loss f is the sum of f_i(y_i, p_i) over rows i with prediction p = X w + b; f'_i and f''_i
+    are derivatives with respect to p_i, multiplied by the weight of the row.
+    """
 
     loss: Loss
     y: Array
     weight: Array
 
     def answer(self, design: Design, question: Sums) -> Sums:
-        """Return sums at some points of a few columns of ``design``.
+        """Return sums over these rows at k points, each with coefficients and an intercept.
 
         Parameters
         ----------
         design : Design
-            The columns of these rows.
+            X for these rows.
         question : dict
-            "columns" (m,), "weights" (k, m) and "shifts" (k,) define the points. "ask" is one of
-            three words.
+            The request. "columns" (m,) are the columns A of X with nonzero coefficients, "weights"
+            (k, m) their coefficients and "shifts" (k,) the intercepts. "ask" is the kind.
 
-            - "look": ``squares`` (m,) of the columns, over rows with a weight; and for each point
-            ``value`` of f and ``slope``, ``size``, ``curve``, the sums of f'_i, of abs(f'_i) and of
-            f''_i.
-            - "bend", at one point, in addition: ``gradient``, ``pull`` (m,), A'f' and A'f'';
-            ``hessian`` (m, m), A'diag(f'')A.
-            - "price", in addition to "look": the sums for a proof, see ``_price``.
+            - "look": ``squares`` (m,), the squared norms of the columns over rows with a positive
+            weight; and, with one entry per point, ``value`` of f and ``slope``, ``size``,
+            ``curve``: the sums of f'_i, of abs(f'_i) and of f''_i.
+            - "bend", for one point, in addition: ``gradient`` A'f' (m,), ``pull`` A'f'' (m,) and
+            ``hessian`` A'diag(f'')A (m, m).
+            - "price", in addition to "look": the sums for a duality certificate, see ``_price``,
+            and ``scores`` X'v (k, n_features). Here "cuts" (k,) is part of the request: the entries
+            of v of the sign of a cut are multiplied by 1 - abs(cut).
         """
         block = design.gather(existing_columns(question["columns"], design.shape[1]))
         used = self.weight > 0.0
@@ -81,12 +87,11 @@ class HeldRows:
         return found
 
     def _price(self, linear: Array, v: Array) -> Sums:
-        """Return the sums for a proof at v = -f', which stays here; "scores" has X'v.
+        """Return the sums for a duality certificate at the dual vector v = -f' (n,) of these rows.
 
-        In v, the entries of the sign of ``cuts`` are smaller by its size as a share, so that v sums
-        to 0 over all rows. ``conjugates`` : f* at -v, and at -v less the share NEAR; ``steepness``,
-        ``predicted`` : sums of squares of v and of predictions; ``slack`` : a bound on rounding in
-        f and f*.
+        ``conjugates`` : f* at -v and at -(1 - NEAR) v; ``steepness``, ``predicted`` : sums of
+        squares of v and of the predictions ``linear`` (n,); ``slack`` : a bound on the rounding
+        error in f and f*. The vector v itself is not sent.
         """
         loss = self.loss
         y = self.y
@@ -100,10 +105,10 @@ class HeldRows:
 
 
 def summed(answers: Sequence[Sums]) -> Sums:
-    """Return the sum of the answers to a question."""
+    """Return the entry-by-entry sum of the answers of several machines to one request."""
     return {name: sum(each[name] for each in answers) for name in answers[0]}
 
 
 def size_of(message: Sums) -> int:
-    """Return the bytes of the arrays and numbers in a question or an answer."""
+    """Return the number of bytes of the arrays and numbers in a request or an answer."""
     return 8 * sum(math.prod(np.shape(part)) for part in message.values())

@@ -1,4 +1,4 @@
-"""Data that may not leave its sites: each site answers only with sums over its rows."""
+"""Federated solves: rows may not leave their sites, and a site returns only sums over its rows."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ from atomlearn.core import (
 from atomlearn.storage.spread.rows import HeldRows, Sums, summed
 from atomlearn.storage.spread.summed import problem_of_sums, sums_suffice
 
-#: A transport sends a question to a site and returns its answer.
+#: A transport sends a request to a site and returns its answer.
 Transport = Callable[[dict[str, Any]], dict[str, Any]]
 
 
 class Site:
-    """The rows of one site, which answers questions with sums over them.
+    """The rows of one site of a federated solve; it answers requests with sums over these rows.
 
-    Run it at the site of the data, behind any transport. A question is a dictionary of texts,
-    numbers and arrays of one or two dimensions, and so is an answer.
+    Run it at the site of the data, behind any transport, for example an HTTP server. Requests and
+    answers are dictionaries of strings, numbers and arrays of one or two dimensions.
 
     Parameters
     ----------
@@ -47,13 +47,14 @@ class Site:
     sample_weight, offset : array (n_samples,), optional
         As in ``solve``.
     least_rows : int, default=10
-        Minimum number of rows with a weight; with fewer the site refuses every question. It also
-        refuses products of columns unless its rows exceed the columns by this number.
+        Minimum number of rows with a positive weight; a site with fewer raises an error. A request
+        for a Gram matrix of m columns is refused unless the site has at least m + ``least_rows``
+        rows, because a Gram matrix of more columns than that nearly determines the rows.
 
     Raises
     ------
     ValueError
-        For too few rows; in ``site(question)`` for too many columns or an unknown question.
+        For too few rows; in ``site(question)`` for too many columns or an unknown request.
 
     Examples
     --------
@@ -88,7 +89,11 @@ class Site:
             )
 
     def __call__(self, question: dict[str, Any]) -> dict[str, Any]:
-        """Return the answer to a question of ``Sites``."""
+        """Return the answer to a request of ``Sites``: a dictionary of sums over the rows.
+
+        ``question["ask"]`` is "about" (number of rows and columns, names, total weight) or one of
+        the kinds of ``HeldRows.answer``; the request also names the loss and its parameters.
+        """
         kind = question.get("ask")
         (n_rows, n_columns) = self.design.shape
         if kind == "about":
@@ -116,36 +121,38 @@ class Site:
 
 
 class Sites(Design, RowAccess):
-    """Rows that stay at their sites, which answer with sums, so that the joint problem is solved.
+    """A design for federated solves: rows stay at their sites, and the sites return sums over them.
 
     ``solve(Sites([...]), None, ...)`` and ``paths.path`` return the same result as for the pooled
-    rows, with the same proof. The sites have the targets, weights and offsets, so y is None.
+    rows, with the same duality certificate. The sites have the targets, weights and offsets, so
+    that y is None.
 
     Parameters
     ----------
     sites : sequence of callables
-        Transports: each sends a question to a ``Site`` and returns its answer. A ``Site`` itself is
-        one, for rows of this process.
+        Transports: each sends a request to a ``Site`` and returns its answer. A ``Site`` itself may
+        be used as a transport to rows in this process.
     add : callable, optional
-        Adds the answers up, list of dict -> dict. Put secure summation here, which reveals only the
-        total. Every answer is a sum over rows.
+        Adds up the answers of the sites, list of dict -> dict. Use a secure-summation protocol here
+        to reveal only the total over all sites.
 
     Raises
     ------
     ValueError, TypeError
         For sites with different columns, and for problems that sums over rows do not determine:
-        losses with kinks or several predictions, norms that are not over columns.
+        nonsmooth losses, losses with several predictions per row, norms that are not over columns.
 
     Notes
     -----
     The sites see coefficients and intercept during the solve. The caller sees sums over the rows of
-    each site (with secure summation: of all sites): the values of f and f*, X'v, and the Hessian of
-    the columns in use, which for squared loss is their Gram matrix. Many questions about many
-    columns reveal nearly all of the data: see the page on data that is spread.
+    each site (with secure summation: of all sites): the loss f and its convex conjugate f*, the
+    scores X'v with v = -f', and the Hessian of columns with nonzero coefficients, which for squared
+    loss is their Gram matrix. Many requests about many columns reveal nearly all of the data: see
+    the page on distributed data.
 
     References
     ----------
-    [V] section 2, for the dual point, which is formed site by site.
+    [V] section 2, for the dual point, which is computed site by site.
     K. Bonawitz et al. 2017, doi:10.1145/3133956.3133982, for secure summation.
 
     Examples
@@ -189,7 +196,7 @@ class Sites(Design, RowAccess):
         return list(self._about[0]["names"]) or None
 
     def asked(self, question: dict[str, Any]) -> list[Sums]:
-        """Return the answers of all sites, which work at the same time."""
+        """Send a request to all sites in parallel, and return their answers in order."""
         with ThreadPoolExecutor(len(self.sites)) as pool:
             return list(pool.map(lambda site: site(question), self.sites))
 
@@ -198,7 +205,7 @@ class Sites(Design, RowAccess):
         return self
 
     def summed(self, problem: Problem) -> Problem:
-        """Return the problem over the sums of all sites."""
+        """Return an equivalent problem over sums of all sites; raise if there is none."""
         if unwrapped(problem.design) is not self:
             return problem
         if problem.y.size or np.ptp(problem.weight):
@@ -216,7 +223,7 @@ class Sites(Design, RowAccess):
             raise TypeError(
                 f"sites know the losses {list(loss_names())}, not {type(loss).__name__}"
             )
-        # The weights of the problem are equal: their sum is that of the weights of all rows.
+        # The problem may scale all weights by one factor; the sites apply it to their weights.
         known = {
             "loss": loss.name,
             "parameters": asdict(loss),  # type: ignore[call-overload]
@@ -224,6 +231,7 @@ class Sites(Design, RowAccess):
         }
 
         def asked(question: Sums) -> Sums:
+            """Send a request to all sites, and return the sum of their answers."""
             answer: Sums = self.add(self.asked(question | known))
             return answer
 
@@ -237,6 +245,7 @@ class Sites(Design, RowAccess):
 
 
 def _stay() -> NoReturn:
+    """Raise TypeError for operations that would need the rows in this process."""
     raise TypeError(
         "the rows stay at their sites: solve(Sites([...]), None, ...) and paths.path(...) take "
         "them, where y is None, sample_weight and offset are given to each Site, and every column "

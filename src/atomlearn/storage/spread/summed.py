@@ -1,9 +1,11 @@
-"""The problem over sums that are formed on the machines of the rows; no vector over rows is sent.
+"""Distributed problems: each machine returns sums over its rows, and no vector over rows is sent.
 
-f(X w + b), at the best b, is a function F of the coefficients w. This package treats F as a loss
-whose "predictions" are the coefficients, with the identity as design: its gradient is -X'v, its
-Hessian a matrix over the columns in use, and its conjugate at X'v is at most f* at v. So every
-norm, form, master and solver of columns applies without changes.
+Let f be the loss as a function of the predictions, w the coefficients and b the intercept. The
+minimum of f(X w + b) over b is a function F of w. This package treats F as a loss whose
+"predictions" are the coefficients, with the identity matrix as design. With v = -f'(X w + b), the
+gradient of F is -X'v, its Hessian is a matrix over the columns in use, and its convex conjugate at
+X'v is at most f*(v), where f* is the conjugate of f. Norms, problem forms, master problems and
+column-generation solvers therefore work on F without changes.
 """
 
 from __future__ import annotations
@@ -37,18 +39,20 @@ from atomlearn.core import (
 from atomlearn.storage.spread.points import Bent
 from atomlearn.storage.spread.rows import NEAR, Sums, size_of
 
-#: Number of points whose proofs are kept, and largest number of points in a question.
+#: Number of points whose duality certificates are cached, and maximum number of points in one
+#: distributed request.
 KEPT = 64
 AT_ONCE = 16
-#: Share of f by which the intercept may miss the best one: in steps, and in proofs, which count it.
+#: Tolerances on the intercept, as a share of f: the value may exceed the minimum over the intercept
+#: by this share, in solver steps and in duality certificates (whose gap includes the excess).
 IN_STEPS = 1e-4
 IN_PROOFS = 1e-14
-#: Sums that are the same for all points of a question.
+#: Entries of an answer that do not depend on the point: the request has them once for all points.
 SHARED = ("squares", "gradient", "pull", "hessian")
 
 
 class OfCoefficients(Loss):
-    """A loss of coefficients that is known at single points, with its slope there."""
+    """A loss as a function of the coefficients, with values and gradients at single points."""
 
     coupled = 0
 
@@ -56,12 +60,15 @@ class OfCoefficients(Loss):
         return np.asarray(y, dtype=np.float64)
 
     def conjugate(self, y: Array, dual: Array, weight: Array) -> float:
-        """Return inf: the conjugate is known only along the gradient."""
+        """Return inf, because the conjugate is known only at multiples of the gradient."""
         return math.inf
 
 
 class Summed(OfCoefficients):
-    """F(w) = min over b of f(X w + b), or f(X w), computed from sums over rows.
+    """The profiled loss F(w) = min_b f(X w + b), computed from distributed sums over rows.
+
+    Without an intercept F(w) = f(X w). A point u is a vector of coefficients (n_features,), at
+    which F and its gradient are evaluated.
 
     Parameters
     ----------
@@ -70,12 +77,12 @@ class Summed(OfCoefficients):
     count : int
         Number of machines that have rows.
     asked : callable
-        Returns the sum of all answers to a question, see ``HeldRows``.
+        Sends a request to all machines and returns the sum of their answers, see ``HeldRows``.
 
     Attributes
     ----------
     sent : (int, int)
-        Number of questions so far, and bytes of questions and answers.
+        Number of requests so far, and total bytes of requests and answers.
     """
 
     def __init__(self, problem: Problem, count: int, asked: Callable[[Sums], Sums]) -> None:
@@ -92,15 +99,29 @@ class Summed(OfCoefficients):
         nothing |= dict.fromkeys(("slope", "curve", "shift", "value"), 0.0)
         self._bent = Bent(none.astype(np.int64), none, nothing, False)
         self._priced: dict[tuple[bytes, bytes], Sums] = {}
-        #: The best intercepts of points, from the last sums at them.
+        #: Cache of the optimal intercept at each point, from the last sums at that point.
         self._shifts: dict[tuple[bytes, bytes], float] = {}
 
-    # --- questions ----------------------------------------------------------------------------
+    # --- distributed requests -----------------------------------------------------------------
 
     def ask(
         self, kind: str, columns: Columns, weights: Array, shifts: Array, **more: Array
     ) -> list[Sums]:
-        """Return the sums over all rows at each point: weights (k, m), intercepts (k,)."""
+        """Send one distributed request, and return the sums over all rows at each of k points.
+
+        Parameters
+        ----------
+        kind : {"look", "bend", "price"}
+            The set of sums, see ``HeldRows.answer``.
+        columns : (m,) int64
+            Columns whose coefficients may be nonzero.
+        weights : (k, m) float64
+            Coefficients of these columns at each point.
+        shifts : (k,) float64
+            Intercept at each point.
+        **more : arrays
+            Other entries of the request.
+        """
         question = {"ask": kind, "columns": columns, "weights": weights, "shifts": shifts, **more}
         found = self._asked(question)
         size = size_of(question) + size_of(found)
@@ -113,10 +134,10 @@ class Summed(OfCoefficients):
         ]
 
     def _at_best(self, kind: str, columns: Columns, u: Array, first: Sums, left: float) -> Sums:
-        """Return the sums of a point at its best intercept, given those at a guess.
+        """Return the sums at the coefficients u and the intercept that minimizes f.
 
-        If the guess misses the best value by less than the share ``left`` of f, no question is
-        sent.
+        Newton's method starts at the intercept of ``first``, the sums for a guess. It sends one
+        request per step, and none if f at the guess is within ``left`` times f of the minimum.
         """
         if not self.intercept:
             return first
@@ -138,10 +159,13 @@ class Summed(OfCoefficients):
         return looks[least_shift(slope, curve, value, first["shift"], self.n_rows)]
 
     def foresee(self, points: Sequence[Array]) -> None:
-        """Send one question for the proofs at all these points.
+        """Compute and cache the sums that duality certificates at these points need.
 
-        A proof needs a v that sums to 0. For points whose v does not, a second question is sent at
-        their best intercepts, with the entries of one sign of v made smaller.
+        One distributed request covers up to ``AT_ONCE`` points, each a coefficient vector
+        (n_features,). With an intercept, the dual vector v = -f' (one entry per row) has to sum to
+        0. If it does not at the guessed intercept, the intercept is refined; then the entries of v
+        of the sign with the larger sum are multiplied by a factor below 1 so that v sums to 0, and
+        the request is repeated for these points.
         """
         new = [u for u in points if _key(u) not in self._priced]
         for start in range(0, len(new), AT_ONCE):
@@ -157,7 +181,8 @@ class Summed(OfCoefficients):
             )
             found = self.ask("price", columns, W, shifts, cuts=cuts)
             for k, (u, first) in enumerate(zip(W, found, strict=True)):
-                # Grids of levels begin at the level for which zero is optimal, to all digits.
+                # The regularization path starts at the smallest level for which w = 0 is optimal.
+                # That level is computed from this point, so its intercept has to be exact.
                 left = IN_PROOFS if u.any() else 0.0
                 look = self._at_best("look", columns, u, first, left)
                 shifts[k] = look["shift"]
@@ -175,18 +200,19 @@ class Summed(OfCoefficients):
 
     @cached_property
     def at_zero(self) -> float:
-        """F(0)."""
+        """F(0), the loss of the model without coefficients, at its optimal intercept."""
         return float(self.price(np.zeros(self.size))["value"])
 
     def price(self, u: Array) -> Sums:
-        """Return the sums for a proof at the point, with the scores of all columns."""
+        """Return the sums for a duality certificate at coefficients u, with scores X'v."""
         self.foresee([u])
         return self._priced[_key(u)]
 
     def bend(self, columns: Columns, u: Array) -> Bent:
-        """Return the model of F around this point over the columns.
+        """Return the quadratic (second-order Taylor) model of F at coefficients u of these columns.
 
-        No question is sent if a model of more columns is known and still valid.
+        No request is sent if the cached model includes all these columns and is exact at u: the
+        loss is quadratic, or the model was made at u.
         """
         known = self._bent
         covers = np.isin(columns, known.columns).all()
@@ -203,7 +229,7 @@ class Summed(OfCoefficients):
         return known
 
     def lengths(self, columns: Columns) -> Array:
-        """Return the norms of these columns, over the rows that have a weight."""
+        """Return the Euclidean norm of each of these columns, over rows with a positive weight."""
         new = columns[np.isnan(self._squares[columns])]
         if new.size:
             self.ask("look", new, np.zeros((1, new.size)), np.zeros(1))
@@ -211,7 +237,7 @@ class Summed(OfCoefficients):
         return found
 
     def values_at(self, columns: Columns, W: Array, intercepts: Array) -> Array:
-        """Return f at points given by their coefficients, W (k, m)."""
+        """Return f at k points: coefficients W (k, m) of the m columns, and intercepts (k,)."""
         return np.array([look["value"] for look in self.ask("look", columns, W, intercepts)])
 
     # --- the loss ---------------------------------------------------------------------------
@@ -226,10 +252,14 @@ class Summed(OfCoefficients):
     def conjugate_along(
         self, y: Array, prediction: Array, dual: Array, weight: Array, factor: float
     ) -> float:
-        """Return a bound from above on F*(factor u), u = F'(w): f* of factor v over all rows."""
+        """Return an upper bound on the conjugate F*(factor F'(w)), w = ``prediction``.
+
+        The bound is f*(factor v), summed over all rows, with v the dual vector at w. The machines
+        return f* at v and at (1 - NEAR) v only; convexity bounds it between them and 0.
+        """
         whole, less = self.price(prediction)["conjugates"]
         near = max(factor, 1.0 - NEAR)
-        # It is convex, and at most 0 at 0.
+        # f* along v is convex, and at most 0 at factor 0, so that linear interpolation bounds it.
         return float(factor / near * (whole + (1.0 - near) / NEAR * (less - whole)))
 
     def curvature(self, y: Array, prediction: Array, weight: Array) -> Array:
@@ -242,7 +272,7 @@ class Summed(OfCoefficients):
         )
 
     def slack(self, y: Array, prediction: Array, dual: Array, weight: Array) -> float:
-        """Return a bound on the rounding of the sums over rows."""
+        """Return a bound on the rounding error of the duality gap, from sums over rows."""
         sums = self.price(prediction)
         inner = math.sqrt(sums["steepness"] * sums["predicted"])
         size = sums["value"] + np.abs(sums["conjugates"]).max() + inner
@@ -250,9 +280,9 @@ class Summed(OfCoefficients):
 
 
 class SummedOver(OfCoefficients):
-    """F over some columns only, in their order.
+    """The profiled loss F as a function of the coefficients of some columns, in their order.
 
-    A gradient and a Hessian describe it around a point.
+    Values, gradients and Hessians come from the quadratic model of F, see ``Summed.bend``.
     """
 
     def __init__(self, whole: Summed, columns: Columns) -> None:
@@ -261,7 +291,7 @@ class SummedOver(OfCoefficients):
         self.columns = columns
 
     def _around(self, u: Array) -> tuple[float, Array, Array]:
-        """Return value, gradient and Hessian."""
+        """Return value, gradient (m,) and Hessian (m, m) of F at the coefficients u (m,)."""
         return self.whole.bend(self.columns, u).at(self.columns, u)
 
     def value(self, y: Array, prediction: Array, weight: Array) -> float:
@@ -273,7 +303,11 @@ class SummedOver(OfCoefficients):
     def conjugate_along(
         self, y: Array, prediction: Array, dual: Array, weight: Array, factor: float
     ) -> float:
-        """Return the bound of convexity, F*(factor u) <= factor (<u, w> - F(w)): no round."""
+        """Return an upper bound on the conjugate, which needs no distributed request.
+
+        With w = ``prediction`` and u = ``dual`` = F'(w), convexity of F* and F*(0) <= 0 give
+        F*(factor u) <= factor (<u, w> - F(w)).
+        """
         return factor * (float(dual @ prediction) - self.value(y, prediction, weight))
 
     def curvature(self, y: Array, prediction: Array, weight: Array) -> Array:
@@ -281,21 +315,34 @@ class SummedOver(OfCoefficients):
         return bound
 
     def coupling(self, y: Array, prediction: Array, weight: Array) -> tuple[Array, Any]:
-        """Return c and K of H = c I - K K', with c beyond the largest eigenvalue."""
+        """Return c and K with Hessian H = c I - K K'; K is a Cholesky factor of c I - H.
+
+        The scalar c, at least twice the largest eigenvalue of H, is returned as a vector (m,).
+        """
         H = self._around(prediction)[2]
         c = 2.0 * float(np.abs(H).sum(axis=1).max(initial=0.0)) or 1.0
         return np.full(H.shape[0], c), cholesky(c * np.eye(H.shape[0]) - H, lower=True)
 
 
 def _key(u: Array) -> tuple[bytes, bytes]:
+    """Return a dictionary key for a coefficient vector: its nonzero positions and values."""
     columns = np.flatnonzero(u)
     return columns.tobytes(), u[columns].tobytes()
 
 
 class Coefficients(SparseDesign):
-    """The identity, whose predictions are coefficients; ``row_access`` reaches the rows.
+    """The identity matrix as a design, so that predictions are the coefficients.
 
-    reads_at_once : whether levels are solved together, with a pool of columns.
+    ``row_access`` sends requests to the machines that have the rows.
+
+    Parameters
+    ----------
+    loss : Summed
+        The profiled loss F.
+    dtype : dtype
+        Type of the entries.
+    reads_at_once : bool
+        Whether regularization levels are solved together, with a shared pool of columns.
     """
 
     def __init__(self, loss: Summed, dtype: Any, reads_at_once: bool) -> None:
@@ -305,7 +352,7 @@ class Coefficients(SparseDesign):
 
 
 class SummedRows(RowAccess):
-    """The rows of a problem over sums: bounds on rounding need lengths and slopes over them."""
+    """Access to the rows of a distributed problem, which returns sums over them only."""
 
     def __init__(self, loss: Summed) -> None:
         self.loss = loss
@@ -318,7 +365,7 @@ class SummedRows(RowAccess):
         self.loss.foresee(predictions)
 
     def restrict(self, problem: Problem, block: Design) -> Problem:
-        """Return the problem over the features of these columns only, with the Hessian of F."""
+        """Return the problem restricted to the features of ``block``, with the Hessian of F."""
         features, places = _features(block)
         return Problem(
             SummedOver(self.loss, features),
@@ -342,13 +389,23 @@ class SummedRows(RowAccess):
 
 
 def _features(block: Any) -> tuple[Columns, Columns]:
-    """Return the features of which a block is made, and the number of that of each column."""
+    """Return the distinct features in a block, and for each column the position of its feature."""
     base, places = distinct_columns(block)
     return base.stored().indices.astype(np.int64), places
 
 
 def problem_of_sums(problem: Problem, count: int, asked: Callable[[Sums], Sums]) -> Problem:
-    """Return the problem over sums, which needs no vector over rows; see ``Summed``."""
+    """Return an equivalent problem over distributed sums, which needs no vector over rows.
+
+    Parameters
+    ----------
+    problem : Problem
+        The problem over the rows.
+    count : int
+        Number of machines that have rows.
+    asked : callable
+        Sends a request to all machines and returns the sum of their answers; see ``Summed``.
+    """
     loss = Summed(problem, count, asked)
     return Problem(
         loss,
@@ -363,9 +420,10 @@ def problem_of_sums(problem: Problem, count: int, asked: Callable[[Sums], Sums])
 
 
 def sums_suffice(problem: Problem) -> bool:
-    """Return whether sums over rows suffice to solve the problem.
+    """Return whether the problem can be solved from sums over rows.
 
-    They do for smooth losses that are sums over rows, and for norms over single columns.
+    This needs a smooth loss that is a sum over rows (one prediction per row, no unpenalized
+    columns) and a norm that depends on the columns one by one or in groups, without a metric.
     """
     loss = problem.loss
     norm = problem.regularizer.norm

@@ -17,15 +17,16 @@ Result = TypeVar("Result")
 
 
 class LostDataError(RuntimeError):
-    """A part of X was lost with its worker, and Dask cannot compute it again."""
+    """Raised if a part of X was lost with its worker, and Dask cannot compute it again."""
 
 
 def guarded(call: Callable[[], Result]) -> Result:
-    """Call, and add a remedy if Dask gives up."""
+    """Return ``call()``; turn Dask's errors about lost workers into LostDataError with a remedy."""
     try:
         return call()
     except Exception as error:
-        # Errors of Dask after the loss of data that cannot be computed again.
+        # Dask raises these errors after it lost data that it cannot compute again. They are
+        # compared by name, because ``distributed``, which has their classes, may not be installed.
         name = type(error).__name__
         if name == "NoWorkerError":
             raise LostDataError(NO_WORKERS_LEFT) from error
@@ -46,7 +47,7 @@ def current_client() -> Any:
     distributed = sys.modules.get("distributed")
     if distributed is None:
         return None
-    with suppress(ValueError):  # there is none
+    with suppress(ValueError):  # Dask raises it if there is no client.
         return distributed.get_client()
     return None
 

@@ -48,6 +48,10 @@ def encode_values(X: NDArray[Any], kind: str, rows: Any = 0, columns: Any = 0) -
 
 
 def _refuse(X: NDArray[Any], bad: NDArray[np.bool_], expected: str, first: tuple[Any, Any]) -> None:
+    """Raise ValueError with row and column of the first value that the mask ``bad`` marks.
+
+    ``first`` has ``rows`` and ``columns`` of ``encode_values``.
+    """
     if not bad.any():
         return
     place = np.unravel_index(int(np.argmax(bad)), X.shape)
@@ -64,7 +68,10 @@ def _refuse(X: NDArray[Any], bad: NDArray[np.bool_], expected: str, first: tuple
 
 
 def pack(codes: NDArray[np.int8]) -> NDArray[np.uint8]:
-    """Return genotypes (n, m) of 0, 1, 2 and MISSING in PLINK's code, column by column."""
+    """Pack genotypes (n_samples, m) of 0, 1, 2 or MISSING into PLINK's two-bit code.
+
+    Returns the bytes of all columns, one column after the other, ceil(n_samples / 4) bytes each.
+    """
     n_samples, n_columns = codes.shape
     table = np.array([3, 2, 0, 1], dtype=np.uint8)  # none, one, two, missing
     padded = np.zeros((n_columns, (n_samples + 3) // 4 * 4), dtype=np.uint8)

@@ -23,9 +23,9 @@ from atomlearn.core import (
 
 
 class GenotypeBlock(Block):
-    """Columns x_j scale_j - shift_j, of which x is stored in PLINK's code.
+    """An in-memory block with columns scale_j x_j - shift_j; x_j is packed in PLINK's two-bit code.
 
-    A product reads 1/32 of the bytes of float64; Gram matrices unpack their columns.
+    A product reads 1/32 of the bytes of float64. Gram matrices unpack their columns.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ class GenotypeBlock(Block):
         return np.asarray(np.maximum(norms + self._shift**2 * weights.sum(), 0.0))
 
     def _sums(self, v: Array, squared: bool) -> Array:
-        """Return sum_i v_i x_ij, or sum_i v_i x_ij^2 if ``squared``."""
+        """Return sum_i v_i x_ij for each column j of the genotypes x; x_ij^2 if ``squared``."""
         size = self.shape[1]
         values = _kernels.padded(v)
         out = np.empty(self.shape[1])

@@ -1,4 +1,4 @@
-"""Designs that stream X from files, at the speed of the disk or of the page cache."""
+"""Out-of-core designs, which stream X from files at the speed of the disk or the page cache."""
 
 from __future__ import annotations
 
@@ -36,11 +36,12 @@ from atomlearn.storage.store.stored_columns import (
 
 
 class StreamedDesign(Design):
-    """Columns in files, read tile by tile: the base of column stores and PLINK files.
+    """Base class of out-of-core designs: column stores and PLINK files.
 
-    Each thread reads a tile into a buffer, multiplies it, and continues with the next tile, so that
-    a pass needs a few MB in addition to the vectors. Every second pass of scores runs backwards,
-    because the bytes read last may still be in memory.
+    Each thread reads a chunk of columns into a buffer, multiplies it, and continues with the next
+    chunk, so that a pass over X needs a few MB in addition to the vectors. Every second pass of
+    scores visits the chunks in reverse order, because those read last may still be in the page
+    cache.
     """
 
     def __init__(self, columns: ColumnsOnDisk, n_features: int, path: Path) -> None:
@@ -52,7 +53,7 @@ class StreamedDesign(Design):
 
     @property
     def n_bytes(self) -> int:
-        """Bytes of values that a pass reads."""
+        """Bytes of values that one pass over X reads."""
         return self._columns.n_bytes
 
     @property
@@ -109,7 +110,7 @@ class StreamedDesign(Design):
         return z
 
     def _pass(self, work: Any) -> None:
-        """Call work(chunk) for every chunk, on several threads."""
+        """Call ``work(chunk)`` for the number of every chunk, on several threads."""
         columns = self._columns
         n_chunks = columns.chunks.size - 1
         order = range(n_chunks - 1, -1, -1) if self._backwards else range(n_chunks)
@@ -118,9 +119,11 @@ class StreamedDesign(Design):
         _kernels.share_out(lambda place: work(order[place]), n_chunks, operations)
 
     def predict(self, weights: Array) -> Array:
-        """Return X w in one pass, which skips the chunks on which w is zero.
+        """Return the product X w (n_samples,) for coefficients w (n_features,).
 
-        Each thread sums over fixed chunks in order, so that the result is reproducible.
+        Chunks of columns whose coefficients are all zero are not read. The other chunks are divided
+        into fixed groups, one for each thread, and each group is summed in order, so that the
+        result is reproducible for a given number of threads.
         """
         columns = self._columns
         weights = one_weight_each(weights, self.shape[1])
@@ -144,7 +147,9 @@ class StreamedDesign(Design):
 
 
 class OnDisk(StreamedDesign):
-    """z = X'v for a column store written by ``atomlearn convert``: X may be larger than memory.
+    """An out-of-core design: X is a column store written by ``atomlearn convert``.
+
+    X may be larger than memory. Scores z = X'v are computed chunk by chunk.
 
     Parameters
     ----------
@@ -228,7 +233,7 @@ class OnDisk(StreamedDesign):
         return store.read_target(self.path, self.manifest)
 
     def verify(self) -> None:
-        """Read everything and compare it with the checksums; raise StoreError if it differs."""
+        """Read all files and verify their checksums; raise StoreError if one does not match."""
         self._columns._checks.done[:] = False
         self._scores(np.zeros(self.shape[0]), squared=False)
         _ = self.names, self.plans, self.target

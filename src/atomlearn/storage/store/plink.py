@@ -48,10 +48,10 @@ class Variants:
     other: list[str]
 
     def windows(self, width: int) -> list[NDArray[np.int64]]:
-        """Return overlapping windows of ``width`` base pairs, which begin every half width.
+        """Return the columns in overlapping sliding windows along each chromosome.
 
-        Each variant is in two windows of its chromosome (in one at the beginning). Windows without
-        variants are left out.
+        A window has ``width`` base pairs and starts half a width after the one before, so that each
+        variant is in two windows (in one at the beginning). Windows without variants are left out.
         """
         if width < 2:
             raise ValueError(f"width must be at least 2 base pairs, got {width}")
@@ -117,6 +117,7 @@ def read_samples(path: str | os.PathLike[str]) -> Samples:
 
 
 def _fields(path: Path, what: str) -> list[list[str]]:
+    """Return the six fields of each line of a .bim or .fam; ``what`` names them in messages."""
     if not path.is_file():
         raise FileNotFoundError(f"there is no file {path}, which belongs to the .bed beside it")
     with path.open(encoding="utf-8", errors="replace") as stream:
@@ -130,7 +131,10 @@ def _fields(path: Path, what: str) -> list[list[str]]:
 
 
 class PlinkBed(StreamedDesign):
-    """z = X'v for genotypes in PLINK's .bed, x_ij = copies of the first allele of the .bim.
+    """An out-of-core design: X has the genotypes of a PLINK .bed, read in place.
+
+    The entry x_ij is the number of copies (0, 1 or 2) that sample i has of the first allele of
+    variant j in the .bim.
 
     Parameters
     ----------
@@ -193,7 +197,7 @@ class PlinkBed(StreamedDesign):
         return f"PlinkBed({str(self.path)!r}: {self.shape})"
 
     def packed(self, start: int, stop: int) -> NDArray[np.uint8]:
-        """Return the packed bytes of some columns."""
+        """Return the bytes of columns ``start`` to ``stop`` in PLINK's two-bit code."""
         column = (self.shape[0] + 3) // 4
         out = np.empty((stop - start) * column, dtype=np.uint8)
         opened = self._columns.file

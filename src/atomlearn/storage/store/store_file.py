@@ -141,12 +141,12 @@ class Manifest:
 
 
 def digest(content: dict[str, Any]) -> int:
-    """Return the checksum of the content of a JSON file."""
+    """Return the CRC-32 checksum of a dictionary, independent of the order of its keys."""
     return zlib.crc32(json.dumps(content, sort_keys=True).encode())
 
 
 def read_manifest(folder: Path) -> Manifest:
-    """Return the manifest of a store after all checks that need no other file's content."""
+    """Return the manifest of a store, after checks of its values and of the sizes of all files."""
     file = folder / MANIFEST
     if not file.is_file():
         raise StoreError(
@@ -180,7 +180,7 @@ def read_manifest(folder: Path) -> Manifest:
 
 
 def _check_values(manifest: Manifest, folder: Path) -> None:
-    """Check every number: a valid checksum does not prove who wrote the file."""
+    """Check every value of a manifest, because a file with a valid checksum may be malicious."""
     sizes = manifest.n_samples, manifest.n_features, manifest.n_chunks, manifest.nonzeros
     if min(sizes[:3]) < 1 or max(sizes) >= sys.maxsize:
         raise _broken(folder, f"it is of {sizes} rows, columns, chunks and entries")
@@ -228,7 +228,7 @@ def read_small(folder: Path, manifest: Manifest, name: str) -> bytes:
 
 
 def read_starts(folder: Path, manifest: Manifest) -> NDArray[np.int64]:
-    """Return where the entries of each column begin, and end."""
+    """Return the CSC column pointers (n_features + 1,): where entries of each column begin."""
     starts = np.frombuffer(read_small(folder, manifest, STARTS), dtype="<i8").astype(np.int64)
     if starts[0] != 0 or starts[-1] != manifest.nonzeros or (starts[1:] < starts[:-1]).any():
         raise _broken(folder, f"{STARTS} does not increase from 0 to {manifest.nonzeros}")
@@ -247,7 +247,7 @@ def read_chunks(folder: Path, manifest: Manifest) -> tuple[NDArray[np.int64], ND
 
 
 def read_counts(folder: Path, manifest: Manifest) -> NDArray[np.int64]:
-    """Return the copies counted and the missing entries of each column, (n_features, 2)."""
+    """Return allele copies and number of missing genotypes of each column, (n_features, 2)."""
     content = read_small(folder, manifest, COUNTS)
     counts = np.frombuffer(content, dtype="<i8").astype(np.int64).reshape(-1, 2)
     copies, missing = counts.T
@@ -311,13 +311,13 @@ def _listed(folder: Path, manifest: Manifest, name: str) -> list[Any]:
 
 
 def as_bytes(array: NDArray[Any]) -> memoryview:
-    """Return the bytes of a contiguous array, in C or Fortran order, without a copy."""
+    """Return the bytes of a C- or Fortran-contiguous array in memory order, without a copy."""
     flat: Any = array.reshape(-1, order="A").view(np.uint8)
     return memoryview(flat)
 
 
 class ByteFile:
-    """A file read by position from many threads; reading beyond its end is an error."""
+    """A file that several threads read at given offsets; reading beyond its end is an error."""
 
     def __init__(self, path: Path) -> None:
         self.path = path

@@ -1,4 +1,4 @@
-"""Columns in files, of which one tile is read, checked and multiplied at a time."""
+"""Out-of-core columns: each thread reads, checks and multiplies one chunk of columns at a time."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ Search = Callable[[int], Found]
 
 @dataclass(slots=True)
 class Checks:
-    """Checksums of chunks; a chunk is compared when it is read for the first time.
+    """CRC-32 checksums of chunks of columns; a chunk is verified when it is first read.
 
     Attributes
     ----------
-    sums : (arrays, chunks) uint32, optional
-        The checksums; None: there are none.
-    done : (chunks,) bool
-        Chunks that have been compared.
+    sums : (n_files, n_chunks) uint32, optional
+        Checksum of each chunk in each file (values, and row numbers if sparse); None if unknown.
+    done : (n_chunks,) bool
+        Chunks that have been verified.
     """
 
     sums: NDArray[np.uint32] | None
@@ -41,7 +41,7 @@ class Checks:
         self.done = np.zeros(0 if self.sums is None else self.sums.shape[1], dtype=bool)
 
     def check(self, chunk: int, arrays: list[NDArray[Any]], where: object) -> None:
-        """Compare a chunk once; raise StoreError if its bytes have changed."""
+        """Verify the checksum of a chunk once; raise StoreError if it does not match."""
         if self.sums is None or self.done[chunk]:
             return
         for sums, array in zip(self.sums, arrays, strict=True):
@@ -54,9 +54,9 @@ class Checks:
 
 
 class ColumnsOnDisk(ABC):
-    """The columns of one or two files, in chunks that are read at once.
+    """The matrix X in one or two files, divided into chunks of consecutive columns.
 
-    All methods may be called from several threads at the same time.
+    One read request covers one chunk. All methods are thread-safe.
 
     Attributes
     ----------
@@ -85,8 +85,11 @@ class ColumnsOnDisk(ABC):
         self._buffers = threading.local()
 
     def look(self, file: ByteFile, start: int, end: int, dtype: Any = np.uint8) -> NDArray[Any]:
-        """Return the bytes of a file as entries, valid until this thread reads its next tile."""
-        # Each thread has one buffer for each file, which is used again.
+        """Return bytes ``start`` to ``end`` of a file as an array of ``dtype``.
+
+        The array is a view of a buffer that this thread overwrites when it reads the file again.
+        """
+        # Each thread reuses one buffer for each file, so that a pass allocates no memory.
         buffers = vars(self._buffers)
         name = file.path.name
         size = end - start
@@ -102,26 +105,41 @@ class ColumnsOnDisk(ABC):
         return slice(int(self.chunks[chunk]), int(self.chunks[chunk + 1]))
 
     def byte_range(self, chunk: int) -> tuple[int, int]:
-        """Return the first byte of a chunk in the file of values, and the end."""
+        """Return the byte range (start, end) of a chunk in the file of values."""
         part = self.part(chunk)
         return self.offset + part.start * self._column, self.offset + part.stop * self._column
 
     @abstractmethod
     def scores(self, chunk: int, v: Array, squared: bool) -> Array:
-        """Return sum_i v_i x_ij, or sum_i v_i x_ij^2, for a chunk; v comes from ``vector``."""
+        """Return sum_i v_i x_ij, or sum_i v_i x_ij^2 if ``squared``, for the columns j of a chunk.
+
+        ``v`` is the result of ``vector``.
+        """
 
     def vectors(self, V: Array) -> Array:
-        """Return V (n_samples, m) in the form that ``many`` needs."""
+        """Return V (n_samples, m) in the memory layout that ``many`` needs."""
         return _kernels.in_lanes(V)[0]
 
     @abstractmethod
     def many(self, chunk: int, V: Array) -> Array:
-        """Return V'x_j for the columns of a chunk, (m or more, columns); see ``vectors``."""
+        """Return V'x_j for the columns x_j of a chunk, one column per j.
+
+        ``V`` is the result of ``vectors``, which may pad its m vectors; rows beyond m are padding.
+        """
 
     def search(self, V: Array, bounds: Array, affine: tuple[Array, Array] | None) -> Search:
-        """Return a function that finds the columns of a chunk with a score of at least its bound.
+        """Return a function that finds the columns of a chunk whose scores reach a bound.
 
-        affine : means and factors, for the scores of (x_j - means_j) factors_j; or None.
+        The function takes the number of a chunk, and returns the columns j with
+        abs(x_j'v_k) >= bounds_k for any k, numbered within the chunk, and their scores (found, m).
+
+        Parameters
+        ----------
+        V : (n_samples, m) array
+            The vectors v_k.
+        bounds : (m,) array
+        affine : (means, factors), optional
+            Arrays (n_features,), to search the scores of (x_j - means_j) factors_j instead.
         """
         size = int(self.chunks[-1])
         totals = V.sum(axis=0)
@@ -140,10 +158,13 @@ class ColumnsOnDisk(ABC):
 
     @abstractmethod
     def add(self, chunk: int, weights: Array, out: Array) -> None:
-        """Add X w over the columns of a chunk to ``out``, which comes from ``vector``."""
+        """Add the product X w over the columns of a chunk to ``out``, in place.
+
+        ``weights`` are the coefficients of these columns; ``out`` is the result of ``vector``.
+        """
 
     def gather(self, columns: Columns) -> Block:
-        """Return the columns as a block, in the given order."""
+        """Return the columns as an in-memory block, in the given order."""
         result = np.empty((self.n_samples, columns.size), self.block_type(columns), order="F")
         content = np.empty((1, self._column), dtype=np.uint8)
         for place, column in enumerate(columns.tolist()):
@@ -153,15 +174,18 @@ class ColumnsOnDisk(ABC):
         return DenseBlock(result)
 
     def block_type(self, columns: Columns) -> np.dtype[Any]:
-        """Return the type that holds these columns exactly."""
+        """Return the type of gathered columns, which represents their entries exactly."""
         return self.dtype
 
     def decoded(self, held: NDArray[np.uint8], columns: Columns, dtype: Any) -> NDArray[Any]:
-        """Return the columns (n_samples, m) whose bytes are the rows of ``held``."""
+        """Decode m columns to an array (n_samples, m) of type ``dtype``.
+
+        ``held`` has the stored bytes of one column in each row.
+        """
         raise NotImplementedError(type(self).__name__)
 
     def vector(self, v: Array) -> Array:
-        """Return v, an entry for each sample, in the form that ``scores`` and ``add`` need."""
+        """Return v (n_samples,) in the memory layout that ``scores`` and ``add`` need."""
         return np.array(v, dtype=np.float64)
 
     @property
@@ -171,7 +195,7 @@ class ColumnsOnDisk(ABC):
 
 
 class DenseColumns(ColumnsOnDisk):
-    """Columns of n_samples entries, of any type in ``_kernels.STORED_TYPES``."""
+    """Dense columns of n_samples entries, of any type in ``_kernels.STORED_TYPES``."""
 
     def __init__(
         self, file: ByteFile, n_samples: int, dtype: np.dtype[Any], chunks: Columns, checks: Checks
@@ -192,9 +216,10 @@ class DenseColumns(ColumnsOnDisk):
         return np.concatenate([_kernels.scores_dense(X, v, squared=squared) for _, X in parts])
 
     def _parts(self, chunk: int, width: int = 0) -> Iterator[tuple[slice, NDArray[Any]]]:
-        """Yield parts so small that a kernel does not start other threads.
+        """Yield (columns within the chunk, their entries) in parts of ``width`` columns.
 
-        Other threads have other chunks.
+        Parts are so small that a kernel does not start threads, because chunks are already
+        distributed over threads.
         """
         X = self._read(chunk)
         width = width or max(1, READING.one_thread // self.n_samples)
@@ -203,7 +228,8 @@ class DenseColumns(ColumnsOnDisk):
             yield part, X[:, part]
 
     def many(self, chunk: int, V: Array) -> Array:
-        # So few columns that a kernel uses only this thread; other threads have other chunks.
+        # The parts are so small that a kernel uses only this thread: chunks are already distributed
+        # over threads.
         width = max(1, READING.one_thread // (self.n_samples * max(1, V.shape[1] // 8)))
         tiles = (X.astype(self.dtype, copy=False) for _, X in self._parts(chunk, width))
         return np.hstack([_kernels.many_dense(X, V) for X in tiles])
@@ -217,7 +243,10 @@ class DenseColumns(ColumnsOnDisk):
 
 
 class SparseColumns(ColumnsOnDisk):
-    """Stored entries: values and row numbers of each column, which begins at ``starts``."""
+    """Sparse columns in CSC layout: values in one file, row numbers in another.
+
+    The entries of column j are at positions ``starts[j]`` to ``starts[j + 1]`` in both files.
+    """
 
     def __init__(
         self,
@@ -244,7 +273,10 @@ class SparseColumns(ColumnsOnDisk):
     def _read(
         self, part: slice, chunk: int | None
     ) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
-        """Return values, rows and pointers of these columns, after checks."""
+        """Return the values, row numbers and column pointers (CSC) of a range of columns.
+
+        Row numbers are always checked; the checksum only if the range is a whole ``chunk``.
+        """
         first = part.start
         end = part.stop
         begin = int(self.starts[first])
@@ -256,7 +288,7 @@ class SparseColumns(ColumnsOnDisk):
         if chunk is not None:
             self._checks.check(chunk, [values, rows], self.file.path.parent)
         pointers = (self.starts[first : end + 1] - begin).astype(self.row_dtype)
-        # In every pass, because they come from a file and the kernels do not check them.
+        # Row numbers are checked in every pass, because the kernels index memory with them.
         fault = _kernels.sparse_fault(rows, pointers, self.n_samples)
         if fault:
             raise StoreError(
@@ -296,9 +328,10 @@ class SparseColumns(ColumnsOnDisk):
 
 
 class GenotypeColumns(ColumnsOnDisk):
-    """Genotypes of two bits in PLINK's code; missing entries are the mean of their column.
+    """Genotypes in PLINK's two-bit code; missing entries are imputed with the mean of their column.
 
-    A column without any known genotype has mean 0. ``offset`` : bytes before the first column.
+    A column without any known genotype has mean 0. ``offset`` is the number of bytes in the file
+    before the first column.
     """
 
     dtype = np.dtype(np.float64)
@@ -313,7 +346,11 @@ class GenotypeColumns(ColumnsOnDisk):
         self.means: Array = np.zeros(int(chunks[-1]))
 
     def set_counts(self, counts: NDArray[np.int64]) -> None:
-        """Set the copies counted and entries missing of each column, and the means."""
+        """Set the allele counts and the means of all columns.
+
+        ``counts`` (n_features, 2) has, for each column, the sum of allele copies over known
+        genotypes, and the number of missing genotypes.
+        """
         self.counts = counts
         present = self.n_samples - counts[:, 1]
         self.means = np.divide(counts[:, 0], present, out=np.zeros(present.size), where=present > 0)
@@ -328,7 +365,7 @@ class GenotypeColumns(ColumnsOnDisk):
         return packed, self.means[self.part(chunk)]
 
     def count(self, chunk: int) -> None:
-        """Count the genotypes of a chunk, for ``set_counts``."""
+        """Write the allele counts of the columns of a chunk to ``counts``; see ``set_counts``."""
         packed, means = self._read(chunk)
         part = self.part(chunk)
         self.counts[part] = _kernels.count_genotypes(packed, self.n_samples, means.size)
@@ -341,9 +378,9 @@ class GenotypeColumns(ColumnsOnDisk):
         return np.array([self.vector(v) for v in V.T])
 
     def many(self, chunk: int, V: Array) -> Array:
-        """Return V'x_j, vector by vector.
+        """Return V'x_j for the columns x_j of a chunk, one vector after the other.
 
-        The packed bytes stay in the cache; as numbers they would take 32 times more.
+        The packed bytes stay in the processor's cache; as float64 they would be 32 times larger.
         """
         packed, means = self._read(chunk)
         some = packed, self.n_samples, means
@@ -385,6 +422,9 @@ class GenotypeColumns(ColumnsOnDisk):
 
 
 def cut(n_features: int, column_bytes: int, chunk_bytes: int) -> Columns:
-    """Return the first column of each chunk of about ``chunk_bytes``, and the end."""
+    """Divide columns into chunks of about ``chunk_bytes`` bytes, at least one column each.
+
+    Returns the first column of each chunk, followed by ``n_features``.
+    """
     width = max(1, chunk_bytes // max(column_bytes, 1))
     return np.append(np.arange(0, n_features, width, dtype=np.int64), n_features)
