@@ -51,14 +51,14 @@ class Expansion:
     def repeating(
         cls, members: Columns, n_features: int, nested: Nested | None = None
     ) -> Expansion:
-        """Return the L of which lifted coordinate i is the feature members[i]."""
+        """Return the 0-1 matrix L that maps lifted coordinate i to the feature members[i]."""
         m = members.size
         parts = np.ones(m), members, np.arange(m + 1)
         return cls(sparse.csc_array(parts, shape=(n_features, m)), True, nested)
 
     @classmethod
     def stacked(cls, expansions: list[Expansion]) -> Expansion:
-        """Return [L_1, L_2, ...], of the lifted coordinates one after the other."""
+        """Return the maps stacked side by side, L = [L_1, L_2, ...]: w = sum_i L_i u_i."""
         matrices = [expansion.matrix for expansion in expansions]
         repeats = all(expansion.repeats for expansion in expansions)
         return cls(sparse.hstack(matrices, format="csc"), repeats)

@@ -209,7 +209,7 @@ class Result:
         return found
 
     def lowered(self, lift: Lift) -> Result:
-        """Return the result over the features: w = L u, with u kept and told apart by sets."""
+        """Return the result over the features, w = L u, with u in ``lifted`` and its ``parts``."""
         features, weights = lift.lowered(self.columns, self.weights)
         return replace(
             self,
@@ -311,9 +311,10 @@ class Result:
 
 
 def together(results: Sequence[Result], *more: Columns) -> tuple[Columns, Array]:
-    """Return the columns that any result uses, or are in ``more``, and the weights of each there.
+    """Return the union of the results' columns and ``more``, and the coefficients of each result.
 
-    The weights have shape (n_results, n_columns). Of matrix norms only those of single entries.
+    The coefficients have shape (n_results, n_columns). For matrix norms they include only entries
+    under norms of vectors, not the factored terms.
     """
     columns = np.unique(np.concatenate([*(result.columns for result in results), *more]))
     weights = np.zeros((len(results), columns.size))
