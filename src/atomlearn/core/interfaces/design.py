@@ -1,4 +1,4 @@
-"""Design: the data matrix X, asked only for scores z = X'v and for the columns they point at."""
+"""Design: the data matrix X, accessed only by scores z = X'v and by gathering some columns."""
 
 from __future__ import annotations
 

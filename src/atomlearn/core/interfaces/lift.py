@@ -6,7 +6,7 @@ Latent groups, chains, trees, hierarchies, operators and unions are all of one k
 
 with a linear map L that mostly repeats coordinates, and an inner norm that has a proximal map and
 can be restricted. The polar is inner°(L'z), and min over w of f(X w) + R(gauge(w)) is min over u
-of f(X L u) + R(inner(u)): the same problem over the columns of X L, which nobody stores.
+of f(X L u) + R(inner(u)): the same problem over the columns of X L, which is never formed.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class Expansion:
         return cls(sparse.hstack(matrices, format="csc"), repeats)
 
     def scores(self, base: Scores) -> Scores:
-        """Return L'z for z = ``base``, formed when it is asked for."""
+        """Return the lifted scores L'z for z = ``base``, computed when they are requested."""
         return LiftedScores(self, base)
 
     def touched(self, lifted: Columns) -> Touched:
@@ -108,7 +108,8 @@ class Expansion:
 class Touched(NamedTuple):
     """L at some lifted coordinates, by its entries: values[e] at (rows[e], owners[e]).
 
-    features : those of the rows, int64, increasing; owners : places among the coordinates asked.
+    features : (n_rows,) int64, increasing, the feature of each row; owners : positions in the given
+    lifted coordinates; values : the entries of L.
     """
 
     features: Columns
@@ -123,7 +124,7 @@ class Touched(NamedTuple):
 
 
 class LiftedScores(Scores):
-    """L'z, formed when first asked for all of it."""
+    """The lifted scores L'z; the whole vector is computed at the first request and then cached."""
 
     def __init__(self, expansion: Expansion, base: Scores) -> None:
         self.expansion = expansion
