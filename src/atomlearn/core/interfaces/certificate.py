@@ -65,7 +65,7 @@ class Excess:
         return float(self.widths @ np.maximum(self.sizes - t * self.prices, 0.0))
 
     def scaled(self, factor: float) -> Excess:
-        """Return that of factor * z."""
+        """Return the Excess for the scores factor * z in place of z."""
         return Excess(factor * self.polar, factor * self.sizes, self.prices, self.widths)
 
     def best(self, start: float, constant: float, slope: float) -> float:
@@ -111,7 +111,7 @@ class Certificate:
 
     @property
     def closable(self) -> float:
-        """The gap that further atoms can close, without what bounds of a search leave open."""
+        """The gap that more atoms can close: ``search_gap`` if the oracle is a search, else gap."""
         return self.gap if self.search_gap is None else self.search_gap
 
     def leaves_open(self, tolerance: float) -> bool:
@@ -123,7 +123,7 @@ class Certificate:
         return self.search_gap is not None and self.search_gap <= enough < self.gap
 
     def widened(self, slack: float, raised: float = 0.0) -> Certificate:
-        """Return it with gaps larger by ``slack``, and all of it higher by ``raised``."""
+        """Return it with ``slack + raised`` added to the gaps, and ``raised`` to the objective."""
         slack += raised
         searched = None if self.search_gap is None else self.search_gap + slack
         bounds = self.objective + raised, self.gap + slack, self.polar, searched

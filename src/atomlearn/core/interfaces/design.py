@@ -1,4 +1,4 @@
-"""Design: the data matrix X, asked only for scores z = X'v and for the columns they point at."""
+"""Design: the data matrix X, accessed only by scores z = X'v and by gathering some columns."""
 
 from __future__ import annotations
 
@@ -159,10 +159,10 @@ class Design(ABC):
     def scores_above(
         self, V: Array, bounds: Array, affine: tuple[Array, Array] | None = None
     ) -> Sequence[Scores]:
-        r"""Return as ``scores_many`` scores, of which only the large ones need be known.
+        r"""Return the scores Z = X'V of the columns of ``V`` (n_samples, m); only large ones.
 
-        Those of column j are, for all vectors k, where \|z_jk\| >= bounds_k > 0 for one of them.
-        What is asked beyond raises LookupError. By default all of them are known.
+        The scores z_jk of column j are known for all k if \|z_jk\| >= bounds_k > 0 for some k.
+        Access to other scores raises LookupError. By default all scores are known.
 
         affine : means and factors, each (n_features,): the columns are (x_j - means_j) factors_j.
         """
@@ -201,7 +201,7 @@ class Design(ABC):
         return self._squares(np.ones(self.shape[0]) if curvature is None else curvature)
 
     def _squares(self, weights: Array) -> Array:
-        """Return that: by default all columns are gathered, a bounded number at a time."""
+        """Return sum_i weights_i x_ij^2 of each column j, gathering a few columns at a time."""
         if not self.listable:
             raise TypeError(
                 f"{type(self).__name__} does not list its {self.shape[1]} columns; standardize the "
@@ -233,7 +233,7 @@ class Design(ABC):
         return np.zeros(columns.size)
 
     def stored(self) -> Any:
-        """Return X itself, read-only use, where it is one array of this processor's; else None.
+        """Return X itself, for read-only use, if it is one array in memory; else None.
 
         An array that BLAS reads in place, or a CSC or CSR array of SciPy's if ``traits.is_sparse``.
         """

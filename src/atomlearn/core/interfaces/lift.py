@@ -6,7 +6,7 @@ Latent groups, chains, trees, hierarchies, operators and unions are all of one k
 
 with a linear map L that mostly repeats coordinates, and an inner norm that has a proximal map and
 can be restricted. The polar is inner°(L'z), and min over w of f(X w) + R(gauge(w)) is min over u
-of f(X L u) + R(inner(u)): the same problem over the columns of X L, which nobody stores.
+of f(X L u) + R(inner(u)): the same problem over the columns of X L, which is never formed.
 """
 
 from __future__ import annotations
@@ -51,20 +51,20 @@ class Expansion:
     def repeating(
         cls, members: Columns, n_features: int, nested: Nested | None = None
     ) -> Expansion:
-        """Return the L of which lifted coordinate i is the feature members[i]."""
+        """Return the 0-1 matrix L that maps lifted coordinate i to the feature members[i]."""
         m = members.size
         parts = np.ones(m), members, np.arange(m + 1)
         return cls(sparse.csc_array(parts, shape=(n_features, m)), True, nested)
 
     @classmethod
     def stacked(cls, expansions: list[Expansion]) -> Expansion:
-        """Return [L_1, L_2, ...], of the lifted coordinates one after the other."""
+        """Return the maps stacked side by side, L = [L_1, L_2, ...]: w = sum_i L_i u_i."""
         matrices = [expansion.matrix for expansion in expansions]
         repeats = all(expansion.repeats for expansion in expansions)
         return cls(sparse.hstack(matrices, format="csc"), repeats)
 
     def scores(self, base: Scores) -> Scores:
-        """Return L'z for z = ``base``, formed when it is asked for."""
+        """Return the lifted scores L'z for z = ``base``, computed when they are requested."""
         return LiftedScores(self, base)
 
     def touched(self, lifted: Columns) -> Touched:
@@ -108,7 +108,8 @@ class Expansion:
 class Touched(NamedTuple):
     """L at some lifted coordinates, by its entries: values[e] at (rows[e], owners[e]).
 
-    features : those of the rows, int64, increasing; owners : places among the coordinates asked.
+    features : (n_rows,) int64, increasing, the feature of each row; owners : positions in the given
+    lifted coordinates; values : the entries of L.
     """
 
     features: Columns
@@ -123,7 +124,7 @@ class Touched(NamedTuple):
 
 
 class LiftedScores(Scores):
-    """L'z, formed when first asked for all of it."""
+    """The lifted scores L'z; the whole vector is computed at the first request and then cached."""
 
     def __init__(self, expansion: Expansion, base: Scores) -> None:
         self.expansion = expansion

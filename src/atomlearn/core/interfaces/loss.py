@@ -160,7 +160,7 @@ def has_probabilities(loss: Loss) -> bool:
 
 
 def rounded(dual: Array, other: Array, weight: Array) -> float:
-    """Return by how much <u, other> may be off as floats are rounded, over weighted samples."""
+    """Return a bound on the rounding error of <dual, other> over samples of positive weight."""
     eps = float(np.finfo(np.float64).eps)
     at = other if weight.all() else np.where(weight > 0.0, other, 0.0)
     lengths = math.sqrt(dual.dot(dual)) * math.sqrt(at.dot(at))

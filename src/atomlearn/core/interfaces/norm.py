@@ -24,9 +24,9 @@ Form = Literal["penalized", "squared", "constrained"]
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """factor * norm, one of those that a norm is the union of.
+    """One scaled norm, factor * norm, of an infimal convolution (a union of sets of atoms).
 
-    gauge(w) = inf { sum_i factor_i norm_i(w_i) : sum_i w_i = w } over the terms of a norm.
+    A union of terms has gauge(w) = inf { sum_i factor_i norm_i(w_i) : sum_i w_i = w }.
     """
 
     norm: Norm
@@ -45,7 +45,7 @@ class GroupWeights:
 
 
 class Ratings:
-    """How near each column is to being used, by its scores.
+    """Ratings of columns by their scores: how close each is to entering the active set.
 
     Examples
     --------
@@ -80,7 +80,7 @@ class Ratings:
 
 
 class Norm(Ratings, ABC):
-    """gauge(w) = inf { t >= 0 : w in t * conv(atoms) }.
+    """An atomic norm: gauge(w) = inf { t >= 0 : w in t * conv(atoms) }, for w in R^n_features.
 
     A norm must have ``value``, ``polar`` and ``best_columns``. The default of every other method
     means "not known"; a norm that knows more overrides the method.
@@ -122,10 +122,11 @@ class Norm(Ratings, ABC):
 
     @abstractmethod
     def best_columns(self, scores: Scores, count: int) -> Columns:
-        """Return the columns of the best atoms, best first: about ``count``, whole atoms only.
+        """Return about ``count`` columns: those of the atoms a with the largest <a, z>, best first.
 
-        Never fewer than the columns of the one best atom (so k for the k-support norm): where
-        none of them is new, the polar of the restricted problem is the polar of the whole one.
+        z = ``scores``. Only whole atoms are returned, and at least the best one (so k columns for
+        the k-support norm). If all columns of the best atom are active, then the polar over the
+        active columns equals the polar over all columns.
         """
 
     # Preparation for data: names of columns, the shape of a matrix, the number of features.
@@ -155,10 +156,10 @@ class Norm(Ratings, ABC):
     # The oracle.
 
     def polar_bounds(self, scores: Scores, thorough: bool = False) -> tuple[float, float]:
-        """Return lower <= gauge°(z) <= upper: the polar twice where it is known exactly.
+        """Return a lower and an upper bound on the polar gauge°(z); equal if it is exact.
 
-        Where the best atom can only be searched for, ``lower`` is attained by an atom found, and
-        ``thorough`` asks to spend as much on the bound from above as a last certificate is worth.
+        If the best atom is found by a heuristic search, the lower bound is <a, z> for an atom a
+        that was found. ``thorough`` spends more time on the upper bound, for a last certificate.
         """
         polar = self.polar(scores)
         return polar, polar
@@ -191,17 +192,17 @@ class Norm(Ratings, ABC):
     # Fewer or more coordinates.
 
     def restrict(self, columns: Columns, n_features: int) -> Norm | None:
-        """Return the norm on R^len(columns) that equals this one on vectors zero elsewhere.
+        """Return this norm restricted to vectors that are zero outside ``columns``.
 
-        ``restrict(c, n).value(w[c]) == value(w)`` wherever w is zero outside ``columns``. None
-        where the norm cannot.
+        The result is a norm on R^len(columns): ``restrict(c, n).value(w[c]) == value(w)`` for every
+        w of n = ``n_features`` entries that is zero outside c. None if the norm has no restriction.
         """
         return None
 
     def lift(self, n_features: int) -> Lift | None:
-        """Return the simpler norm over more coordinates of which this one is the image.
+        """Return the latent formulation of this norm: a simpler norm over more coordinates.
 
-        None where the norm needs none: a scaled l1 norm, for example.
+        See ``Lift``. None if the norm needs none, as a scaled l1 norm.
         """
         return None
 
@@ -216,11 +217,12 @@ class Norm(Ratings, ABC):
     # Proximal maps: what masters and FISTA need.
 
     def prox_point(self, w: Array, amount: float, form: Form) -> ProxPoint:
-        """Return a proximal map with gauge and Jacobian; ``amount`` is a step, or a radius.
+        """Return the proximal map at w, with the gauge of the result and its Jacobian.
 
-        argmin_x 1/2 ||x - w||^2 + amount * gauge(x) where ``form`` is "penalized", (amount / 2) *
-        gauge(x)^2 where "squared"; the nearest x of gauge(x) <= amount where "constrained". The
-        Jacobian is only computed when called.
+        The result x minimizes 1/2 ||x - w||^2 + amount * gauge(x) if ``form`` is "penalized", or
+        1/2 ||x - w||^2 + (amount / 2) * gauge(x)^2 if it is "squared". If ``form`` is
+        "constrained", x is the projection of w onto the ball gauge(x) <= amount. The Jacobian is
+        computed only when it is called.
         """
         raise TypeError(
             f"{type(self).__name__} has no proximal map; use a solver over its atoms, such as "
@@ -239,14 +241,15 @@ class Norm(Ratings, ABC):
         return 0.0
 
     def excess(self, scores: Scores) -> Excess | None:
-        """Return what bounds on single coefficients add to the conjugate of R; None: no bounds."""
+        """Return the conjugate term of box constraints (see ``Excess``); None if there are none."""
         return None
 
     def without(self, columns: Columns, n_features: int) -> tuple[Columns, Norm]:
-        """Return these columns and those that the norm leaves free, and the norm without them.
+        """Return all unpenalized columns, and the norm to use for the other columns.
 
-        They are fitted freely elsewhere, and held at 0 here: by the norm itself, where it would
-        hold them there anyway, as their scores are 0.
+        The unpenalized columns are ``columns`` and those that the norm itself does not penalize.
+        The loss fits their coefficients, and the norm keeps its own copy of them at 0. By default
+        the norm does not change, because the scores of these columns are 0.
         """
         return columns, self
 
@@ -277,10 +280,11 @@ class Norm(Ratings, ABC):
 
 @dataclass(frozen=True, slots=True)
 class Lift:
-    """gauge(w) = inf { norm(u) : L u = w }, L = ``expansion``, ``norm`` over the lifted u.
+    """Latent formulation of a norm: gauge(w) = inf { norm(u) : L u = w }.
 
-    labels : (m,) int64, the number of the set, or of the norm of a union, of each coordinate of u;
-    names : what the user calls the sets of lifted coordinates, "" where they have no name.
+    expansion : the linear map L from m lifted coordinates u to n_features coefficients w; norm : a
+    norm on R^m; labels : (m,) int64, the index of the set (or of the term of a union) to which each
+    coordinate of u belongs; names : the user's names of the sets, "" for sets without a name.
     """
 
     expansion: Expansion

@@ -70,7 +70,7 @@ class ProxJacobian:
         return np.asarray(self.factors if self.is_dense else self.factors.toarray())
 
     def masked(self, keep: NDArray[np.bool_]) -> ProxJacobian:
-        """Return D J D with D = diag(keep)."""
+        """Return D J D with D = diag(keep): rows and columns outside ``keep`` become zero."""
         mask = keep.astype(np.float64)
         factors = self.factors
         if self.is_dense:
@@ -81,7 +81,7 @@ class ProxJacobian:
         return ProxJacobian(self.diagonal * mask, factors, self.coefficients)
 
     def embedded(self, columns: Columns, size: int) -> ProxJacobian:
-        """Return E J E' where E puts the rows of J at ``columns`` of ``size``."""
+        """Return J embedded in a (size, size) zero matrix, at rows and columns ``columns``."""
         diagonal = np.zeros(size)
         diagonal[columns] = self.diagonal
         inner = self.factors
@@ -110,7 +110,7 @@ def side_by_side(factors: list[Any]) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class ProxPoint:
-    """One evaluation of a proximal map: the point, its gauge, and the way to its Jacobian."""
+    """A proximal map's value, ``point``, its gauge, and a function that computes its Jacobian."""
 
     point: Array
     gauge: float

@@ -1,4 +1,4 @@
-"""Scores z = X'v, asked and not necessarily stored; and those that are held as an array."""
+"""Scores z = X'v: an interface that computes them on request, and scores stored as an array."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Method = TypeVar("Method", bound=Callable[..., Any])
 
 
 class Scores(ABC):
-    """z = X'v for one v: asked, and not necessarily stored.
+    """The scores z = X'v of all columns for one vector v, computed when they are requested.
 
     Values are float64 whatever the dtype of X; they carry the error of float64 accumulation only,
     because the certificate is computed from them. They stay the same when the caller writes to v.
@@ -63,7 +63,7 @@ class Scores(ABC):
             count *= 4
 
     def group_norms(self, labels: NDArray[np.int64], n_groups: int) -> Array:
-        """Return the l2 norm of z over each of ``n_groups`` disjoint groups, given j's label."""
+        """Return the l2 norm of z over each of ``n_groups`` groups; column j is in labels[j]."""
         return norms_by_label(self.full(), labels, n_groups)
 
     #: z as a matrix that multiplies, for norms of matrices; None until it is first asked for.
@@ -75,7 +75,7 @@ def norms_by_label(z: Array, labels: NDArray[np.int64], n_groups: int) -> Array:
     with np.errstate(over="ignore"):
         squares = np.bincount(labels, weights=z * z, minlength=n_groups)
     norms = np.sqrt(squares)
-    # Where squares leave the floats, or are few of them, each group is taken in units of its own.
+    # If squares overflow or underflow, each such group is scaled by its largest magnitude.
     doubtful = ~((squares > 1e-200) & (squares < 1e200))
     some = np.flatnonzero(doubtful[labels] & (z != 0.0)) if doubtful.any() else labels[:0]
     if some.size:

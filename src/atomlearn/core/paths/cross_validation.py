@@ -38,7 +38,7 @@ Rule = Literal["best", "one_standard_error"]
 
 @dataclass(frozen=True, slots=True)
 class CrossValidation:
-    """Held-out scores of every (norm, level, fold).
+    """Held-out scores of a grid search by cross-validation, for every (norm, level, fold).
 
     norms : the candidates, each with its share of the penalty in ``l1_ratios``; levels : (n_norms,
     n_levels), the weights of the norms, the most regularized first; scores,
@@ -113,10 +113,11 @@ class CrossValidation:
         return int(norm), int(level)
 
     def warm_starts(self, norm: int, level: int) -> list[WarmStart | None]:
-        """Return, by output, the median over folds of the solutions at (norm index, level index).
+        """Return a warm start for the refit to all samples, one per output.
 
-        Where the whole can begin: most columns that only few folds use are not in it, and a mean
-        would have them all in use. None for a matrix norm, whose factors have no median.
+        It is the entrywise median over folds of the coefficients at (norm index, level index). The
+        median is zero at columns that few folds select; a mean would not be. None for a matrix
+        norm, whose factors have no median.
         """
         found: list[WarmStart | None] = []
         at = self.levels[norm, level]
@@ -131,7 +132,7 @@ class CrossValidation:
         return found
 
     def table(self) -> dict[str, Any]:
-        """Return scikit-learn's ``cv_results_``: a dict of arrays, one entry a (norm, level)."""
+        """Return scikit-learn's ``cv_results_``: a dict of arrays, one entry per (norm, level)."""
         n_norms, n_levels, n_folds = self.scores.shape
         norms = np.empty(n_norms * n_levels, dtype=object)
         norms[:] = [norm for norm in self.norms for _ in range(n_levels)]
@@ -174,12 +175,12 @@ def cross_validate(
     pools: dict[int, Pool] | None = None,
     l1_ratios: Sequence[float] = (),
 ) -> CrossValidation:
-    """Return held-out scores of warm-started paths over (norm, fold), in parallel.
+    """Compute the held-out scores of warm-started paths for each (norm, fold), in parallel.
 
     Parameters
     ----------
     problems : sequence of Problem
-        One an output (a single one, except for one-against-rest classes), on one design.
+        One per output, on one design: a single problem, or one per class for one-vs-rest.
     norms : sequence of Norm
         Candidates; each replaces the norm of the problems.
     levels : (n_norms, n_levels)
@@ -260,7 +261,7 @@ def _candidate(problem: Problem, norm: Norm, l1_ratio: float) -> Problem:
 
 
 def _smoothed(mean: Array) -> Array:
-    """Return each known score averaged with those beside it in its row: weights 1, 2, 1."""
+    """Return the mean scores smoothed over adjacent levels of each norm, with weights 1, 2, 1."""
     whole = np.full_like(mean, np.nan)
     for row, smooth in zip(mean, whole, strict=True):
         known = np.flatnonzero(np.isfinite(row))
@@ -272,7 +273,7 @@ def _smoothed(mean: Array) -> Array:
 def _best_share(
     of_shares: Sequence[Sequence[Array]], relax: Sequence[float], shape: tuple[int, int, int]
 ) -> tuple[Array, float]:
-    """Return the scores (n_norms, n_levels, n_folds) of the share that scores best, and it."""
+    """Return the scores (n_norms, n_levels, n_folds) of the best relax share, and that share."""
     return max(
         (
             (np.array(part).reshape(shape).swapaxes(1, 2), share)
@@ -296,7 +297,7 @@ def _paths(
     n_jobs: int | None,
     pools: Iterator[Pool | None],
 ) -> list[tuple[PathResult, ...]]:
-    """Return the paths of each (candidate, fold), one an output; those that can share readings.
+    """Return the paths of each (candidate, fold), one path per output.
 
     A fold is the problem over all rows with weight zero on those that it leaves out: its dual
     vectors are zero there, so all folds share one design, and one pool gathers its columns.

@@ -24,14 +24,18 @@ ScoreThere = Callable[[Sequence[Sequence[Result]]], Array]
 
 
 def training_part(problem: Problem, train: Rows) -> Problem:
-    """Return the problem of these rows: all other rows have weight zero, the sum stays."""
+    """Return the problem trained on the rows ``train``: all other rows get sample weight zero.
+
+    The weights are rescaled so that their sum stays that of all rows. A row that occurs twice in
+    ``train`` counts twice.
+    """
     weight = problem.weight * np.bincount(train, minlength=problem.y.size)
     weight *= problem.weight.sum() / weight.sum()
     return replace(problem, weight=weight, measured=Measured())
 
 
 def decisions_at(problem: Problem, predicted: Array, test: Rows) -> Array:
-    """Return predictions at these rows with their offsets."""
+    """Return the predictions at the rows ``test``, plus the offsets of these rows, if any."""
     offset = known_offset(problem.loss)
     return predicted if offset is None else predicted + offset[test]
 

@@ -27,13 +27,13 @@ RATIOS: dict[str, float] = {"penalized": 1e-2, "squared": 1e-4, "constrained": 1
 
 
 def scores_at_zero(problem: Problem) -> Scores:
-    """Return z at w = 0 with the optimal intercept: one pass over the data."""
+    """Return the scores z = X'v at w = 0 with the optimal intercept: one pass over the data."""
     problem = over_sums(center_targets(problem))
     return problem.design.scores(dual_at_zero(problem))
 
 
 def dual_at_zero(problem: Problem) -> Array:
-    """Return v = -f' at w = 0 with the optimal intercept."""
+    """Return the negative gradient v = -f' (n_samples,) at w = 0 with the optimal intercept."""
     return negative_gradient(problem, _prediction_at_zero(problem))
 
 
@@ -122,7 +122,7 @@ def level_grids(
 def with_l1_ratio(problem: Problem, l1_ratio: float) -> Problem:
     """Return the problem whose norm has this share of the penalty, at every level of a path.
 
-    The ridge term has the rest: tau = level * (1 - l1_ratio) / l1_ratio. See ``Problem.at``.
+    The ridge term has the rest: tau = level * (1 - l1_ratio) / l1_ratio. See ``with_amount``.
     """
     penalty = problem.regularizer
     tau = penalty.amount * ridge_per_level(l1_ratio, penalty.form)

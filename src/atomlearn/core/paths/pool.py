@@ -1,4 +1,4 @@
-"""Pool: the columns of X that likely matter, in memory, for all paths over one design."""
+"""Pool: the working set of columns of X that are likely active, shared by paths on one design."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ WHOLE = 2**24
 
 @dataclass(slots=True)
 class Point:
-    """A solution over the columns of a pool, before a reading of X has proved its gap.
+    """A solution restricted to the pool's columns, before a pass over X has certified its gap.
 
     Attributes
     ----------
@@ -116,7 +116,7 @@ class Pool:
         return [Pool(self._problem, self) for _ in range(count)]
 
     def positions(self, columns: Columns) -> Columns:
-        """Return the positions of these columns, -1 for those that are not in the pool."""
+        """Return the position in the pool of each column of X, -1 if it is not in the pool."""
         if not self.columns.size:
             return np.full(columns.size, -1, dtype=np.int64)
         places = np.searchsorted(self.columns, columns, sorter=self._order)
@@ -124,9 +124,9 @@ class Pool:
         return np.where(self.columns[found] == columns, found, -1)
 
     def add(self, columns: Columns) -> int:
-        """Let columns join; return the number of new ones.
+        """Add columns of X to the pool by number; return how many of them are new.
 
-        ``settle`` then gathers their data.
+        Their data is gathered later, by ``settle``.
         """
         fresh = np.unique(columns[self.positions(columns) < 0])
         if fresh.size:
@@ -147,10 +147,10 @@ class Pool:
                 self.lengths = self.lengths.append(lengths)
 
     def gram(self, weight: Array) -> Array:
-        """Return A' diag(weight) A of all columns, once no more of them join.
+        """Return the weighted Gram matrix A' diag(weight) A, for a pool A that is complete.
 
-        The matrix of a fold is the one of all rows minus the part of the few rows that the fold
-        leaves out. The pool keeps the matrices of some folds for the next norms.
+        ``weight`` are the sample weights of one fold. Its matrix is computed from that of all rows
+        by subtracting the part of the held-out rows, and is cached for other norms.
         """
         key = weight.tobytes()
         if key not in self._grams:

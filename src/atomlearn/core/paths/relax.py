@@ -15,7 +15,7 @@ from atomlearn.core.problem.result import Result
 
 
 def refitted(problem: Problem, result: Result) -> Result:
-    """Return the result with its columns fitted without any penalty: argmin of f over them.
+    """Return the relaxed fit: the coefficients that minimize f over the selected columns only.
 
     Newton's method from the penalized fit, O(n m^2) per step for m selected columns. If columns
     depend on each other, some keep their coefficients. ``objective`` and ``gap`` stay those of the

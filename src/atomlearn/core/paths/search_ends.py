@@ -58,7 +58,7 @@ class SearchEnd:
         return reached
 
     def place(self) -> int | None:
-        """Return the current ``last``."""
+        """Return the number of the last level in the grid, or None if no end is reached yet."""
         return self.last
 
     def cut(self, path: PathResult) -> PathResult:
@@ -109,9 +109,9 @@ def ended_by(found: Sequence[Sequence[PathResult]]) -> Status:
 
 
 def solved(paths: Sequence[PathResult]) -> tuple[PathResult, ...]:
-    """Return the paths of all outputs up to the last level that each of them has.
+    """Return the paths of all outputs, truncated to the levels that every output has solved.
 
-    A search that ended before the first level was solved gives that level as it is.
+    A search that ended before the first level was solved returns the first level unsolved.
     """
     counts = []
     for path in paths:

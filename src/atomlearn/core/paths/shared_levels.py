@@ -1,7 +1,9 @@
-"""SharedLevels: solve the next levels over likely columns, price all of them in one reading of X.
+"""SharedLevels: a regularization path by screening, with one pass over X for several levels.
 
-Each level has its own certificate at its own point, so a wrong guess of the columns costs time, not
-truth. A level whose gap closes is final; for the others, the columns that matter join the pool.
+As in sequential strong rules, the next levels are solved over a pool of columns that are likely to
+be active, and one pass over X then computes the certificates of all these levels. Each level has
+its own certificate, so that a wrong guess of the columns costs time, not correctness. A level is
+final once its gap is small enough; for the others, columns with large scores join the pool.
 """
 
 from __future__ import annotations
@@ -44,11 +46,12 @@ from atomlearn.core.solvers.run import Run, RunSettings
 from atomlearn.core.solvers.schedule import Answer, Question, Task
 from atomlearn.core.solvers.solver import State, checked_warm_start
 
-#: Most levels that are solved before one reading prices all of them.
+#: Maximum number of levels that are solved before one pass over X certifies all of them.
 AHEAD = 16
-#: Share of a level's reference from which columns likely matter to the next.
+#: A column joins the pool if its rating is at least this fraction of the level's reference, the
+#: rating of the columns in use at the optimum; such columns are likely active at the next level.
 SHARE = 0.6
-#: Most columns that join after a reading if another place sums their products.
+#: Maximum number of columns that join after a pass if the rows are on other machines.
 SUMMED = 200
 
 
@@ -236,7 +239,7 @@ class SharedLevels(Task):
         return self.pool.add(columns[: min(most, self.pool.at_once)])
 
     def _swept(self) -> list[Level]:
-        """Return the levels that a sweep solved; none if there is no sweep, or there was one."""
+        """Solve all levels at once by ``Sweep``; return those solved, [] if it does not apply."""
         if not self.whole or any(level.point is not None for level in self.levels):
             return []
         self.pool.settle()
@@ -254,7 +257,7 @@ class SharedLevels(Task):
         return batch
 
     def _solved(self) -> list[Level]:
-        """Return the next levels with their points over the pool; none if all are final."""
+        """Solve the next open levels over the pool, and return them; [] if all are final."""
         self.pool.settle()
         open_levels = [k for k, level in enumerate(self.levels) if level.status is None]
         # Once the time is out, one reading proves the gaps of all levels. The same reading serves
@@ -281,7 +284,7 @@ class SharedLevels(Task):
         return batch
 
     def _refitted(self, level: Level, start: Point | None) -> Point:
-        """Return the solution of a level over the pool, from its own point or that of another."""
+        """Return the solution of a level over the pool, warm-started from the point ``start``."""
         problem = with_deadline(level.inner, level.deadline)
         columns = self.pool.columns
         if self.block.shape[1] < columns.size:
@@ -317,7 +320,7 @@ class SharedLevels(Task):
         return point
 
     def _question(self) -> Question:
-        """Return the question of the levels to the data."""
+        """Return the request for the scores X'v of the dual vectors v of this batch of levels."""
         points = [level.point for level in self.batch if level.point is not None]
         bounds = None
         large_only = self.lift is None and self.inner.regularizer.norm.scores_for_ratings == "large"
@@ -334,7 +337,7 @@ class SharedLevels(Task):
         return Question(duals, bounds)
 
     def _certify(self, scores: list[Scores], n_vectors: int) -> None:
-        """Certify each level at its point; the columns that are missing join the pool."""
+        """Certify each level of the batch; let columns with large scores join the pool."""
         batch = self.batch
         known: list[Certificate | None] = [None] * len(batch)
         if self.sweep is not None:
@@ -410,7 +413,7 @@ class SharedLevels(Task):
         self.pool.add(found[: max(self.pool.room, 0)])
 
     def _cut(self) -> None:
-        """Leave out the levels after the last one, as the final levels say in their order."""
+        """Drop the levels after the one at which ``reached`` or ``last`` ends the path early."""
         last = self.last and self.last()
         if last is not None:
             del self.levels[last + 1 :]
@@ -428,7 +431,11 @@ class SharedLevels(Task):
 def minimized(
     problem: Problem, weights: Array, shift: float, prediction: Array, tolerance: float
 ) -> tuple[Array, float, Array]:
-    """Return weights, shift and prediction of a point with this relative gap, from another one."""
+    """Solve a restricted problem to the relative gap ``tolerance``, from a warm start.
+
+    ``shift`` is the intercept over centered columns, and ``prediction`` is A w + shift for the
+    pool's columns A. Return the new weights, shift and prediction.
+    """
     objective = objective_at(problem, weights, prediction)
     before = math.inf
     while not problem.deadline.passed:

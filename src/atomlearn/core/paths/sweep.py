@@ -1,8 +1,8 @@
 """Sweep: all levels of a small least-squares path at once, for l1, k-support and elastic net.
 
-On small data a level costs next to nothing, and calls from Python cost most of it. So one Gram
-matrix has the solutions at all levels, one reading prices all of them, and their certificates, the
-same as those of ``Problem.price``, are arrays over the levels.
+On small data most of the time of a level is the overhead of Python calls. Therefore all levels are
+solved from one Gram matrix, one pass over X computes their scores, and their certificates, the same
+as those of ``problem.proof.prove``, are computed by array operations over the levels.
 """
 
 from __future__ import annotations
@@ -109,7 +109,10 @@ class Sweep:
         return [Point(used := np.flatnonzero(w), w[used], shift, z, v) for w, shift, z, v in rows]
 
     def certificates(self, scores: Array) -> list[Certificate]:
-        """Return those of ``Problem.price``, from the scores of the duals, (n_levels, m)."""
+        """Return the certificate of each level, from ``scores`` = V X, shape (n_levels, m).
+
+        The rows of V are the dual vectors ``duals``. The duality gap is that of ``prove``.
+        """
         problem = self.problem
         W = self.weights
         V = self.duals

@@ -1,4 +1,4 @@
-"""Problem: loss, design, norm and form of a minimization; problems made of it; its values."""
+"""Problem: a penalized empirical risk; functions that transform it and evaluate its objective."""
 
 from __future__ import annotations
 
@@ -35,17 +35,18 @@ from atomlearn.core.problem.rounding import Measured, less
 class Problem:
     """min over w, b of  f(X w + b) + (tau/2) ||w||^2 + R(w),  f(z) = sum_i s_i loss(y_i, z_i).
 
-    ``Problem.build`` checks all parts; the constructor and ``dataclasses.replace`` check nothing.
-    Values, slopes and problems made of a problem are functions in this module; proofs are in
-    ``proof``.
+    y are the targets, s the sample weights, b the intercept and R the penalty. ``Problem.build``
+    checks all parts; the constructor and ``dataclasses.replace`` check nothing. Functions of this
+    module evaluate the objective and its gradient, and make one problem of another; duality gaps
+    are in the module ``proof``.
 
     Parameters
     ----------
     loss : Loss
-        It includes an offset and free columns (``Offset``, ``FreeColumns``), so that
-        f is minimized over the free coefficients at every X w, and solvers need not know.
+        It includes any offset and unpenalized columns (``Offset``, ``FreeColumns``): f is then the
+        partial minimum over the unpenalized coefficients, so that solvers need not handle them.
     design : Design
-        X.
+        The data X, shape (n_samples, n_features).
     y, weight : array (n_samples,)
         Targets and sample weights, float64, checked.
     regularizer : Regularizer
@@ -134,16 +135,16 @@ class Problem:
 def of_checked_data(
     design: Design, y: Array, s: Array, loss: Loss, penalty: Regularizer, intercept: bool
 ) -> Problem:
-    """Return the problem of targets and weights that were checked before."""
+    """Return the problem of targets ``y`` and sample weights ``s`` that were already checked."""
     norm = penalty.norm.on(design.shape[1], design.traits.matrix_shape)
     check_loss(loss, y, s, intercept)
     return Problem(loss, design, y, s, penalty.of(norm), fit_intercept=bool(intercept))
 
 
 def over_sums(problem: Problem) -> Problem:
-    """Return the same problem over sums that are formed where the rows are.
+    """Return an equivalent problem that needs only sums over rows, which remote data computes.
 
-    The problem itself if its rows are in this process, or if sums over rows do not suffice.
+    Return the problem itself if its rows are in this process, or if sums over rows do not suffice.
     """
     summed: Problem = problem.design.row_access.summed(problem)
     if summed is problem:
@@ -155,7 +156,7 @@ def over_sums(problem: Problem) -> Problem:
 
 
 def with_offset(problem: Problem, offset: object) -> Problem:
-    """Return the problem with numbers added to all predictions; itself if they are None."""
+    """Return the problem with an offset (n_samples,) added to X w + b; itself if it is None."""
     if offset is None:
         return problem
     numbers = check_offset(offset, problem.y.size)
@@ -168,7 +169,7 @@ def with_offset(problem: Problem, offset: object) -> Problem:
 
 
 def with_free(problem: Problem, unpenalized: object) -> Problem:
-    """Return the problem with these columns free of any penalty, gathered once.
+    """Return the problem with the columns ``unpenalized`` (indices or a mask) not penalized.
 
     Columns that are free already stay free, and columns that the norm does not penalize are added.
     All of them remain columns of X. Their scores are 0 at every point, so a norm that does not grow
@@ -209,10 +210,10 @@ def with_norm(problem: Problem, norm: Norm) -> Problem:
 
 
 def with_amount(problem: Problem, amount: float) -> Problem:
-    """Return the problem at a level, or of a radius; itself if that is its own.
+    """Return the problem at another level (regularization strength), or with another radius.
 
-    The ridge term keeps its share of the penalty: ``tau`` scales with the level. A radius
-    leaves it as it is.
+    ``tau`` is scaled with the level, so that the ridge term keeps its share of the penalty. A
+    radius leaves ``tau`` unchanged.
     """
     penalty = problem.regularizer
     if amount == penalty.amount:
@@ -230,7 +231,7 @@ def with_deadline(problem: Problem, deadline: Deadline) -> Problem:
 
 
 def restrict(problem: Problem, block: Design, columns: Columns) -> Problem:
-    """Return the same problem over the given columns, whose data is ``block``."""
+    """Return the problem restricted to ``columns``, whose data is ``block``; others are zero."""
     norm = problem.regularizer.norm
     restricted = norm.restrict(columns, problem.design.shape[1])
     if restricted is None:
@@ -244,11 +245,12 @@ def restrict(problem: Problem, block: Design, columns: Columns) -> Problem:
 
 
 def enter(problem: Problem, lifts: bool) -> tuple[Problem, Lift | None]:
-    """Return the problem for a solver, over lifted coordinates if the norm has any, and the lift.
+    """Return the problem in lifted coordinates, and the lift; (problem, None) if there is none.
 
-    min over w of f(X w) + R(inf { inner(u) : L u = w }) is min over u of f(X L u) +
-    R(inner(u)): a point and a certificate of the second are a point, a bound on its objective
-    and the same certificate of the first. ``lifts`` : whether the solver uses such coordinates.
+    The problem min over w of f(X w) + R(inf { inner(u) : L u = w }) equals the problem min over u
+    of f(X L u) + R(inner(u)). A point u of the second gives the point w = L u of the first, and its
+    objective and duality gap are valid bounds for w. ``lifts`` : whether the solver accepts lifted
+    coordinates.
     """
     norm = problem.regularizer.norm
     lift = norm.lift(problem.design.shape[1]) if lifts else None
@@ -265,10 +267,11 @@ def enter(problem: Problem, lifts: bool) -> tuple[Problem, Lift | None]:
 
 
 def center_targets(problem: Problem) -> Problem:
-    """Return the problem over y - c, with c in the middle of y, if the intercept can contain c.
+    """Return the equivalent problem with targets y - c, for c the best constant prediction.
 
-    It is the same problem if ``origin`` is added to the intercept, but residuals of targets such
-    as 1e6 + noise lose no digits.
+    c is added to ``origin``, and a Result adds ``origin`` back to the intercept. Residuals of
+    targets such as 1e6 + noise then lose no digits. Without an intercept c = 0, and losses that do
+    not translate are left as they are. Any offset is subtracted from the targets too.
     """
     if not problem.loss.translates:
         return problem
@@ -293,7 +296,10 @@ def center_targets(problem: Problem) -> Problem:
 def objective_at(
     problem: Problem, weights: Array, prediction: Array, gauge: float | None = None
 ) -> float:
-    """Return F at a point whose predictions (intercept included) are given."""
+    """Return the objective F at a point with predictions ``prediction`` = X w + b.
+
+    ``weights`` are the coefficients; ``gauge`` is their gauge, which is computed if it is None.
+    """
     gauge = problem.regularizer.norm.value(weights) if gauge is None else gauge
     smooth = loss_value(problem, prediction)
     if problem.tau:
@@ -341,7 +347,7 @@ def loss_at_zero(problem: Problem) -> float:
 
 
 def shrink_inside(problem: Problem, columns: Columns | None, weights: Array) -> Array:
-    """Return the weights of a point; with a radius, shrunk into the ball."""
+    """Return the weights, scaled into the norm ball if the form is "constrained"."""
     if problem.regularizer.form != "constrained" or not weights.size:
         return weights
     return problem.regularizer.inside(weights, gauge_of(problem, columns, weights))
@@ -362,7 +368,7 @@ def gauge_of(problem: Problem, columns: Columns | None, weights: Array) -> float
 
 
 def negative_gradient(problem: Problem, prediction: Array) -> Array:
-    """Return v = -f'(z), with sum(v) = 0 if there is an intercept.
+    """Return the negative gradient v = -f'(z), with sum(v) = 0 if there is an intercept.
 
     At the optimal intercept the sum vanishes up to rounding. The rest is subtracted from the
     entries of the sign that has the larger sum: they only shrink towards 0, so -v stays in the
@@ -385,7 +391,7 @@ def optimal_intercept(problem: Problem, linear: Array, start: float = 0.0) -> fl
 
 
 def with_ridge(problem: Problem, scores: Scores, columns: Columns | None, weights: Array) -> Scores:
-    """Return the scores of the whole smooth part: X'v - tau w."""
+    """Return the negative gradient of loss plus ridge term, X'v - tau w, from ``scores`` = X'v."""
     if not problem.tau or not weights.size:
         return scores
     slope = ridge_slope(problem, weights)
@@ -396,7 +402,7 @@ def with_ridge(problem: Problem, scores: Scores, columns: Columns | None, weight
 
 
 def free_part(problem: Problem, prediction: Array) -> tuple[Array, float] | None:
-    """Return coefficients and intercept that the loss has minimized over; None if it has none."""
+    """Return the unpenalized coefficients and intercept fitted inside the loss; None if none."""
     free = free_columns(problem.loss)
     if free is not None:
         found: tuple[Array, float] = free.free_part(problem.y, prediction, problem.weight)

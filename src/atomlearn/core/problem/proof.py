@@ -1,8 +1,8 @@
-"""Proofs: how near the optimum a point is, by the duality gap and what rounding may hide in it.
+"""Certificates: the duality gap at a point plus a bound on the rounding error in computing it.
 
-A gap is made of sums of floats. Each of them is off by what its terms lost, which is no part of the
-duality gap but has to be added to it, or "proved" would be a lie wherever numbers nearly cancel.
-Each bound on what was lost is a ``growth`` (see ``rounding``) times magnitudes cheap to know.
+A gap is computed from sums of floats, which have rounding errors. A bound on these errors is added
+to the gap; without it, the gap would not be a proof when large terms nearly cancel. Each bound is a
+``growth`` (see ``rounding``) times magnitudes that are cheap to compute.
 """
 
 from __future__ import annotations
@@ -30,17 +30,19 @@ from atomlearn.core.problem.problem import (
 )
 from atomlearn.core.problem.rounding import Lengths, growth
 
-#: Share of a gap that gauges found by iteration, and points taken as within bounds, may take off.
+#: Relative error (of the objective) allowed in a negative gap, for gauges that are computed by
+#: iteration and for points that violate bounds slightly.
 UNPROVED = 1e-5
 
 
 @dataclass(slots=True)
 class Pricing:
-    """A point with its scores and the certificate of this very point.
+    """The pricing of a point w, b: its scores z and its certificate, from one pass over the data.
 
     Attributes
     ----------
     norm : Norm
+        Norm of the problem.
     n_features : int
         Number of columns of X.
     columns : array of int, or None
@@ -50,13 +52,13 @@ class Pricing:
     prediction : array (n_samples,)
         X w + b.
     scores : Scores
-        z = X'v - tau w at the dual point -v.
+        z = X'v - tau w for the negative gradient v = -f'(X w + b); tau is the ridge weight.
     inner : float
-        <z, w>.
+        The inner product <z, w>.
     multiplier : float
-        The lambda with z in lambda * subdifferential of gauge at w, if w is optimal.
+        The lambda for which z is in lambda * subdifferential of the gauge at w, if w is optimal.
     certificate : Certificate
-        Of this point.
+        Objective and duality gap at w, b.
     """
 
     norm: Norm
@@ -70,7 +72,10 @@ class Pricing:
     certificate: Certificate
 
     def entering(self, columns: Columns) -> Columns:
-        """Return the columns that are not in use and whose scores exceed their thresholds."""
+        """Return those of ``columns`` that are inactive and violate the optimality conditions.
+
+        A column j violates them if abs(z_j) exceeds ``multiplier`` times its threshold.
+        """
         if self.columns is not None:
             columns = columns[~np.isin(columns, self.columns)]
         if not columns.size:
@@ -92,12 +97,13 @@ def prove(
     lengths: Lengths | None = None,
     scores: Scores | None = None,
 ) -> Pricing:
-    """Return the scores at a point and its certificate: one pass over the data.
+    """Return the Pricing of a point: scores and certificate, from one pass over the data.
 
-    ``columns`` None means all columns, in order; ``prediction`` is X w + b with the optimal b;
-    ``gauge``, ``tolerance`` : see ``prove_from``. The gap includes a bound on rounding, which needs
-    ``lengths`` of columns; they are measured once if they are not given. ``scores`` : scores of
-    ``negative_gradient(prediction)``, if they are known already.
+    ``weights`` are the coefficients of ``columns`` (None: all columns, in order); ``prediction`` is
+    X w + b with the optimal b; ``gauge`` and ``tolerance`` are defined in ``prove_from``. The gap
+    includes a bound on rounding errors, which needs ``lengths``, the Euclidean norms of the columns
+    (computed once if not given). ``scores`` are X'v for v = ``negative_gradient(prediction)``, if
+    they are already known.
     """
     v = negative_gradient(problem, prediction)
     scores = problem.design.scores(v) if scores is None else scores
@@ -122,11 +128,11 @@ def prove_from(
     gauge: float | None = None,
     tolerance: float = 0.0,
 ) -> Pricing:
-    """Return the pricing without a bound on rounding, from v = ``dual`` and X'v = ``scores``.
+    """Return the Pricing without a bound on rounding, from v = ``dual`` and X'v = ``scores``.
 
-    ``gauge`` : gauge(w), or an upper bound such as the sum of atom weights. If the oracle of the
-    norm is a search that finds nothing beyond ``tolerance`` (relative), more work is spent on the
-    upper bound of the polar.
+    ``gauge`` is gauge(w), or an upper bound such as the sum of atom weights. If the norm finds its
+    best atom by a heuristic search, and only the upper bound on the polar keeps the relative gap
+    above ``tolerance``, that bound is computed again with more work.
     """
     if gauge is None:
         gauge = gauge_of(problem, columns, weights)
@@ -155,15 +161,18 @@ def certify(
     polar: tuple[float, float],
     excess: Excess | None = None,
 ) -> Certificate:
-    """Return objective and gap of this very point from bounds on the polar of its scores.
+    """Return the certificate (objective and Fenchel duality gap) of a point w, b.
 
     With z = X'v - tau w, Fenchel's inequality for f and R at the dual point -v gives
-    gap = f(X w + b) + f*(-v) + tau ||w||^2 + R(w) + R*(z), for every v = ``dual`` in the
-    domain with sum(v) = 0 if b is free. At v = -f'(X w + b) it is the
-    <g, w> + R(w) + R*(-g) of PAPERS ([V] section 2, [L] section 3). ``gauge`` is gauge(w), or
-    an upper bound such as the sum of atom weights, which makes objective and gap bounds.
-    ``polar`` : lower and upper bound on gauge°(z); ``excess`` : for norms with bounds on
-    coefficients, whose polars are those of the sides without a bound.
+    gap = f(X w + b) + f*(-v) + tau ||w||^2 + R(w) + R*(z), for every v = ``dual`` with -v in the
+    domain of f*, and with sum(v) = 0 if there is an intercept b. At v = -f'(X w + b) this is the
+    gap <g, w> + R(w) + R*(-g), with g = -z, of [V] section 2 and [L] section 3.
+
+    ``prediction`` is X w + b; ``gauge`` is gauge(w), or an upper bound such as the sum of atom
+    weights, and then objective and gap are upper bounds too; ``polar`` is a lower and an upper
+    bound on the polar gauge°(z). ``excess`` is the conjugate term of box constraints on single
+    coefficients (see ``Excess``), None if the norm has none; with it, ``polar`` is that of the
+    unconstrained signs of coefficients.
     """
     level = problem.regularizer.amount
     penalized = problem.regularizer.form == "penalized"
@@ -172,7 +181,8 @@ def certify(
     objective = smooth + 0.5 * square + problem.regularizer.value(gauge)
     low, high = polar
     gaps = []
-    # If the best atom is only searched for, the gap of the atom found is kept separately.
+    # If the best atom is found by a heuristic search, the lower bound on the polar gives a second
+    # gap: the one that would hold if no better atom exists.
     for bound in (high, low) if low < high else (high,):
         factor = 1.0
         over = excess
@@ -195,14 +205,17 @@ def certify(
 
 
 def dual_part(problem: Problem, prediction: Array, dual: Array) -> tuple[float, float]:
-    """Return f*(-v) at v = ``dual``, and a bound on the rounding in it."""
+    """Return the conjugate f*(-v) at v = ``dual``, and a bound on its rounding error."""
     smooth = loss_value(problem, prediction)
     found = _conjugate(problem, smooth, prediction, dual, 1.0)
     return found, lost_in_loss(problem, prediction, dual, abs(smooth) + abs(found))
 
 
 def _conjugate(problem: Problem, value: float, prediction: Array, v: Array, factor: float) -> float:
-    """Return f*(-factor v), or raise where f(z) + f*(u) < <u, z>, which no conjugate allows."""
+    """Return f*(u) for u = -factor * v; raise ValueError if it violates Fenchel's inequality.
+
+    ``value`` is f(z) at z = ``prediction``; the inequality is f(z) + f*(u) >= <u, z>.
+    """
     loss = problem.loss
     y = problem.y
     s = problem.weight
@@ -233,7 +246,11 @@ def with_rounding(
     columns: Columns | None = None,
     lengths: Lengths | None = None,
 ) -> Certificate:
-    """Return the certificate of this point with a bound on rounding added to its gap."""
+    """Return the certificate with ``rounding_bound`` added to its gap.
+
+    Raises ValueError if the gap was negative by more than rounding errors can explain: value and
+    polar of the norm are then not dual to each other.
+    """
     slack = rounding_bound(problem, certificate, weights, prediction, dual, columns, lengths)
     if certificate.shortfall > slack + UNPROVED * abs(certificate.objective):
         raise ValueError(
@@ -255,9 +272,11 @@ def rounding_bound(
     columns: Columns | None,
     lengths: Lengths | None,
 ) -> float:
-    """Return a bound on the rounding in a gap: of sums in f(z) + f*(-v), of X w + b, of X'v.
+    """Return a bound on the rounding error of a duality gap, in O(n_samples) time.
 
-    The last two need the ``lengths`` of the columns in use. O(n_samples).
+    It adds the errors of the sums f(z) + f*(-v), of the predictions z = X w + b, and of the scores
+    X'v. ``weights`` are the coefficients of ``columns``, ``dual`` is v, and ``lengths`` are the
+    Euclidean norms of the columns; without them (None), only the first error is included.
     """
     total = lost_in_loss(problem, prediction, dual, certificate.objective)
     if lengths is None or not weights.any():
@@ -296,7 +315,10 @@ def rounding_bound(
 
 
 def lost_in_loss(problem: Problem, prediction: Array, dual: Array, size: float) -> float:
-    """Return a bound on the rounding in f(z) + f*(-v) - <-v, z>, for terms of this size."""
+    """Return a bound on the rounding error of f(z) + f*(-v) - <-v, z>.
+
+    z = ``prediction``, v = ``dual``, and ``size`` is the sum of magnitudes of the loss terms.
+    """
     at = where_weighted(prediction, problem.weight)
     square = float(at.dot(at))
     total = growth(at.size) * (size + math.sqrt(dual.dot(dual)) * math.sqrt(square))
@@ -306,9 +328,10 @@ def lost_in_loss(problem: Problem, prediction: Array, dual: Array, size: float) 
 
 
 def curved(problem: Problem, square: float, prediction: Array | None = None) -> float:
-    """Return the second-order term of f for predictions that are off by this sum of squares.
+    """Return the second-order term of f for errors e of the predictions, with ||e||^2 = ``square``.
 
-    If the loss has no bound on its curvature, it is that at ``prediction``.
+    If the second derivative of the loss is unbounded, it is evaluated at ``prediction``; without a
+    ``prediction``, the term is 0.
     """
     if not square:
         return 0.0
@@ -323,7 +346,11 @@ def curved(problem: Problem, square: float, prediction: Array | None = None) -> 
 def polar_of_errors(
     problem: Problem, columns: Columns | None, scores: ArrayScores
 ) -> tuple[float, float | None]:
-    """Return the polar of errors of scores, and their sum over coefficients with bounds."""
+    """Return the polar of a vector of score errors, and its term of box constraints.
+
+    ``scores`` are bounds on the errors of the scores of ``columns`` (None: all columns). The second
+    value adds error times width over box-constrained coefficients; None if there are none.
+    """
     norm = problem.regularizer.norm
     if columns is not None:
         restricted = norm.restrict(columns, problem.design.shape[1])
@@ -340,7 +367,11 @@ def polar_of_errors(
 def given_back(
     problem: Problem, certificate: Certificate, intercept: float, prediction: Array
 ) -> Certificate:
-    """Return the certificate of the point as a result reports it, rounded to floats."""
+    """Return the certificate for the intercept and free coefficients that a Result reports.
+
+    Adding ``problem.origin`` back to the intercept rounds it, which may raise the objective; gap
+    and objective are raised by a bound on this.
+    """
     if free_columns(problem.loss) is not None:
         return certificate.widened(0.0, raised_by_floats(problem, prediction))
     if not problem.origin:
@@ -353,10 +384,10 @@ def given_back(
 
 
 def raised_by_floats(problem: Problem, prediction: Array) -> float:
-    """Return by how much f can be larger at the free coefficients that a result reports.
+    """Return a bound on the increase of f by rounding the free coefficients g and intercept b.
 
-    It includes the rounding of the sum Z g + b; without it, a fit could be called perfect that is
-    perfect only in floats.
+    It includes the rounding error of the sum Z g + b, for Z the unpenalized columns; without it, a
+    fit that is perfect only in floating point could be reported as perfect.
     """
     free: Any = free_columns(problem.loss)
     y = problem.y

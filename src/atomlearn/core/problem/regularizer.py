@@ -68,7 +68,7 @@ class Regularizer:
         positive(name, self.amount, f"for form={self.form!r}")
 
     def of(self, norm: Norm) -> Regularizer:
-        """Return the same of another norm; itself where that is the one it has."""
+        """Return the regularizer with another norm, and the same form and amount."""
         return self if norm is self.norm else replace(self, norm=norm)
 
     def value(self, gauge: float) -> float:
@@ -85,10 +85,10 @@ class Regularizer:
         return weights * (self.amount / gauge) if outside else weights
 
     def conjugate(self, polar: float, gauge_bound: float, excess: Excess | None = None) -> float:
-        """Return R*(z) for gauge°(z) = polar, with w restricted to gauge(w) <= gauge_bound.
+        """Return the conjugate R*(z) for gauge°(z) = polar, over w with gauge(w) <= gauge_bound.
 
-        ``excess`` : of the bounds on single coefficients, if there are any; ``polar`` is then that
-        of the sides without one.
+        ``excess`` is the conjugate term of box constraints on coefficients, None if there are none;
+        with it, ``polar`` is that of the unconstrained signs of coefficients.
         """
         if excess is not None:
             t = self._best(max(polar, 0.0), gauge_bound, excess)

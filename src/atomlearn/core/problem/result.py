@@ -47,14 +47,14 @@ class Result:
     weights : (m,) float64
         Their coefficients.
     intercept : float
-        Unpenalized intercept, 0.0 where none was asked for.
+        Unpenalized intercept; 0.0 if none was fitted.
     objective, gap : float
         F at this point and the proved bound on F - F*, of the mean loss.
     status : Status
         Why the fit ended; ``str(status)`` is a sentence. CONVERGED if and only if it ended because
         ``relative_gap`` is at most ``tol``.
     tol : float
-        The relative gap that was asked for.
+        The requested relative duality gap.
     passes : float
         Passes over the data: one X'v or one dense X w over all columns is one pass.
     seconds : float
@@ -62,10 +62,10 @@ class Result:
     history : list of Record
         One record for each step.
     parts : list of Part, or None
-        For norms with latent parts: what w is the sum of, one for each set in use, with its
+        For norms with latent parts: the terms that add up to w, one for each set in use, with its
         number, name, columns and weights.
     lifted : (columns, weights), or None
-        The same in the lifted coordinates, from which another fit can start.
+        The same point in lifted coordinates, for warm starts.
     shape : tuple of int, or None
         Shape of ``coef`` where the columns are the entries of a matrix or a tensor.
     matrix_parts : tuple of MatrixPart, or None
@@ -74,8 +74,8 @@ class Result:
     search_gap : float or None
         The gap if the search for atoms was exhaustive, for norms whose oracle is a search.
     sent : (int, int)
-        Of rows that are elsewhere (Dask, Sites): rounds of questions, and bytes of them and of
-        their answers, added up over all places. Where sums do not tell all: of vectors and columns.
+        For rows on other machines (Dask, Sites): the number of rounds of requests, and the bytes of
+        requests and answers, added up over all machines. (0, 0) for data in this process.
     norm : Norm or None
         The norm of the problem, for ``warm_start``.
     problem : Problem or None
@@ -209,7 +209,7 @@ class Result:
         return found
 
     def lowered(self, lift: Lift) -> Result:
-        """Return the result over the features: w = L u, with u kept and told apart by sets."""
+        """Return the result over the features, w = L u, with u in ``lifted`` and its ``parts``."""
         features, weights = lift.lowered(self.columns, self.weights)
         return replace(
             self,
@@ -311,9 +311,10 @@ class Result:
 
 
 def together(results: Sequence[Result], *more: Columns) -> tuple[Columns, Array]:
-    """Return the columns that any result uses, or are in ``more``, and the weights of each there.
+    """Return the union of the results' columns and ``more``, and the coefficients of each result.
 
-    The weights have shape (n_results, n_columns). Of matrix norms only those of single entries.
+    The coefficients have shape (n_results, n_columns). For matrix norms they include only entries
+    under norms of vectors, not the factored terms.
     """
     columns = np.unique(np.concatenate([*(result.columns for result in results), *more]))
     weights = np.zeros((len(results), columns.size))

@@ -93,7 +93,10 @@ _nothing = None, np.zeros(0), np.zeros(0, dtype=np.int64), np.zeros(0), np.zeros
 
 
 def measured(block: Block, used: Array | None, columns: Columns) -> Array:
-    """Return the lengths of these columns over the rows in use, refused beyond float64."""
+    """Return the Euclidean norm of each column of ``block``; raise if its square overflows.
+
+    ``used`` has a 1 for each row that counts, None for all; ``columns`` are the numbers in errors.
+    """
     with np.errstate(over="ignore"):
         squares = block.squared_norms(used)
     doubtful = np.flatnonzero(~((squares >= TINY) & (squares < math.inf)))
@@ -132,5 +135,5 @@ def less(numbers: Array, *others: Array | float) -> Array:
 
 
 def growth(count: int) -> float:
-    """Return the relative error of a sum of so many terms: a few times eps * sqrt(count)."""
+    """Return eps * (4 + sqrt(count)), which bounds the relative error of a sum of count terms."""
     return EPS * (4.0 + math.sqrt(count))

@@ -1,8 +1,9 @@
-"""Column generation over rays: add the best atoms, re-fit all weights, drop zeros.
+"""Fully corrective Frank-Wolfe over atoms: add the best atom, re-fit all weights, drop zeros.
 
-[V] Vinyes, Obozinski 2017, Algorithm 1. A norm needs only its best atom: no restriction, no
-proximal map, no value. Also called fully corrective Frank-Wolfe on the truncated cone ([V]
-Proposition 1).
+[V] Vinyes, Obozinski 2017, Algorithm 1, is column generation over rays (non-negative multiples of
+atoms). It needs only a linear minimization oracle, the norm's best atom, and neither a restriction
+nor a proximal map nor the value of the norm. By [V] Proposition 1 it is fully corrective
+Frank-Wolfe on a truncated cone.
 """
 
 from __future__ import annotations
@@ -28,16 +29,16 @@ PATIENCE_WITH_NEW_ATOMS = 50
 
 @dataclass(slots=True)
 class RayState(State):
-    """State with rays: w = U c, c > 0.
+    """State of AtomGeneration: w = U c, for a matrix U of t atoms and weights c >= 0.
 
     Attributes
     ----------
     atoms : AtomSet
-        U.
+        The atoms U and their images X U.
     shares : (t,)
-        c; its sum is the bound on gauge(w) of the certificate.
+        The weights c; their sum is the upper bound on gauge(w) that the certificate uses.
     candidate : Atom, optional
-        The best atom at this point, None if it would not enter.
+        The best atom for the scores at w; None if it does not improve the objective.
     refit_gap : float
         Certified gap of the last re-fit.
     """
@@ -141,7 +142,11 @@ def with_candidate(problem: Problem, state: RayState) -> tuple[AtomSet, Array]:
 def gap_target(
     problem: Problem, state: RayState, n_new: int, inner_ratio: float, tol: float
 ) -> float:
-    """Return the gap of the re-fit: smaller if only the re-fit can close the outer gap."""
+    """Return the absolute duality gap to which the master solves a re-fit.
+
+    ``n_new`` is the number of new atoms. If there are none, only a more accurate re-fit can close
+    the outer gap, and the result is smaller.
+    """
     certificate = state.certificate
     enough = 0.1 * tol * abs(certificate.objective)
     wanted = (
@@ -159,10 +164,11 @@ def priced_atoms(
     intercept: float,
     tol: float = 0.0,
 ) -> RayState:
-    """Return the state of a point: its scores, best atom and certificate, by one pass.
+    """Return the state at w = U c with its certificate and best atom, by one pass over the data.
 
-    If a search is the oracle, and only its bounds leave a gap above ``tol`` (relative), the
-    search computes the bound from above more thoroughly.
+    ``shares`` are the weights c of ``atoms`` U; the intercept is optimized from ``intercept``. If
+    the best atom is found by a heuristic search, and only its upper bound keeps the relative gap
+    above ``tol``, that bound is computed again with more work.
     """
     weights = atoms.combine(shares)
     linear = atoms.images.predict(shares)
@@ -190,14 +196,14 @@ def priced_atoms(
 
 
 def _entering(price: Pricing) -> Atom | None:
-    """Return the best atom if <a, z> exceeds the multiplier of the point, else None."""
+    """Return the best atom a for the scores z if <a, z> exceeds the multiplier, else None."""
     atom = price.norm.best_atom(price.scores)
     enters = float(atom.values @ price.scores.at(atom.columns)) > price.multiplier
     return atom if atom.columns.size and enters else None
 
 
 def without_zeros(atoms: AtomSet, fit: Refit) -> tuple[AtomSet, Refit]:
-    """Return the atoms with a weight, and the fit over them."""
+    """Return the atoms of positive weight, and the fit restricted to them."""
     used = np.flatnonzero(fit.weights > 0)
     return atoms.take(used), replace(fit, weights=fit.weights[used])
 
@@ -205,7 +211,7 @@ def without_zeros(atoms: AtomSet, fit: Refit) -> tuple[AtomSet, Refit]:
 def following(
     problem: Problem, state: RayState, atoms: AtomSet, fit: Refit, tol: float
 ) -> RayState:
-    """Return the priced state of this fit, the one after ``state``: one pass over the data."""
+    """Return the next state after ``state``, at the re-fit ``fit``, by one pass over the data."""
     after = priced_atoms(problem, atoms, fit.weights, fit.intercept, tol)
     after.iteration = state.iteration + 1
     after.refit_gap = fit.gap

@@ -104,7 +104,7 @@ class AtomSet:
         )
 
     def merged(self, shares: Array) -> tuple[AtomSet, Array]:
-        """Return the point U shares as one atom, with its share: their sum."""
+        """Return a set of one atom, w / sum(c) for w = U c, and its weight sum(c); c = shares."""
         total = float(shares.sum())
         none = self.take(np.zeros(0, dtype=np.int64))
         if not total:
@@ -128,7 +128,7 @@ class AtomSet:
         )
 
     def combine(self, shares: Array) -> Array:
-        """Return w = U shares over ``columns``."""
+        """Return the entries of w = U c at ``columns``, for weights c = shares."""
         return np.asarray(self.entries @ shares)
 
     def products(self, weights: Array) -> Array:
@@ -156,8 +156,9 @@ def refit_on_rays(
     intercept: float,
     gap_target: float,
 ) -> Refit:
-    """argmin over c >= 0, b of  f(X U c + b) + tau/2 ||U c||^2 + R(sum c)  ([V] (5) and (6)).
+    """Return argmin over c >= 0, b of  f(X U c + b) + tau/2 ||U c||^2 + R(sum c)  ([V] (5), (6)).
 
+    U are the ``atoms``, and ``weights`` (t,) and ``intercept`` are the start of c and b.
     The master gets it as a problem over the block X U with the norm sum c on c >= 0. Masters that
     use proximal maps do not support a ridge term with U'U: the QP replaces them.
     """

@@ -1,8 +1,8 @@
-"""Column generation: find the best new columns, re-fit all weights, prove the gap.
+"""Column generation: price the columns, add the best, re-fit all weights, certify the gap.
 
-Also called fully corrective Frank-Wolfe. The columns found span a subspace. There the master solves
-the *same* problem exactly, with the norm restricted to it. [V] Algorithm 1, [T]
-Algorithm 1 with the exact master, [L] with subspaces for atoms.
+The method is also called fully corrective Frank-Wolfe, or an active-set (working-set) method. The
+restricted master problem is the *same* problem with the norm restricted to the active columns.
+[V] Algorithm 1, [T] Algorithm 1 with the exact master, [L] with subspaces for atoms.
 """
 
 from __future__ import annotations
@@ -32,33 +32,36 @@ from atomlearn.core.problem.proof import Pricing, prove
 from atomlearn.core.problem.rounding import Lengths, counted, measured
 from atomlearn.core.solvers.solver import INNER_RATIO, TOLERANCE, Solver, State
 
-#: Entries of a block up to which the time of an exact re-fit is not measurable next to a pass. All
-#: columns of such a design enter at once, so that one pass proves the optimum.
+#: Number of entries of X up to which an exact re-fit takes negligible time next to a pass over the
+#: data. All columns of such a design enter at once, so that one pass certifies the optimum.
 SMALL = 2**15
-#: Powers of ten between the first useful level and that of the problem beyond which a fit from zero
-#: goes through levels in between: masters are slow far from the optimum, or fail.
+#: A cold start uses continuation (a path of decreasing levels) if the smallest level at which w = 0
+#: is optimal is more than 10^FAR times the level of the problem. Masters are slow, or fail, if they
+#: start far from the optimum.
 FAR = 3.0
-#: Largest factor between the smallest level at which the point would stay and that of a re-fit, for
-#: losses that couple predictions. Newton steps from far away add columns that the optimum does not
-#: have, and take most of the time. A factor of 4 takes a tenth longer.
+#: Continuation factor for losses that couple predictions (Cox): a re-fit uses a level of at least
+#: 1/NEARER times the polar of the scores. Newton steps from far away add columns that the optimum
+#: does not have, and take most of the time. With a factor of 4, fits take 10% longer.
 NEARER = 3.0
 
 
 @dataclass(slots=True)
 class ActiveState(State):
-    """State with the active block.
+    """State of column generation: the iterate and the data of its active columns.
 
     Attributes
     ----------
     block : Block
-        The data of ``columns``, minus the offsets of ``lengths``.
+        The active columns of X, (n_samples, m), centered by the offsets in ``lengths``.
     lengths : Lengths
-    candidates : (m,)
-        Columns to add in the next step, none of them active.
+        Euclidean norms and offsets of the active columns.
+    candidates : (m_new,)
+        Columns that enter in the next step; none of them is active.
     refit_gap : float
-        Certified gap of the restricted problem at this point.
+        Certified duality gap of the restricted master problem at this iterate.
     free : int
-        Candidates that a pass may add at no cost to the master.
+        Number of columns up to which the time of the master is negligible, so that a pass may let
+        in this number of candidates.
     """
 
     block: Block | None = None
@@ -75,33 +78,35 @@ class ColumnGeneration(Solver):
     Parameters
     ----------
     master : Master, optional
-        Re-fits the weights over the active columns. Default: that of ``choose_master``.
+        Solver of the restricted master problem. Default: the choice of ``choose_master``.
     batch : int, optional
-        About the number of columns that enter after a pass. Default: twice the number in use, but
-        at least 100 and a hundredth of all (for implicit columns, the number that fits in half a
-        GB), or the number that costs the master no time, which then solves exactly. A norm gives
-        at least the columns of its best atom; the first pass takes twice that number. 1 takes only
-        the columns of the best atom.
+        Approximate number of columns that enter after a pass. Default: twice the number of columns
+        in use, but at least 100, at least 1% of all columns (for implicit columns, at most what
+        fits in half a GB), and at least the number for which the master takes negligible time.
+        Whole atoms enter, so it is never less than the columns of the best atom; by default the
+        first pass lets in twice that number. 1 lets in only the columns of the best atom.
     inner_ratio : float
-        Share of the outer gap to which the master solves: the next columns move the point anyway.
+        Tolerance of the master, as a fraction of the outer duality gap. More accuracy would be
+        wasted, because the next columns move the iterate.
     tol : float
-        Relative gap to prove; the master does not solve to much less.
+        Relative duality gap to prove; the master's tolerance is never much smaller.
 
     Notes
     -----
-    A step, the algorithm of [V] (Algorithm 1) with subspaces in the place of atoms:
+    Each step is Algorithm 1 of [V] with subspaces in place of atoms:
 
     1. the candidates of the last pass join the active columns;
-    2. the master re-fits all their weights: the *same* problem, restricted to these columns;
-    3. columns without weight leave, once they are most of the block;
-    4. one pass over the data prices the point: the scores z = X'v of the dual point v = -f'(Xw + b)
-       give the certificate and the next candidates, the columns of the best atoms that would not
-       stay at zero.
+    2. the master re-fits all weights: the *same* problem, restricted to the active columns;
+    3. columns of zero weight are dropped, once they are most of the block;
+    4. one pass over the data prices the columns: with the negative gradient v = -f'(Xw + b), the
+       scores z = X'v give the certificate and the next candidates, which are the columns of the
+       best atoms whose zero coefficients violate the optimality conditions.
 
-    A warm start is first re-fitted over its columns, and then priced. All columns of a small design
-    enter at once.
+    A warm start is re-fitted over its columns, and then priced. All columns of a small design enter
+    at once.
 
-    Each step takes O(n p) time for the pass, and O(n m) memory for m active columns.
+    Each step takes O(n p) time for the pass, and O(n m) memory, for n samples, p features and m
+    active columns.
 
     References
     ----------
@@ -128,7 +133,7 @@ class ColumnGeneration(Solver):
         warm = warm or WarmStart(np.zeros(0, dtype=np.int64), np.zeros(0))
         columns = warm.columns
         weights = warm.weights
-        # All columns of a small design cost less than a pass to choose among them.
+        # Re-fitting all columns of a small design costs less than a pass to choose among them.
         few = math.prod(problem.design.shape) <= SMALL and problem.design.listable
         takes_all = few and self.batch is None and not problem.deadline.passed
         if takes_all:
@@ -143,7 +148,7 @@ class ColumnGeneration(Solver):
     def _fitted(
         self, problem: Problem, columns: Columns, weights: Array, intercept: float
     ) -> ActiveState:
-        """Return the state of only these columns, re-fitted and not yet priced."""
+        """Return the state after a re-fit over ``columns``, without a certificate yet."""
         gathered, lengths = centered_columns(problem, columns)
         weights = shrink_inside(problem, columns, weights)
         block = CachedBlock(gathered)
@@ -168,7 +173,10 @@ class ColumnGeneration(Solver):
     def _first_fit(
         self, restricted: Problem, weights: Array, intercept: float
     ) -> tuple[Array, float, int]:
-        """Return the optimum over the columns of a start, whose gap is not known."""
+        """Solve the first restricted problem; return weights, intercept and number of master steps.
+
+        No outer gap is known yet, so the tolerance is relative to the objective at w = 0.
+        """
         master = self.master or choose_master(restricted)
         weights, intercept, before = self._led_down(restricted, master, weights, intercept)
         guess = master.guess(restricted, weights, intercept)
@@ -183,7 +191,11 @@ class ColumnGeneration(Solver):
     def _led_down(
         self, restricted: Problem, master: Master, weights: Array, intercept: float
     ) -> tuple[Array, float, int]:
-        """Return a start near the optimum, by a path of levels if zero is far from it."""
+        """Return a start near the optimum by continuation, or the given start if it is near.
+
+        Continuation solves a geometric sequence of decreasing levels, each warm-started from the
+        previous one. The result is weights, intercept and number of master steps.
+        """
         penalty = restricted.regularizer
         steps = 0
         if weights.any() or penalty.form == "constrained":
@@ -205,7 +217,7 @@ class ColumnGeneration(Solver):
         return weights, intercept, steps
 
     def step(self, problem: Problem, state: ActiveState) -> ActiveState:
-        """Add the candidates, re-fit, drop idle columns, price: one pass over the data."""
+        """Add the candidates, re-fit, drop zero columns, and certify by one pass over the data."""
         assert state.block is not None
         block = state.block
         columns = state.columns
@@ -219,7 +231,9 @@ class ColumnGeneration(Solver):
         restricted = restrict(problem, block, columns)
         refit = self._refit(restricted, weights, state, problem.design.shape[1])
         prediction = refit.prediction
-        if restricted.design is not block:  # its predictions are not those of the samples
+        # If the rows are on other machines, the restricted problem has summed coordinates, and its
+        # predictions are not those of the samples.
+        if restricted.design is not block:
             prediction = block.predict(refit.weights)
         following = ActiveState(
             columns=columns,
@@ -237,7 +251,7 @@ class ColumnGeneration(Solver):
         return self._price(problem, self._without_idle(following))
 
     def moved(self, problem: Problem, state: ActiveState) -> ActiveState:
-        """Return the same state: the next step re-fits it, and its pass prices it."""
+        """Return the same state: the next step re-fits and certifies it for the changed loss."""
         state.refit_gap = np.inf
         state.exhausted = None
         return state
@@ -245,7 +259,7 @@ class ColumnGeneration(Solver):
     def _refit(
         self, restricted: Problem, weights: Array, state: ActiveState, n_features: int
     ) -> Refit:
-        """Re-fit to a part of the gap if there are many columns and more will enter."""
+        """Solve the restricted problem from ``weights`` to the tolerance of ``_gap_target``."""
         couples = restricted.loss.coupled != 1
         # A Newton step with the whole Hessian costs as much as several passes.
         wanted = (0.1 if couples else self.inner_ratio) * state.certificate.gap
@@ -254,7 +268,7 @@ class ColumnGeneration(Solver):
         level = state.certificate.polar / NEARER
         far = penalty.form == "penalized" and penalty.amount < level < math.inf
         if far and couples and not self.batch:
-            # Go down to the level of the problem in several steps.
+            # Continuation: this step solves for a higher level, between the polar and the target.
             restricted = replace(restricted, regularizer=replace(penalty, amount=level))
             target = wanted
         target = max(target, negligible_objective(restricted))
@@ -263,7 +277,11 @@ class ColumnGeneration(Solver):
         return master.solve(restricted, weights, intercept, target)
 
     def _gap_target(self, state: ActiveState, size: int, n_features: int, wanted: float) -> float:
-        """Return the gap of a re-fit of ``size`` columns: ``wanted`` for most of them."""
+        """Return the absolute duality gap to which the master solves for ``size`` columns.
+
+        It is ``wanted``, the inexact tolerance, if there are many columns and the outer gap is far
+        from ``tol``; otherwise it is near the final tolerance, or less.
+        """
         certificate = state.certificate
         enough = 0.5 * self.tol * abs(certificate.objective)
         if not state.candidates.size:
@@ -279,7 +297,7 @@ class ColumnGeneration(Solver):
         return wanted if wanted > 1000 * enough and many else enough
 
     def _without_idle(self, state: ActiveState) -> ActiveState:
-        """Drop columns without weight once they are most of the block."""
+        """Drop the columns of zero weight once they are most of the block."""
         used = np.flatnonzero(state.weights)
         if state.columns.size <= 4 * used.size + 1000:
             return state
@@ -291,7 +309,7 @@ class ColumnGeneration(Solver):
         return state
 
     def _price(self, problem: Problem, state: ActiveState) -> ActiveState:
-        """Add certificate and candidates to a state, by one pass over the data."""
+        """Set the certificate and the candidates of a state, by one pass over the data."""
         price = prove(
             problem, state.columns, state.weights, state.prediction, lengths=state.lengths
         )
@@ -301,7 +319,7 @@ class ColumnGeneration(Solver):
         return state
 
     def _candidates(self, problem: Problem, state: ActiveState, price: Pricing) -> Columns:
-        """Return the best columns that are not active and would enter."""
+        """Return the inactive columns of the best atoms that violate the optimality conditions."""
         n_samples, n_features = problem.design.shape
         if state.columns.size == n_features:
             return np.zeros(0, dtype=np.int64)
@@ -320,14 +338,15 @@ class ColumnGeneration(Solver):
 
 
 def centered_columns(problem: Problem, columns: Columns) -> tuple[Block, Lengths]:
-    """Return these columns with large means removed if f allows it, and their lengths.
+    """Return ``columns`` of X as a block, with large means subtracted, and their Lengths.
 
-    Only dense columns whose mean exceeds their spread are centered: others gain nothing.
+    Only dense columns whose mean exceeds their standard deviation are centered, and only if the
+    problem has an intercept or the loss is invariant to it (Cox).
 
-    With an intercept, f(X w + b) is f((X - 1 m')w + b') with b = b' - m'w, for any m: the same
-    problem. The values of a year or an altitude are hundreds of times their spread; once centered,
-    such columns need no more steps and lose no more digits than others. If adding a number to all
-    predictions changes nothing (Cox), the intercept needs no correction.
+    With an intercept b, f(X w + b) = f((X - 1 m')w + b') for b = b' - m'w and any vector m of
+    column offsets, so the problem is the same. Without centering, a column such as a year or an
+    altitude, whose mean is hundreds of times its spread, would cost more steps and more digits than
+    other columns. The Cox loss is invariant to a constant, so that its offsets are 0.
     """
     gathered = problem.design.gather(columns)
     block, places = distinct_columns(gathered)
@@ -358,10 +377,10 @@ def centered_columns(problem: Problem, columns: Columns) -> tuple[Block, Lengths
 def appended(
     block: Block, lengths: Lengths, more: Block, further: Lengths
 ) -> tuple[Block, Lengths]:
-    """Return the columns followed by others, and the lengths of both.
+    """Return ``block`` followed by the columns of ``more``, and the Lengths of both.
 
-    A feature that the block has already stays the same column, with the same offset. The offset of
-    a new copy may differ in its last bit.
+    If a feature occurs in both (overlapping groups), its copy takes the Lengths, and so the offset,
+    of the first one. The offset computed for the copy may differ in its last bit.
     """
     block = block.append(more)
     lengths = lengths.append(further)

@@ -37,7 +37,7 @@ class Decomposition:
 def gauge_by_generation(
     norm: Norm, w: Array, tol: float = 1e-8, max_iter: int = 2000
 ) -> tuple[float, float]:
-    """gauge(w) = min { sum c : U c = w, c >= 0 } over all atoms, with its own gap.
+    """Return gauge(w) = min { sum c : U c = w, c >= 0 } over all atoms U, and its duality gap.
 
     Method of multipliers: with a multiplier z, the re-fit min over c of
     1/2 ||w + eps z - U c||^2 + eps sum c is a small problem over the atoms found so far; the
@@ -84,7 +84,11 @@ def gauge_by_generation(
 
 
 def decompose(norm: Norm, w: Array, gap: float, max_iter: int) -> Decomposition:
-    """Return atoms and weights that add up to w != 0, to a relative gap, by multipliers."""
+    """Return atoms and weights with sum w != 0, by the method of multipliers.
+
+    ``gap`` is the relative duality gap of the sum of weights, and ``max_iter`` limits the calls of
+    the oracle.
+    """
     unit = power_of_two(w)
     if unit != 1.0:
         found = decompose(norm, w / unit, gap, max_iter)

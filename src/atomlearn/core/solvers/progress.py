@@ -1,4 +1,4 @@
-"""Progress: the argument of stopping rules and observers after each step; observers; stalls."""
+"""Progress of a run, passed to stopping rules and observers after each step; stall detection."""
 
 from __future__ import annotations
 
@@ -22,19 +22,23 @@ class Progress:
     Attributes
     ----------
     problem : Problem
+        The problem as the user stated it.
     solver : Solver
+        The solver that makes the steps.
     search : bool
-        Whether the run is a part of a cross-validation, which keeps no point.
+        Whether the run is one fold of a cross-validation; checkpoints do not store such runs.
     state : State
-        Of the solver.
+        The solver's current iterate with its certificate.
     passes : float
-        Passes over the data so far.
+        Number of passes over the data so far.
     seconds : float
-        Wall time so far, without that of observers.
+        Wall time so far, without the time spent in observers.
     history : list of Record
-        One for each step, this one included.
-    lift, origin : Lift, float
-        They map a point of the solver to one of the problem.
+        One record per step, including this step.
+    lift : Lift, optional
+        The map from the solver's lifted coordinates to features; None if they are the features.
+    origin : float
+        Constant that was subtracted from the targets; the user's intercept includes it.
 
     Examples
     --------
@@ -64,21 +68,21 @@ class Progress:
 
     @property
     def n_columns(self) -> int:
-        """The same, under its name in the history."""
+        """Alias of ``n_active``: the name that records of the history use."""
         return self.n_active
 
     @property
     def objective(self) -> float:
-        """F at this point."""
+        """Value of the objective F at the current iterate."""
         return self.state.certificate.objective
 
     @property
     def relative_gap(self) -> float:
-        """The proved bound on F - F*, divided by abs(F)."""
+        """The duality gap, a proved bound on F - F*, divided by abs(F); F* is the minimum of F."""
         return self.state.certificate.relative_gap
 
     def warm_start(self) -> WarmStart:
-        """Return this point as the start of another solve of the problem."""
+        """Return the current iterate as a warm start, in features and with the user's intercept."""
         point = self.state.warm_start()
         if self.lift is not None:
             point = self.lift.lowered_start(point)
@@ -87,7 +91,10 @@ class Progress:
     def record(
         self, state: State, passes: float, seconds: float, vectors: int, skipped: float | None
     ) -> None:
-        """Take the state after a step, and add a line to the history."""
+        """Store the state after a step, and append a Record of it to the history.
+
+        ``vectors`` and ``skipped`` are defined in ``Record``.
+        """
         self.state = state
         self.passes = passes
         self.seconds = seconds
@@ -98,22 +105,28 @@ class Progress:
         self.history.append(record)
 
 
-#: Called with the Progress after each step, outside the timed part.
+#: A function that is called with the Progress after each step; its time does not count.
 Observer = Callable[[Progress], None]
 
 
 @dataclass(frozen=True, slots=True)
 class Resumed:
-    """The point and the history of a run that was cut short.
+    """The saved state and history of an interrupted run, from which a new run resumes.
 
     Attributes
     ----------
     arrays : dict
-        The state, as ``Solver.saved`` returned it.
-    iteration, passes, seconds, history
-        Those of the earlier run.
+        The solver's state, as ``Solver.saved`` returned it.
+    iteration : int
+        Number of steps of the interrupted run.
+    passes : float
+        Number of its passes over the data.
+    seconds : float
+        Its wall time.
+    history : list of Record
+        Its records, one per step.
     where : str
-        Name of the source, for messages.
+        Name of the checkpoint in error messages.
     """
 
     arrays: Arrays
@@ -124,7 +137,13 @@ class Resumed:
     where: str = "the checkpoint"
 
     def state(self, problem: Problem, solver: Solver) -> State:
-        """Return the state to resume from; a pass over the data proves its gap again."""
+        """Return the restored state, whose duality gap is computed again by one pass over the data.
+
+        Raises
+        ------
+        ValueError
+            If ``solver`` cannot restore a state from ``arrays``.
+        """
         try:
             if not solver.state_format:
                 checked_warm_start(WarmStart.of_arrays(self.arrays), problem)
@@ -139,9 +158,11 @@ class Resumed:
 
 
 class RunObserver:
-    """An observer that is also called when a run begins and ends. A plain function needs no class.
+    """Base class of observers that are also called when a run begins and when it ends.
 
-    ``resumes`` : whether ``begin`` may return a point to resume from; one such observer is enough.
+    An observer that is only called after each step can be a plain function.
+
+    ``resumes`` : whether ``begin`` may return a resume point; a run accepts one such observer.
 
     Examples
     --------
@@ -157,21 +178,23 @@ class RunObserver:
     resumes: ClassVar[bool] = False
 
     def begin(self, problem: Problem, solver: Solver) -> Resumed | None:
-        """Remember the problem before the first step; return a point to resume from, or None."""
+        """Called before the first step; return a resume point, or None to start afresh."""
         return None
 
     def __call__(self, progress: Progress) -> None:
-        """See a step that was made."""
+        """Called after each step with the progress of the run."""
 
     def end(self, progress: Progress) -> None:
-        """See the last state of the run, whatever ended it."""
+        """Called once after the last step, for any reason to stop."""
 
 
 @dataclass(slots=True)
 class PrintProgress:
-    """Print a line for each step: iteration, passes, seconds, objective, relative gap, columns.
+    """Observer that prints iteration, passes, seconds, objective, relative gap and column count.
 
-    For implicit pairs the line also has the share of the work that bounds spared.
+    It prints one line per ``every`` steps to ``stream`` (default: standard error). For implicit
+    products of columns, the line ends with the percentage of multiplications that pruning by upper
+    bounds skipped.
 
     Examples
     --------
@@ -212,20 +235,21 @@ class PrintProgress:
 
 @dataclass(slots=True)
 class Stall:
-    """Decides when a run has stalled: too many steps in a row without progress.
+    """Detects that a run has stalled: ``State.patience`` steps in a row made no progress.
 
-    A step is progress if the merit of the solver falls by more than rounding, or if the gap falls
-    to nine tenths of its last milestone. ``State.patience`` is the number of steps without
-    progress that a solver may need; it is infinite if the solver has something new to try.
+    A step makes progress if the merit function (the value that the solver minimizes) falls by more
+    than rounding, or if the gap falls to 0.9 times ``gap`` or less. The patience is infinite while
+    new columns or atoms can still enter.
 
     Attributes
     ----------
     merit : float
-        The lowest so far.
+        The lowest value of the merit function so far.
     gap : float
-        The last milestone.
+        The reference value of the duality gap: it is set to the current gap whenever that is at
+        most 0.9 times the reference value. Infinite at first.
     steps : int
-        Steps without progress.
+        Number of successive steps without progress.
     """
 
     merit: float = math.inf
@@ -233,7 +257,7 @@ class Stall:
     steps: int = 0
 
     def reason(self, state: State) -> Status | None:
-        """Return STALLED if no progress is to be expected after this step, else None."""
+        """Update the counters with the state after a step; return STALLED or None."""
         certificate = state.certificate
         merit = state.merit()
         lower = merit < self.merit - 1e-15 * abs(self.merit) or self.merit == math.inf

@@ -1,7 +1,8 @@
-"""The run of a problem at one level to its result: the clock, the steps, the stop, and ``run``.
+"""The main loop: ``run`` steps a solver on a problem at one level until a stopping rule holds.
 
-Solves, levels of paths and folds of cross-validations are all runs, with the same observers,
-stopping rules, time limits, checkpoints and interrupts.
+A level is the regularization strength (lambda) of the norm. Single solves, levels of paths and
+folds of cross-validations all use this loop, so they share observers, stopping rules, time limits,
+checkpoints and the handling of Ctrl-C.
 """
 
 from __future__ import annotations
@@ -38,24 +39,25 @@ from atomlearn.core.solvers.schedule import Answer, Task, drive
 from atomlearn.core.solvers.solver import Solver, State, checked_warm_start
 from atomlearn.core.solvers.stopping import StoppingRule, check_rule
 
-#: Reasons to stop after which the result is the last point; after others it is the best one.
+#: Reasons to stop after which the result is the last iterate. After any other reason it is the
+#: iterate with the smallest certified duality gap.
 LAST_POINT = {Status.CONVERGED, Status.PERFECT_FIT, Status.SEARCH_RELATIVE}
 LAST_POINT |= {Status.COLUMN_LIMIT, Status.SELECTED}
-#: Reasons for which a level is given up before it is solved.
+#: Reasons that end a path at an unsolved level: no further level is started after them.
 CUT = (Status.INTERRUPTED, Status.TIME_LIMIT)
-#: Entries of X below which steps of masters are counted. Such problems are proved in some hundred
-#: steps, or rounding keeps their gap open.
+#: Number of entries of X below which the master's steps are limited. Such small problems either
+#: converge within a few hundred steps, or rounding keeps their duality gap open forever.
 SMALL = 10_000
-#: Steps of masters, one or two seconds, after which a small problem has stalled.
+#: Number of steps of the master (one or two seconds) after which a small problem has stalled.
 MOST_WORK = 4000
-#: Steps of masters that each step of the solver adds to these.
+#: Number of steps by which each step of the solver raises this limit.
 MORE_WORK = 2
 
 
 class RunSettings(NamedTuple):
     """The solver of a run, the rules that end it, and its observers.
 
-    ``search`` : whether the run is a part of a cross-validation.
+    ``search`` : whether the run is one fold of a cross-validation.
     """
 
     solver: Solver
@@ -65,32 +67,35 @@ class RunSettings(NamedTuple):
 
 
 class Run:
-    """One problem at one level: clock, history, observers, stopping rules, best point, result.
+    """One solve of a problem at one level: its clock, history, best iterate and stopping status.
 
     Parameters
     ----------
     problem : Problem
+        The problem as the user stated it.
     inner : Problem
-        The problem of the solver: centered, in lifted coordinates if the norm is lifted.
+        The equivalent problem that the solver sees: its targets are centered, and its coefficients
+        are the lifted coordinates u with w = L u if the norm is lifted.
     lift : Lift, optional
-        The map back from lifted coordinates.
+        The map L from lifted coordinates to features; None if the norm is not lifted.
     settings : RunSettings
+        The solver, the stopping rules and the observers.
 
     Attributes
     ----------
     status : Status, optional
-        Why the run ended; None until then.
+        Why the run ended; None while it is running.
     best : State, optional
-        Its best point, with the certificate of this point.
+        The iterate with the smallest certified gap so far.
     seconds : float
-        Time of the run so far, without that of observers.
+        Wall time of the run so far, without the time spent in observers.
     """
 
     def __init__(
         self, problem: Problem, inner: Problem, lift: Lift | None, settings: RunSettings
     ) -> None:
         small = math.prod(problem.design.shape) < SMALL
-        #: Steps that masters may still make; None if they are not counted.
+        #: Number of steps that the master may still make; None if there is no limit.
         self.work = Work(MOST_WORK) if small else None
         self.problem = problem
         self.inner = inner
@@ -115,21 +120,26 @@ class Run:
         self._limit = settings.rules.seconds
 
     def begin(self) -> Resumed | None:
-        """Call the observers at the begin; return the point to resume from if one has it."""
+        """Call each observer's ``begin`` hook and return the first resume point offered, or None.
+
+        The clock, the passes and the history of the run continue those of the resume point.
+        """
         known = [o.begin(self.problem, self.settings.solver) for o in self._run_observers]
         resumed = next((each for each in known if each is not None), None)
         if resumed is not None:
             self.seconds = resumed.seconds
             self._before = resumed.passes
-            # The first step prices the last point of the history again and records it.
+            # The last record is dropped because the first step certifies that point again, and
+            # then records it.
             self.progress.history = resumed.history[:-1]
         return resumed
 
     @contextmanager
     def clocked(self) -> Iterator[None]:
-        """Let the clock run in a block, in which trial steps of steep losses may overflow.
+        """Time a ``with`` block, and silence overflow warnings in it for unbounded curvature.
 
-        Solvers leave a point of infinite objective, and a NaN proves nothing.
+        If the loss has no bound on its second derivative, trial steps may overflow. This is
+        harmless: solvers reject a point of infinite objective, and a NaN never certifies a gap.
         """
         bounded = math.isfinite(self.problem.loss.curvature_bounds[1])
         kind: Literal["ignore"] | None = None if bounded else "ignore"
@@ -142,22 +152,25 @@ class Run:
             self._since = None
 
     def _elapsed(self) -> float:
+        """Return the seconds of the run so far, including the block that is being timed."""
         since = self._since
         return self.seconds + (0.0 if since is None else time.monotonic() - since)
 
     @property
     def deadline(self) -> Deadline:
-        """Time at which the next step has to end: the problem's deadline or a rule of seconds."""
+        """When the next step must end: the problem's deadline or the time limit, if sooner."""
         left = self._limit - self._elapsed()
         return self.inner.deadline.sooner(Deadline(time.monotonic() + left, self.work))
 
     def steps(
         self, start: WarmStart | Resumed | None, counted: Counted, passes: float = 0.0
     ) -> Iterator[None]:
-        """Make the solver's steps until there is a reason to stop; yield after each.
+        """Start the solver and step it until ``status`` is set; yield between the steps.
 
-        ``passes`` : those of the run so far. A run also ends if it has stalled, or if its solver
-        knows that no further step can change the point.
+        ``start`` is a warm start, a resume point of a checkpoint, or None for w = 0. ``counted`` is
+        the design wrapped to count passes over the data, and ``passes`` is the number of passes
+        that the run made before this call. The run also ends if it has stalled, or if the solver
+        knows that no further step can change the iterate.
         """
         solver = self.settings.solver
         problem = self.inner
@@ -178,7 +191,7 @@ class Run:
                     except TimeIsUp:
                         self.status = self.out_of() or Status.TIME_LIMIT
                         return
-                    except FloatingPointError:  # beyond the floats: the last good point stays
+                    except FloatingPointError:  # the step overflowed: keep the last finite iterate
                         self.status = Status.STALLED
                         return
                 elif isinstance(start, Resumed):
@@ -195,20 +208,22 @@ class Run:
     def seen(
         self, state: State, passes: float, vectors: int = 1, skipped: float | None = None
     ) -> None:
-        """Record a priced point, show it to the observers, and set the status if the run ends.
+        """Record an iterate, call the observers, and set ``status`` if a stopping rule holds.
 
-        ``passes`` : over the data since the run began; ``vectors`` : number of points that shared
-        the last one; ``skipped`` : see Record.
+        ``state`` is the iterate with its certificate (objective and duality gap); ``passes`` is the
+        number of passes over the data since this process began the run; ``vectors`` is the number
+        of dual vectors that shared the last pass; ``skipped`` is defined in ``Record``.
         """
         inside = state.certificate
         state.certificate = given_back(self.inner, inside, state.intercept, state.prediction)
         progress = self.progress
         progress.record(state, passes + self._before, self._elapsed(), vectors, skipped)
-        # Bounds of a search that stay open do not count for which point is the better one.
+        # Iterates are compared by the gap that more atoms can close. If the best atom is found by
+        # a heuristic search, the part of the gap due to its loose upper bound is left out.
         best = self.best
         if best is None or state.certificate.closable <= best.certificate.closable:
             self.best = state
-        # The time of observers does not count.
+        # The clock is moved forward so that the time spent in observers does not count.
         began = time.monotonic()
         for observe in self.settings.observers:
             observe(progress)
@@ -220,14 +235,18 @@ class Run:
         self.status = status or self._stall.reason(state) or self.out_of()
 
     def out_of(self) -> Status | None:
-        """Return why the run must end now, for want of steps or time; else None."""
+        """Return STALLED or TIME_LIMIT if no master steps or no time remain, else None."""
         deadline = self.deadline
         if not deadline.passed:
             return None
         return Status.STALLED if deadline.exhausted else Status.TIME_LIMIT
 
     def result(self) -> Result:
-        """Return the result: the last point of a run that stopped by choice, else the best one."""
+        """Return the Result: the last iterate if ``status`` is in LAST_POINT, else the best one.
+
+        The coefficients are mapped back from lifted coordinates to features, the intercept from
+        centered targets to those of the user, and unpenalized columns are included.
+        """
         assert self.best is not None
         assert self.status is not None
         progress = self.progress
@@ -269,18 +288,20 @@ class Run:
 
 
 class SteppedLevels(Task):
-    """Levels of a problem, solved one after the other by the steps of a solver.
+    """A regularization path solved level by level, each level warm-started from the previous one.
 
     Parameters
     ----------
     problem : Problem
+        The problem at any level.
     levels : sequence of float
-        In their order; each begins at the solution of the one before.
+        Regularization strengths (or radii), solved in this order.
     settings : RunSettings
+        The solver, the stopping rules and the observers.
     warm : WarmStart, optional
-        Start of the first level.
+        Warm start of the first level.
     reached : callable, optional
-        Called with the problem and the result of each level; returns whether it is the last one.
+        Called with the problem and the result of each level; the path ends if it returns True.
     """
 
     def __init__(
@@ -294,7 +315,8 @@ class SteppedLevels(Task):
         self.counted = Counted.of(problem.design)
         self.problem = replace(problem, design=self.counted)
         inner = center_targets(self.problem)
-        if settings.solver.lifts:  # it works on columns, for which sums may be enough
+        # A solver over columns may need only sums over rows, which remote data can compute.
+        if settings.solver.lifts:
             inner = over_sums(inner)
         self.inner, self.lift = enter(inner, settings.solver.lifts)
         self.levels = levels
@@ -306,13 +328,17 @@ class SteppedLevels(Task):
         self.steps: Iterator[None] = iter(())
 
     def advance(self) -> None:
-        """Solve a level; make one step only if time is limited, so that all tasks advance."""
+        """Solve the current level, or make only one step of it if there is a time limit.
+
+        Single steps let the scheduler advance all tasks equally before time runs out.
+        """
         run = self.run or self._begin()
         for _ in self.steps:
             if run.deadline.at < math.inf:
                 return
 
     def _begin(self) -> Run:
+        """Create the Run of the next level, from its checkpoint or else from the warm start."""
         level = self.levels[len(self.results)]
         problem = with_amount(self.problem, level)
         inner = with_amount(self.inner, level)
@@ -326,7 +352,7 @@ class SteppedLevels(Task):
         return run
 
     def learn(self, answer: Answer | None) -> None:
-        """Take the result of a level that has ended."""
+        """Store the result of a finished level, and warm-start the next level from it."""
         run = self.run
         if run is None or run.status is None:
             return
@@ -340,7 +366,7 @@ class SteppedLevels(Task):
             result.state = None
 
     def interrupt(self) -> None:
-        """Keep the best point of the level that was being solved."""
+        """End after Ctrl-C: keep the best iterate of the current level as its result."""
         if self.run is not None and self.run.best is not None:
             self.run.status = self.run.status or Status.INTERRUPTED
             self.learn(None)
@@ -354,25 +380,28 @@ def run(
     observers: Iterable[Observer] = (),
     warm: WarmStart | None = None,
 ) -> Result:
-    """Step the solver until a stopping rule gives its reason.
+    """Minimize the objective of a problem by stepping a solver until a stopping rule holds.
 
     Parameters
     ----------
     problem : Problem
+        Loss, design, targets and penalty.
     solver : Solver
+        The algorithm, for example ``ColumnGeneration()``.
     stop : StoppingRule
         For example ``stopping.RelativeGap(1e-6) | stopping.Seconds(60)``. A run also ends if it
         has stalled, or if its solver knows that no further step can change the point.
     observers : iterable of callables
-        Called with the Progress after each step; a ``RunObserver`` also at the begin and the end.
-        The run resumes from a ``Checkpoint`` that has this problem.
+        Called with the Progress after each step; a ``RunObserver`` is also called before the first
+        step and after the last. The run resumes from a ``Checkpoint`` that holds this problem.
     warm : WarmStart, optional
-        Start of a run that does not resume.
+        Warm start, used if the run does not resume from a checkpoint. Default: w = 0.
 
     Returns
     -------
     Result
-        The last point if a rule was met, else the best one.
+        The last iterate if the run converged or reached its column limit, else the iterate with
+        the smallest certified gap.
 
     Notes
     -----
@@ -405,11 +434,11 @@ def run(
 
 
 def default_solver(norm: Norm, tol: float) -> Solver:
-    """Return column generation over subspaces if the norm allows it, else over rays.
+    """Return the default solver of a norm, set to reach the relative duality gap ``tol``.
 
-    ``tol`` is the relative gap to prove. Norms that can neither be restricted to a few
-    columns nor lifted get ``AtomGeneration``. Norms may name a solver: those of matrices name
-    ``MatrixGeneration``.
+    It is the solver that the norm names, if any (norms of matrices name ``MatrixGeneration``); else
+    ``ColumnGeneration`` if the norm can be restricted to a few columns or lifted; else
+    ``AtomGeneration``, whose master re-fits the weights of atoms.
     """
     own = norm.solver(tol)
     if own is not None:

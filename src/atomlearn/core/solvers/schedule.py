@@ -1,7 +1,8 @@
-"""The scheduler: tasks put questions to the data, and one reading answers all that wait.
+"""The scheduler: tasks request scores X'v, and one pass over the data serves all open requests.
 
-A task is a solve, or a path of many levels. It works up to its next question, and learns from the
-answer. The vectors of all tasks (levels, folds, outputs, candidate norms) share each reading.
+A task is a solve, or a path of many levels. It computes until its next request, called a question,
+and continues with the answer. The vectors v of all tasks (levels, folds, outputs, candidate norms)
+are batched, so that they share each pass over the data.
 """
 
 from __future__ import annotations
@@ -84,9 +85,10 @@ class Task(ABC):
 
 
 def drive(design: Design, tasks: Sequence[Task], n_jobs: int | None = None) -> bool:
-    """Run all tasks to their end; return whether Ctrl-C interrupted them.
+    """Run all tasks until they are done; return True if Ctrl-C interrupted them.
 
-    ``n_jobs`` : number of tasks that work at the same time, if they share no readings.
+    ``design`` is the data that answers their requests. ``n_jobs`` is the number of tasks that run
+    in parallel threads, for tasks that share no passes over the data.
     """
     waiting: dict[int, Question] = {}
     questions: dict[int, Question | None] = {}
@@ -133,7 +135,11 @@ def drive(design: Design, tasks: Sequence[Task], n_jobs: int | None = None) -> b
 
 
 def _served(design: Design, waiting: dict[int, Question]) -> list[int]:
-    """Return the tasks that the next reading serves: those of one kind that fit."""
+    """Return the numbers of the tasks that the next pass over the data serves.
+
+    Requests for all scores and for large scores only are not mixed; those for all scores come
+    first. Their vectors are limited in number and in memory.
+    """
     kinds = {question.bounds is None for question in waiting.values()}
     everything = True in kinds
     n_samples, n_features = design.shape
@@ -151,7 +157,7 @@ def _served(design: Design, waiting: dict[int, Question]) -> list[int]:
 
 
 def _read(design: Design, questions: Sequence[Question]) -> list[Answer]:
-    """Return the answers to questions of one kind from one reading of the data."""
+    """Return the answers to requests of one kind (all scores, or large ones) by one pass."""
     V = np.column_stack([v for question in questions for v in question.vectors])
     bounds = [question.bounds for question in questions if question.bounds is not None]
     scores = design.scores_above(V, np.concatenate(bounds)) if bounds else design.scores_many(V)

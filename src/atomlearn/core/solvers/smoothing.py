@@ -70,7 +70,7 @@ class Smoothing:
     idle: int = 0
 
     def of(self, problem: Problem) -> Problem:
-        """Return the smooth problem."""
+        """Return ``problem`` with the smoothed surrogate loss and its shifted targets."""
         return replace(problem, loss=self.loss, y=self.y)
 
     def following(self, problem: Problem, dual: Array, factor: float) -> Smoothing:
@@ -147,7 +147,7 @@ class SmoothedSteps(Solver):
         return Smoothing(loss, problem.y, width)
 
     def _judged(self, problem: Problem, state: State, at: Smoothing) -> State:
-        """Certify the state in the exact problem; choose the smooth problem of the next step."""
+        """Certify the state for the nonsmooth loss; choose the smoothing of the next step."""
         smooth = at.of(problem)
         known = state.certificate
         v = negative_gradient(smooth, state.prediction)
@@ -185,7 +185,10 @@ class SmoothedSteps(Solver):
 
 
 def _exact(problem: Problem, smooth: Problem, state: State, v: Array) -> Certificate:
-    """Return the certificate in the exact problem from that in the smooth one, without a pass."""
+    """Return the certificate for the nonsmooth loss at a state of the smoothed problem.
+
+    It needs no pass over the data, since both problems share the dual vector ``v`` and its polar.
+    """
     known = state.certificate
     prediction = state.prediction
     assert known.terms is not None

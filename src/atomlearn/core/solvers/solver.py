@@ -1,4 +1,4 @@
-"""Solver: start and step. ``solvers.run`` has the loop, the clock and the stopping rules."""
+"""Interface of solvers: ``start`` and ``step``. The main loop is in ``solvers.run``."""
 
 from __future__ import annotations
 
@@ -14,44 +14,46 @@ from atomlearn.core.interfaces.certificate import Certificate, Status
 from atomlearn.core.interfaces.factored import MatrixPart
 from atomlearn.core.problem.problem import Problem
 
-#: Default of the relative gap to prove.
+#: Default of the relative duality gap to prove.
 TOLERANCE = 1e-6
-#: Default of the most steps of a solver.
+#: Default of the maximum number of steps of a solver.
 MAX_ITER = 1000
-#: Share of the gap to which a step solves its restricted problem. At 0.05 a k-support norm does not
-#: need most of the columns that enter in a second pass, and takes a third one.
+#: Tolerance of the restricted master problem, as a fraction of the outer duality gap. With a larger
+#: value, 0.05, the k-support norm lets in columns that it does not need, and takes one pass more.
 INNER_RATIO = 0.01
-#: Steps without progress after which a run has stalled, if nothing new can enter.
+#: Number of steps without progress after which a run has stalled, if no new column can enter.
 PATIENCE = 3
 
 
 @dataclass(slots=True)
 class State:
-    """A point with its certificate. Subclasses add the data of their solvers.
+    """An iterate of a solver with its certificate. Subclasses add the data of their solvers.
 
     Attributes
     ----------
     columns : (m,) int64
         The columns of X that may be non-zero, without duplicates.
     weights : (m,) float64
+        Coefficients of these columns.
     intercept : float
+        Unpenalized intercept.
     prediction : (n_samples,)
         X[:, columns] @ weights + intercept.
     certificate : Certificate
-        Objective and gap of this point.
+        Objective and duality gap of this iterate.
     iteration : int
-        Steps so far.
+        Number of steps so far.
     exhausted : Status, optional
-        The reason, once the solver knows that no further step can change the point.
+        The reason to stop, once the solver knows that no further step can change the iterate.
     patience : float
-        Steps without progress after which the run has stalled; infinite if there is something new
-        to try.
+        Number of steps without progress after which the run has stalled; infinite while new columns
+        or atoms can still enter.
     smoothing : Smoothing, optional
-        The smooth problem of the state, if the loss has kinks.
+        The smoothed surrogate problem of the state, if the loss is not differentiable.
     lengths : Lengths, optional
-        Of the columns, if the solver knows them.
+        Euclidean norms of the columns, if the solver has computed them.
     master_steps : int
-        Steps (pivots) of the master so far.
+        Number of steps (for active-set methods, pivots) of the master so far.
     """
 
     columns: Columns
@@ -67,7 +69,7 @@ class State:
     master_steps: int = 0
 
     def merit(self) -> float:
-        """Return the value that the solver minimizes: F, or a bound on F."""
+        """Return the merit function that the solver minimizes: F, or an upper bound on F."""
         return self.certificate.objective
 
     def n_active(self) -> int:
@@ -75,7 +77,7 @@ class State:
         return int(np.count_nonzero(self.weights))
 
     def matrix_parts(self) -> tuple[MatrixPart, ...] | None:
-        """Return the terms of a matrix; None if ``columns`` and ``weights`` are all of w."""
+        """Return the terms whose sum is the matrix W; None if ``columns`` and ``weights`` are w."""
         return None
 
     def selected_gap(self) -> float | None:
@@ -83,11 +85,11 @@ class State:
         return None
 
     def warm_parts(self) -> tuple[MatrixPart, ...] | None:
-        """Return the terms of a matrix with the candidates of the last pass."""
+        """Return the terms of W for a warm start, with the candidate atoms of the last pass."""
         return self.matrix_parts()
 
     def parts(self) -> tuple[tuple[Atom, float], ...]:
-        """Return atoms a_h with weights c_h > 0, w = sum c_h a_h, if the solver has them."""
+        """Return pairs (a_h, c_h > 0) with w = sum_h c_h a_h; () if the solver keeps no atoms."""
         return ()
 
     def warm_start(self) -> WarmStart:
@@ -110,16 +112,16 @@ class State:
 
 
 class Solver(ABC):
-    """An algorithm: its settings never change, and its State has everything that does.
+    """An iterative algorithm. The solver holds only settings; its ``State`` holds the iterate.
 
     Attributes
     ----------
     lifts : bool
-        Whether the solver gets problems with a lifted norm (latent groups, unions) in their lifted
-        coordinates. Solvers over atoms work on the features.
+        Whether the solver is given the lifted coordinates u, w = L u, of a lifted norm (latent
+        groups, unions). Solvers over atoms work on the features.
     state_format : str
-        Name of the format of ``saved``, "" for the point and its atoms. A checkpoint resumes with
-        solvers of the same format.
+        Name of the format of ``saved``; "" means columns, weights, intercept and atoms. A
+        checkpoint can only be resumed by a solver of the same format.
     """
 
     lifts: ClassVar[bool] = True
@@ -127,34 +129,36 @@ class Solver(ABC):
 
     @abstractmethod
     def start(self, problem: Problem, warm: WarmStart | None = None) -> State:
-        """Return the state of the warm start (or of zero) with its certificate."""
+        """Return the initial state, at the warm start or at w = 0, with its certificate."""
 
     @abstractmethod
     def step(self, problem: Problem, state: Any) -> State:
-        """Return the state after ``state``, a state of this solver, with the new certificate."""
+        """Return the next state after ``state``, with the certificate of the new iterate."""
 
     def moved(self, problem: Problem, state: Any) -> State:
-        """Return the state of the same point in a problem with a slightly different loss.
+        """Return the state of the same iterate for a problem whose loss changed slightly.
 
-        ``state.certificate`` is near the new one. Takes one pass, unless the solver overrides it.
+        Smoothing of a loss changes it this way. ``state.certificate``, of the former loss, is an
+        approximation of the new one. By default the certificate costs one pass over the data.
         """
         return self.start(problem, state.warm_start())
 
     def saved(self, state: Any) -> Arrays:
-        """Return the parts of a state for a checkpoint: its point, and its atoms if any."""
+        """Return the arrays of a state that a checkpoint stores: the iterate, and any atoms."""
         return WarmStart(
             state.columns, state.weights, state.intercept, atoms=state.parts()
         ).arrays()
 
     def restored(self, problem: Problem, arrays: Arrays) -> State:
-        """Return the saved state with a new certificate."""
+        """Return the state from the arrays of ``saved``, with its certificate computed again."""
         return self.start(problem, WarmStart.of_arrays(arrays))
 
 
 def checked_warm_start(warm: object, problem: Problem) -> WarmStart:
-    """Return the warm start as int64 columns and float64 weights; raise if it is not valid.
+    """Return the warm start with int64 columns and float64 weights; raise if it is not valid.
 
-    The result has no atoms of another norm: their weights do not bound the gauge of this one.
+    Atoms of a different norm are dropped, because their weights do not bound the gauge of the
+    problem's norm. So are the coefficients of unpenalized columns, which the loss fits.
     """
     if not isinstance(warm, WarmStart):
         raise TypeError(
@@ -188,7 +192,7 @@ def checked_warm_start(warm: object, problem: Problem) -> WarmStart:
     weights = weights.astype(np.float64, copy=False)
     parts = warm.matrix_parts
     if problem.free is not None:
-        # The penalized part of a point determines its free part.
+        # The loss fits the coefficients of unpenalized columns given all others.
         others = ~np.isin(columns, problem.free)
         columns = columns[others]
         weights = weights[others]
