@@ -1,4 +1,4 @@
-"""Active-set quadratic programming over a cone, a simplex, or with a price on |c|."""
+"""Active-set method for quadratic programs over a cone, a simplex, or with an l1 penalty."""
 
 from __future__ import annotations
 
@@ -15,29 +15,31 @@ from atomlearn._kernels.threads import load_blas
 
 
 class QPStatus(IntEnum):
-    """Why the pivots ended."""
+    """Termination status of the active-set method."""
 
     OPTIMAL = 0
-    #: The bound on pivots; the weights are feasible and no worse than the start.
+    #: The maximum number of pivots was reached; the weights are feasible and no worse than the
+    #: start.
     PIVOT_LIMIT = 1
-    #: Gradients of atoms in use stayed above rounding: unbounded, or too ill-conditioned.
+    #: Gradients of active atoms stayed above rounding: unbounded, or too ill-conditioned.
     INEXACT = 2
-    #: Input or steps that are not finite.
+    #: Input or steps are not finite.
     NOT_FINITE = 3
 
 
 @dataclass(frozen=True, slots=True)
 class QPOutcome:
-    """Why a call ended, and how many pivots it made: full steps and drop steps together."""
+    """The termination status of a call, and its number of pivots (full steps and drop steps)."""
 
     status: QPStatus
     pivots: int
 
 
 class ActiveFactor:
-    """The atoms in use and the Cholesky factor of their part of the Hessian, between calls.
+    """A warm start: the active atoms and the Cholesky factor of their submatrix of the Hessian.
 
-    Valid as long as the Hessian's entries among these atoms stay the same; ``forget`` otherwise.
+    It is valid while the Hessian's entries among these atoms stay the same; call ``forget`` if they
+    change.
     """
 
     __slots__ = ("count", "factor", "order", "sigma", "updates")
@@ -51,15 +53,15 @@ class ActiveFactor:
 
     @property
     def active(self) -> Positions:
-        """The positions of the atoms in use, in the order of the factor's rows."""
+        """The indices of the active atoms, in the order of the factor's rows."""
         return self.order[: self.count]
 
     def forget(self) -> None:
-        """Let the next call factor afresh."""
+        """Discard the factor, so that the next call computes a new one."""
         self.count = 0
 
     def reserve(self, size: int) -> None:
-        """Make room for ``size`` atoms, and some more so that growing costs little."""
+        """Allocate room for ``size`` atoms and half as many more, so that growth is cheap."""
         if self.order.size >= size:
             return
         count = self.count
@@ -91,37 +93,39 @@ def active_set_qp(
 ) -> tuple[Array, QPOutcome]:
     """argmin_c 1/2 c'(H + coupling p p' + ridge I)c - linear'c + level p'c over c >= 0.
 
-    And over p'c <= radius if that is finite. With ``signed`` over c of either sign, p'|c| in
-    the place of p'c: the lasso, the squared l1 norm, the l1 ball.
+    A finite ``radius`` adds the constraint p'c <= radius. With ``signed``, c may have either sign
+    and p'c becomes p'|c|. So ``level`` gives the lasso, ``coupling`` a squared l1 penalty, and
+    ``radius`` an l1 ball.
 
-    Algorithm 2 of Vinyes, Obozinski 2017 (Nocedal, Wright 2006, chapter 16): full steps to the
-    minimum over the atoms in use, drop steps where a weight reaches zero on the way, the atom of
-    largest decrease enters. O(m k) a pivot for m atoms with k in use. Linearly dependent and
-    repeated atoms are no obstacle.
+    This is the active-set method of Algorithm 2 in Vinyes, Obozinski 2017 (Nocedal, Wright 2006,
+    chapter 16). A full step goes to the minimum over the active atoms; a drop step stops when a
+    weight reaches zero, and removes that atom; then the atom of largest decrease enters. A pivot
+    costs O(m k) for m atoms of which k are active. Linearly dependent and repeated atoms are
+    allowed.
 
     Parameters
     ----------
     gram : (m, m) float64, rows contiguous
         H, symmetric positive semidefinite.
     linear : (m,)
-        The linear term; where ``from_gradient``, H c + ridge c - linear at ``weights`` instead.
+        The linear term; if ``from_gradient``, the gradient H c + ridge c - linear at ``weights``.
     weights : (m,)
-        Warm start: entries that are not zero are in use. Made feasible first.
+        Warm start, which is first made feasible; its nonzero entries are the active atoms.
     state : ActiveFactor
-        The state of an earlier call with the same H, price, coupling and ridge among the atoms in
-        use left behind; updated. None: start afresh.
+        The factor of an earlier call with the same H, price, coupling and ridge among the active
+        atoms; updated in place. If None, a new factor is computed.
     price : (m,) float64 > 0, optional
-        p; all ones where None.
+        p; all ones if None.
     radius, equality
-        p'c <= radius (no bound where infinite), or p'c = radius.
+        The constraint p'c <= radius (none if infinite), or p'c = radius if ``equality``.
     level : float
         Factor of p'c, >= 0.
     signed : bool
-        Whether weights have either sign.
+        Whether weights may have either sign.
     batch : int
-        Atoms that may enter at once.
+        Maximum number of atoms that enter at once.
     max_pivots : int
-        Bound on full and drop steps.
+        Maximum number of full and drop steps.
 
     Returns
     -------

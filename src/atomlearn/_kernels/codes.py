@@ -1,9 +1,9 @@
-"""Columns of small codes: sums of v over the entries of each code, and thermometer scores.
+"""Binned columns: histograms of v over the bins, and scores of thermometer-encoded columns.
 
-Codes of column j are smaller than starts[j + 1] - starts[j], at most 256; they, and the rows of
-compressed columns, must have been checked: they are not checked again. Codes denote levels
-that entries are rounded to. Where columns come one after the other, ``values[begin[p] :
-begin[p + 1]]`` are the entries of column p.
+An entry is stored as a code, the index of the level (bin value) that it is rounded to. The codes of
+column j are smaller than starts[j + 1] - starts[j], at most 256. Codes and the row indices of
+compressed columns must have been checked; the kernels do not check them again. In concatenated
+columns, ``values[begin[p] : begin[p + 1]]`` are the entries of column p.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from atomlearn._kernels.dense import in_lanes
 
 Bytes = NDArray[np.uint8]
 
-#: A code is a byte.
+#: Maximum number of levels of a column, since a code is one byte.
 MOST_LEVELS = 256
-#: And so are two codes of a pair.
+#: Maximum number of levels in pair histograms, since the two codes of a pair share one byte.
 MOST_PAIR_LEVELS = 16
 
 
@@ -53,19 +53,21 @@ class CodedColumns(NamedTuple):
 
 
 def code_histograms(x: CodedColumns, v: Array) -> Array:
-    """sum of v over the entries of each code, column after column: float64 of shape (starts[-1],).
+    """Return the histogram of each column: the sum of v over the rows with each code.
 
-    O(entries). For v of shape (n_rows, m), as in all sums here, those of each column of it,
-    (..., m), in one reading.
+    The histograms are concatenated: float64 of shape (starts[-1],). v is (n_rows,), or
+    (n_rows, m) for m histograms of shape (starts[-1], m) in one pass, as in all functions here.
+    Time O(entries).
     """
     return _sums(_native.code_histograms, x, v, int(x.starts[-1]))
 
 
 def table_scores(x: CodedColumns, tables: Array, begins: Positions, v: Array) -> Array:
-    """z = A'v for the columns A that are known at each code, float64.
+    """Return the scores z = A'v of columns A that are functions of the coded columns.
 
-    Those of coded column j at its codes are tables[begins[j] : begins[j + 1]], code after code.
-    Shape (sum of their numbers,). O(entries + tables).
+    Each coded column j has d_j derived columns. Their values are given by a lookup table
+    (n_levels_j, d_j), stored row after row in tables[begins[j] : begins[j + 1]]. The result is
+    float64 of shape (sum_j d_j,). Time O(entries + tables).
     """
     entries = _checks.weights(tables, "tables", int(begins[-1]))
     sizes = np.diff(begins) // x.levels
@@ -77,12 +79,14 @@ def table_scores(x: CodedColumns, tables: Array, begins: Positions, v: Array) ->
 
 
 def thermometer_scores(x: CodedColumns, values: Array, zero: Positions, v: Array) -> Array:
-    """z = A'v for the thermometer columns A, one between any two neighboring levels, float64.
+    """Return the scores z = A'v of the thermometer encoding A of the coded columns, float64.
 
-    values : the levels of all columns, one after the other, increasing in each; zero : (n_columns,)
-    the code whose entries are all zero. Column b, of gap = values[b + 1] - values[b], holds
-    sqrt(gap) where code > b, for b >= zero, and -sqrt(gap) where code <= b, for b < zero. Shape
-    (sum of their levels less one,). O(entries + levels).
+    A coded column with L levels has L - 1 thermometer columns, one for each pair of neighboring
+    levels. values : the levels of all columns, concatenated, increasing within a column.
+    zero : (n_columns,), the code at which all thermometer columns are zero. With
+    gap = values[b + 1] - values[b], thermometer column b is sqrt(gap) in the rows with code > b
+    if b >= zero, and -sqrt(gap) in the rows with code <= b if b < zero; other rows are 0. The
+    result has shape (starts[-1] - n_columns,). Time O(entries + levels).
     """
     given = *x, values, zero
     return _sums(_native.thermometer_scores, given, v, int(x.starts[-1]) - x.n_columns)
@@ -91,10 +95,12 @@ def thermometer_scores(x: CodedColumns, values: Array, zero: Positions, v: Array
 def pair_histograms(
     codes: Bytes, n_levels: int, first: Positions, second: Positions, weights: Array
 ) -> Array:
-    """out[p, a, b] = sum of weights over the rows with codes (a, b) in columns first[p], second[p].
+    """Return the weighted contingency table of each pair of columns (first[p], second[p]).
 
-    codes : (n_rows, n_columns) uint8 in Fortran order, below n_levels, at most 16; they must have
-    been checked. Shape (len(first), n_levels, n_levels), float64. O(n_rows) a pair.
+    Entry [p, a, b] is the sum of ``weights`` over the rows with code a in column first[p] and b
+    in second[p]. codes : (n_rows, n_columns) uint8 in Fortran order, smaller than n_levels <= 16;
+    they must have been checked. The result is float64 of shape (len(first), n_levels, n_levels).
+    Time O(n_rows) per pair.
     """
     if codes.dtype != np.uint8 or codes.ndim != 2 or not codes.flags.f_contiguous:
         raise TypeError("codes must be uint8 of two dimensions in Fortran order")
@@ -106,7 +112,7 @@ def pair_histograms(
 
 
 def _sums(kernel: Callable[..., None], given: tuple[Any, ...], v: Array, count: int) -> Array:
-    """Return ``count`` sums of a kernel, (count,), or (count, m) for m columns of v together."""
+    """Return the sums of a kernel: (count,) for v (n_rows,), or (count, m) for v (n_rows, m)."""
     if v.ndim != 2:
         sums = np.empty(count)
         kernel(*given, v, 1, sums)
@@ -125,14 +131,20 @@ def find_levels(
     shares: Array,
     uniform: bool,
 ) -> tuple[Array, Positions, Positions]:
-    """Return the levels of each column, (n_columns, n_bins + 1), their number, and the origin's.
+    """Return the bin levels of each column: (levels, counts, zero).
 
-    A column keeps its own values where these are at most ``n_bins`` + 1 = len(shares) + 1 with the
-    origin: 0 if values reach from below it to above, else the value nearest to it. Else levels
-    are its values at these shares of the weight of the other values, or (``uniform``) of its
-    range, and the origin. rows : of each entry, None if every column has all rows in order;
-    other entries are 0. The count of a column whose range is no finite number is 0, and the first
-    two levels are its ends. O(entries log entries of a column).
+    values, begin : concatenated columns; rows : the row of each entry, or None if every column
+    has all rows in order (rows that are not listed have value 0); weight : (n_rows,) sample
+    weights; shares : (n_bins,) quantile levels in [0, 1].
+
+    The origin of a column is 0 if its values have both signs, and otherwise its value nearest to
+    0. If a column has at most n_bins + 1 distinct values with the origin, these are its levels.
+    Otherwise the levels are the origin and the weighted quantiles of the other values at
+    ``shares``, or (``uniform``) the points at these shares of the range.
+
+    levels : (n_columns, n_bins + 1); counts : the number of levels of each column; zero : the
+    index of the origin among them. If the range of a column is not finite, its count is 0 and its
+    first two levels are the ends of the range. Time O(m log m) for a column with m entries.
     """
     ends = _ends(values, begin)
     if rows is None and (np.diff(ends) != weight.size).any():
@@ -146,9 +158,10 @@ def find_levels(
 def code_columns(
     values: Data, begin: Positions, levels: Array, starts: Positions, out: NDArray[np.uint8]
 ) -> None:
-    """Write the position of the level nearest to each entry, of two the lower one.
+    """Write into ``out`` the code of each entry: the index of the nearest level of its column.
 
-    Those of column p are levels[starts[p] : starts[p + 1]], increasing, at most 256.
+    values, begin : concatenated columns; levels[starts[p] : starts[p + 1]] : the at most 256
+    levels of column p, increasing; out : as long as ``values``. Ties go to the lower level.
     """
     ends = _ends(values, begin)
     own = _checks.weights(levels, "levels", int(starts[-1]))
@@ -161,6 +174,7 @@ def code_columns(
 
 
 def _ends(values: Data, begin: Positions) -> Positions:
+    """Return ``begin`` as a contiguous array; raise if it does not partition ``values``."""
     ends = np.ascontiguousarray(begin)
     if not ends.size or ends[0] or ends[-1] != values.size or (np.diff(ends) < 0).any():
         raise ValueError("begin must divide all values into columns")

@@ -1,4 +1,4 @@
-"""Newton's method on the scalings of groups for a quadratic loss, in one call."""
+"""Newton's method for least squares with a (latent) group lasso penalty, over group scalings."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from atomlearn._kernels.threads import load_blas
 
 
 class NewtonStatus(IntEnum):
-    """Why the steps ended."""
+    """Termination status of the Newton iteration."""
 
     REACHED = 0
-    #: The bound on steps, or on their work.
+    #: The maximum number of steps, or of operations, was reached.
     STEP_LIMIT = 1
-    #: Rounding: no step descends any more.
+    #: No step decreases the objective any more, because of rounding.
     NO_DESCENT = 2
-    #: Input or steps that are not finite.
+    #: Input or steps are not finite.
     NOT_FINITE = 3
 
 
 @dataclass(frozen=True, slots=True)
 class NewtonOutcome:
-    """Why the steps ended, how many Newton steps there were, and the gap at the point returned."""
+    """The termination status, the number of Newton steps, and the duality gap at the result."""
 
     status: NewtonStatus
     steps: int
@@ -47,19 +47,23 @@ def group_newton(
     gap_target: float,
     max_steps: int = 100,
 ) -> tuple[Array, Array, NewtonOutcome]:
-    """min over u of 1/2 ||y - B w||^2 + sum_g limit_g ||u_g||, w the sum of the u_g.
+    """Minimize 1/2 ||y - B w||^2 + sum_g limit_g ||u_g||_2 over u, with w = sum_g u_g.
 
-    Newton's method on phi(t) = min_u 1/2 ||y - B w||^2 + 1/2 sum_g ||u_g||^2 / t_g + 1/2 sum_g
-    limit_g^2 t_g over t >= 0, whose inner problem is a ridge regression. Groups may overlap. A
-    step costs a Cholesky factorization of the size of the features in use (``gram``) or of the
-    sample, and a non-negative quadratic program over the groups in use; 5 to 10 steps from zero.
+    u_g is a vector on the features of group g; groups may overlap (the latent group lasso). The
+    method is Newton's method over the scalings t >= 0 of
+
+        phi(t) = min_u 1/2 ||y - B w||^2 + 1/2 sum_g ||u_g||^2 / t_g + 1/2 sum_g limit_g^2 t_g,
+
+    whose inner problem is a ridge regression. A step costs a Cholesky factorization, of the size
+    of the active features (``gram``) or of the number of samples, and a non-negative quadratic
+    program over the active groups. From zero it takes 5 to 10 steps.
 
     Parameters
     ----------
     matrix : float64
-        (p, p) G = B'B where ``gram``, symmetric with contiguous rows; else (n, p) B with
+        If ``gram``, (p, p) G = B'B, symmetric with contiguous rows; else (n, p) B with
         contiguous columns.
-    linear : (p,) B'y where ``gram``, else (n,) y
+    linear : (p,) B'y if ``gram``, else (n,) y
     starts : (n_groups + 1,) int64
     members : int64
         Group g holds the features members[starts[g]:starts[g + 1]].
@@ -69,9 +73,9 @@ def group_newton(
     squared_target : float
         ||y||^2.
     gap_target : float
-        Absolute duality gap at which steps end.
+        Absolute duality gap at which the iteration ends.
     max_steps : int
-        Bound on Newton steps.
+        Maximum number of Newton steps.
 
     Returns
     -------
@@ -96,7 +100,7 @@ def group_newton(
 
 
 def _samples_or_gram(matrix: Array, gram: bool) -> Array:
-    """Return the matrix in the order that C++ reads: rows of a Gram matrix, columns of samples."""
+    """Return the matrix in the memory order of the kernel: G by rows, or B by columns."""
     if gram:
         return _checks.symmetric(matrix, matrix.shape[1])
     # The stride of one row or one column may be anything.
@@ -107,7 +111,7 @@ def _samples_or_gram(matrix: Array, gram: bool) -> Array:
 
 
 def _cuts(starts: Positions, n_entries: int, n_groups: int) -> Positions:
-    """Return where groups begin in the list of their members, and where the last one ends."""
+    """Return ``starts`` checked: offsets of the groups in ``members``, and the final offset."""
     cuts = _checks.positions(starts, "starts", n_entries + 1)
     if cuts.size != n_groups + 1 or cuts[0] != 0 or cuts[-1] != n_entries:
         raise ValueError(

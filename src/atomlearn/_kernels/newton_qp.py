@@ -1,4 +1,4 @@
-"""Newton steps by quadratic programs: a loss under l1 over a few columns, start to end."""
+"""Proximal Newton method for a smooth loss with an l1 penalty over a few columns."""
 
 from __future__ import annotations
 
@@ -38,10 +38,11 @@ def newton_qp(
 ) -> tuple[Array, float, int]:
     """argmin_c,b f(A c + b) + ridge/2 c'Mc + level p'|c| + coupling/2 (p'|c|)^2.
 
-    And over p'|c| <= radius; over c >= 0 unless ``signed``. Newton steps over the columns in use
-    and those that want in, whose models are minimised by exchanges of signs (``pivot_path``) or by
-    ``active_set_qp``, the intercept minimised out, with Armijo's search. Nothing is proved: price
-    the point. Models of more than 10,000 columns are not made.
+    The constraints are p'|c| <= radius, and c >= 0 unless ``signed``. A proximal Newton step
+    minimizes the quadratic model of f plus the penalty, over the active columns and those that
+    violate optimality, with the intercept b eliminated. The model is solved by block pivoting on
+    signs (``pivot_path``) or by ``active_set_qp``; an Armijo line search follows. No duality gap is
+    computed; the caller must certify the result. Models have at most 10,000 columns.
 
     Parameters
     ----------
@@ -49,21 +50,22 @@ def newton_qp(
         Copied if it is not float64, or dense without contiguous columns.
     target, sample_weight : (n_samples,) float64
     loss : Loss
-        One that treats each sample by itself; the kernel calls its values and derivatives.
+        A separable loss, a sum over samples; the kernel calls its values and derivatives.
     weights : (m,) feasible start
     shift : float
         The intercept at the start.
     price : (m,) float64 > 0
     metric : (m, m), optional
-        M; the identity where None.
+        M; the identity if None.
     gap : float
-        Ends where about so much of the objective is left, or a step promises mere rounding.
+        The iteration ends when the estimated suboptimality is at most ``gap``, or the predicted
+        decrease is only rounding error.
     most : int
-        Bound on steps.
+        Maximum number of steps.
     seconds : float
-        Ends when time is up.
+        Time limit.
     kept : KeptHessian, optional
-        The state of an earlier call, for the same columns, or fewer of them; updated.
+        A Hessian from an earlier call, for the same or fewer columns; updated in place.
 
     Returns
     -------
@@ -90,7 +92,10 @@ def newton_qp(
 
 
 def _asked(loss: Any, y: Array, s: Array) -> _native.PythonLoss:
-    """Return the loss as the kernel asks it: at a point, and for derivatives, that both see."""
+    """Return the callbacks by which the kernel evaluates the loss, at a shared prediction array.
+
+    The kernel writes the predictions z; the callbacks return values, or write f'(z) and f''(z).
+    """
     z, first, second = np.empty((3, y.size))
     least, largest = loss.curvature_bounds
 

@@ -1,7 +1,9 @@
-"""The search for the largest sums_k v_k x_ki x_kj over pairs of columns (i, j).
+"""Search for the largest interaction scores s_ij = sum_k v_k x_ki x_kj of a sparse matrix X.
 
-Bounds of every column exclude most of them; the rest is summed row by row, and only pairs
-that meet in a row are ever formed. Arrays must have passed ``sparse_fault``.
+v (n_rows,) holds one number per row, and (i, j) is a pair of columns of X. Upper bounds per column
+exclude most pairs (branch and bound). The scores of the others are accumulated row by row, so that
+only pairs of columns with a common nonzero row are ever formed. Arrays must have passed
+``sparse_fault``.
 """
 
 from __future__ import annotations
@@ -14,13 +16,14 @@ from numpy.typing import NDArray
 import atomlearn._kernels._native as _native
 from atomlearn._kernels._checks import Array, Data, Indices, Positions
 
-#: Pairs found at a time, beyond one for each column.
+#: Room for pairs in the output arrays of one call, in addition to one pair per column.
 FOUND_AT_A_TIME = 2**16
-#: An array in CSC or CSR: data, indices and indptr.
+#: A matrix in CSC or CSR format: data, indices and indptr.
 Compressed = tuple[Data, Indices, Indices]
-#: Entries with their positions, where each row begins, and its length.
+#: X row by row: packed (value, position) entries, the start of each row, and its length.
 Table = tuple[NDArray[np.uint8], Positions, NDArray[np.int32]]
-#: The first position not done, the columns of the pairs that matter, their sums, multiplications.
+#: Results of a search: the first position that was not searched, the columns i and j of the pairs
+#: found, their scores, and the number of multiplications.
 Found = tuple[int, Positions, Positions, Array, int]
 
 
@@ -33,12 +36,15 @@ def pair_bounds_csc(
     high: Data,
     columns: Positions | None = None,
 ) -> tuple[Array, Array, Array]:
-    """(upper, rising, falling) of columns of X in CSC, with the extremes of its rows.
+    """Return three bounds per column i of X (CSC) for scores s_ij = sum_k v_k x_ki x_kj.
 
-    upper_i = max(sum_k max_x (v_k x_ki x)_+, sum_k max_x (v_k x_ki x)_-) over x in
-    [low_k, high_k]: no |sum_k v_k x_ki x_kj| is larger. rising_i >= sqrt(sum_k (v_k)_+ x_ki^2),
-    falling_i >= sqrt(sum_k (v_k)_- x_ki^2): by 1e-100 for what underflows, infinite where squares
-    overflow.
+    v : (n_rows,); low, high : (n_rows,), bounds on the entries of each row of X; columns : the
+    columns to bound, default all. The bounds, one number per column each:
+
+    upper_i = max(sum_k max_x (v_k x_ki x)_+, sum_k max_x (v_k x_ki x)_-), x in [low_k, high_k],
+    bounds |s_ij| for every j. rising_i >= sqrt(sum_k (v_k)_+ x_ki^2) and
+    falling_i >= sqrt(sum_k (v_k)_- x_ki^2) bound |s_ij| by Cauchy-Schwarz. The last two are
+    raised by 1e-100 to cover underflow, and are infinite if squares overflow.
     """
     packed = np.empty((v.size, 3))
     packed[:, 0] = v
@@ -52,10 +58,12 @@ def pair_bounds_csc(
 
 
 def pair_rows(rows: Compressed, place: NDArray[np.int32], count: int) -> tuple[Table, Array]:
-    """Return X in CSR with its columns in another order, and the cost of the pairs of each.
+    """Return X row by row with permuted columns, and the cost of a search per column.
 
-    place : the position of each column in that order, -1 of those left out; costs : (count,)
-    entries that the pairs of a position with those before it read.
+    rows : X in CSR. place : the position of each column in the new order, -1 for a column that is
+    left out. count : the number of columns that remain. Returns the table (see ``Table``) and
+    costs (count,): the number of entries that are read to pair the column at a position with all
+    columns at earlier positions.
     """
     entry = _native.pair_entry_size(rows[0].dtype == np.float32)
     costs = np.empty(count)
@@ -79,16 +87,24 @@ def pair_search(
     sizes: Array,
     costs: Array,
 ) -> Callable[..., Found]:
-    """Return ``between``, which searches some of the pairs.
+    """Return a function ``between`` that finds pairs of columns with large scores.
 
-    X is given twice, in CSC and in rows of positions. For the first positions, (m,): order : their
-    columns; reaches, upper : what decides which pairs are summed; sizes : |s_ab| <= sizes_a.
+    The score of the columns at positions a and b is s_ab = sum_k v_k x_ka x_kb.
 
-    between(begin, end, enough, threshold, relative, absolute, square, shift) searches positions a
-    in [begin, end) with all b <= a - shift where reaches_a reaches_b >= enough and
-    upper_a >= enough. A sum matters where its magnitude, ``square`` times that for b = a, is
-    threshold - relative sizes_a - absolute or more. It ends before ``end`` where very much was
-    found.
+    columns, table : X in CSC, and row by row with permuted columns (``pair_rows``). The arrays
+    over the m leading positions of that order, each (m,): order : the column at each position;
+    reaches : bounds with |s_ab| <= reaches_a reaches_b (Cauchy-Schwarz); upper : bounds with
+    |s_ab| <= upper_a for every b; sizes : sum_k |x_ka| max_j |x_kj|, to which the rounding error
+    of s_ab is relative; costs : the entries read for each position. v : (n_rows,).
+
+    ``between(begin, end, enough, threshold, relative, absolute, square, shift)`` computes s_ab for
+    the positions a in [begin, end) and b <= a - shift with reaches_a reaches_b >= enough and
+    upper_a >= enough. It returns the pairs with
+
+        |s_ab| >= threshold - relative * sizes_a - absolute,
+
+    where |s_aa| is first multiplied by ``square``. It returns before ``end`` if the output is
+    full; the first element of ``Found`` is the position from which to continue.
     """
     size = order.size
     if any(each.size != size for each in (reaches, upper, sizes, costs)):

@@ -1,4 +1,4 @@
-"""The Gram matrix and factor that a block keeps for the next master of these columns and more."""
+"""A block with a cached Gram matrix and Cholesky factor, which grow with its columns."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from atomlearn.core.interfaces.forwarding import forward
 
 
 class GrowingGram:
-    """H = A'CA in the order of the block's columns; new columns cost O(n m) each, old ones nothing.
+    """The Gram matrix H = A'CA of a block A, extended by O(n m) work for each new column.
 
-    Where ``centered``, H is of A less its C-weighted column means: the rest once the intercept
-    is minimised out. With a ``basis`` Q, it is of what Q leaves of A in the metric C, as free
-    columns are minimised out. Both are taken off before any product, so no digits cancel.
+    If ``centered``, the C-weighted column means are subtracted from A, which eliminates an
+    intercept. With a ``basis`` Q (n_samples, r), A is replaced by its residual on Q in the metric
+    C, which eliminates unpenalized columns. Both happen before any product, so no digits cancel.
 
-    curvature : (n_samples,) the diagonal of C; ``means`` are zero unless centered.
+    curvature : (n_samples,), the diagonal of C.
     """
 
     def __init__(self, curvature: Array, centered: bool, basis: Array | None = None) -> None:
@@ -37,7 +37,7 @@ class GrowingGram:
 
     @classmethod
     def known(cls, curvature: Array, matrix: Array) -> GrowingGram:
-        """Return one that has H already, of columns as they are."""
+        """Return the object for a known H = ``matrix`` of columns that are not centered."""
         made = cls(curvature, False)
         made._buffer, made.size, made._means = matrix, matrix.shape[0], np.zeros(matrix.shape[0])
         return made
@@ -48,7 +48,10 @@ class GrowingGram:
         return self._buffer[: self.size, : self.size]
 
     def factor(self, coupling: float, ridge: float, price: Array) -> ActiveFactor:
-        """Return the kept factor of H + coupling p p' + ridge I, none if that changed."""
+        """Return the cached factor of H + coupling p p' + ridge I, emptied if that has changed.
+
+        price : p, (m,), which may have grown.
+        """
         old_coupling, old_ridge, old_price = self._factored
         same = (old_coupling, old_ridge) == (coupling, ridge)
         if not same or not np.array_equal(price[: old_price.size], old_price):
@@ -57,9 +60,9 @@ class GrowingGram:
         return self._factor
 
     def extend_to(self, block: Block, columns: Columns | None = None) -> None:
-        """Add columns of ``block`` beyond those known; ``columns`` : which they are, None: all.
+        """Extend H to ``columns`` of ``block`` (default all), whose first ``size`` are known.
 
-        Those known are the first ones of them. Few are copied at a time.
+        Columns are copied in small batches, to limit memory.
         """
         start = self.size
         total = block.shape[1] if columns is None else columns.size
@@ -103,10 +106,10 @@ class GrowingGram:
         self.size = end
 
     def take(self, positions: Columns) -> GrowingGram:
-        """Return that of the columns at these positions, all known, not factored yet."""
+        """Return the Gram matrix of a subset of the known columns, without a factor."""
         taken = GrowingGram(self.curvature, self.centered, self.basis)
         taken.size = positions.size
-        # More columns are likely to come: room for them spares the next copy.
+        # Room for more columns, which are likely to follow, saves the next copy.
         taken._buffer = _room(positions.size)
         taken.matrix[:] = self._buffer[np.ix_(positions, positions)]
         taken._means = self._means[positions]
@@ -121,7 +124,10 @@ class GrowingGram:
 
 
 def without(columns: Array, basis: Array, curvature: Array) -> Array:
-    """Replace columns by their residual on the basis: A - Q (Q'CQ)^+ Q'CA, to the last digit."""
+    """Return A - Q (Q'CQ)^+ Q'CA in place: the residual of A = ``columns`` on Q = ``basis``.
+
+    C is the diagonal matrix of ``curvature``. The projection is applied twice for accuracy.
+    """
     weighted = curvature[:, None] * basis
     share = np.linalg.pinv(basis.T @ weighted, rcond=1e-13, hermitian=True) @ weighted.T
     for _ in range(2):
@@ -135,7 +141,7 @@ def _room(size: int) -> Array:
 
 
 def _products(block: Block, columns: Array, asked: Columns) -> Array:
-    """Return B'A for a few dense columns B, and the requested columns of the block."""
+    """Return B'A for dense B = ``columns`` and A the columns ``asked`` of the block."""
     found = np.empty((columns.shape[1], asked.size))
     plain = block.stored() is not None and not block.traits.is_sparse
     kept = plain or block.traits.bytes_an_entry < 4.0
@@ -147,7 +153,7 @@ def _products(block: Block, columns: Array, asked: Columns) -> Array:
     pieces = LIMITS.pieces(asked.size, block.shape[0], 4 * LIMITS.piece_entries)
 
     def work(piece: int) -> None:
-        # Packed or float32 columns become float64 a few columns at a time.
+        # Packed or float32 columns are converted to float64 in small batches.
         few = block.gather(asked[pieces[piece]]).dense()
         found[:, pieces[piece]] = columns.T @ few.astype(np.float64, copy=False)
 
@@ -156,9 +162,9 @@ def _products(block: Block, columns: Array, asked: Columns) -> Array:
 
 
 class CachedBlock(Block):
-    """Wrap a block; its Gram matrix for one curvature is kept and extended by new columns.
+    """A block that caches its Gram matrix for one curvature and extends it by new columns.
 
-    Successors made by ``append`` take over the kept arrays: use only the latest one.
+    A block made by ``append`` shares the cached arrays, so use only the latest one.
 
     Examples
     --------
@@ -175,24 +181,24 @@ class CachedBlock(Block):
         self.inner: Block = inner.inner if isinstance(inner, CachedBlock) else inner
         self._growing: GrowingGram | None = None
         self._part: tuple[Columns, GrowingGram] | None = None
-        #: The state of the kernel of Newton steps, see ``newton_qp``.
+        #: The Hessian that ``newton_qp`` keeps between calls.
         self.hessian = _kernels.KeptHessian()
         self.shape = self.inner.shape
 
     @classmethod
     def of(cls, block: Block) -> CachedBlock:
-        """Return the block itself if it is cached, with its kept arrays, else a cached one."""
+        """Return ``block`` if it is a CachedBlock, else a CachedBlock around it."""
         return block if isinstance(block, CachedBlock) else cls(block)
 
     @classmethod
     def with_gram(cls, block: Block, curvature: Array, gram: Array) -> CachedBlock:
-        """Return the block with A' diag(curvature) A, which is known already."""
+        """Return the block with the known Gram matrix A' diag(curvature) A in its cache."""
         made = cls(block)
         made._growing = GrowingGram.known(curvature, gram)
         return made
 
     def knows_gram(self, curvature: Array) -> bool:
-        """Return whether A'CA of all columns is there, for this very array."""
+        """Return whether A'CA of all columns is cached for this array object ``curvature``."""
         held = self._growing
         return held is not None and held.curvature is curvature and held.size == self.shape[1]
 
@@ -218,7 +224,7 @@ class CachedBlock(Block):
         return self.grown(self.inner.append(CachedBlock.of(other).inner))
 
     def grown(self, block: Block) -> CachedBlock:
-        """Return a block that begins with these columns, with their kept arrays."""
+        """Return ``block``, whose first columns are these, with the cached arrays of this one."""
         longer = CachedBlock(block)
         longer._growing = self._growing
         longer._part = self._part
@@ -228,9 +234,10 @@ class CachedBlock(Block):
     def growing_part(
         self, columns: Columns, curvature: Array, basis: Array | None, centered: bool = False
     ) -> tuple[Columns, GrowingGram]:
-        """Return all columns that were asked for so far, these last, and their ``growing_gram``.
+        """Return the columns requested so far, new ones last, and their Gram matrix.
 
-        They are not copied, as several paths may work on the columns of one array.
+        The columns are not copied, as several paths may share one array. The arguments are those
+        of ``GrowingGram``; if they change, the cache is cleared.
         """
         known, gram = self._part or (columns[:0], GrowingGram(curvature, centered, basis))
         asked = (gram.curvature is curvature, gram.basis is basis, gram.centered == centered)
@@ -245,11 +252,9 @@ class CachedBlock(Block):
     def growing_gram(
         self, curvature: Array, centered: bool, basis: Array | None = None
     ) -> GrowingGram:
-        """Return A'CA of all columns, of A less its C-weighted means where ``centered``.
+        """Return the Gram matrix of all columns; see ``GrowingGram`` for the arguments.
 
-        With a ``basis``, of what that leaves of A in the metric C.
-
-        It is kept for one ``curvature`` (the same array) and extended by what append has added.
+        It is cached for one array object ``curvature`` and extended by appended columns.
         """
         growing = self._growing
         if (
@@ -279,7 +284,7 @@ forward(CachedBlock, "inner", Block, Design)
 
 @singledispatch
 def distinct_columns(block: Block) -> tuple[Block, Columns]:
-    """Return the block of the distinct columns, and the place there of each column."""
+    """Return the block of distinct columns, and the index in it of each column, (n_columns,)."""
     return block, np.arange(block.shape[1], dtype=np.int64)
 
 

@@ -1,4 +1,4 @@
-"""Parts of designs: some rows, some columns, or both, without copying X."""
+"""Views of designs: subsets of rows, of columns, or of both, without copying X."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ class RowSubset(Forwarding):
 
 
 class SpreadRows(Derived):
-    """Some rows of a design that cannot take rows itself: v is zero at the others."""
+    """A row subset of a design without ``with_rows``: v is padded with zeros in other rows."""
 
     def __init__(self, design: Design, rows: Rows) -> None:
         super().__init__(design)

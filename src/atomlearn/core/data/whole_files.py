@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all: written beside their place, then renamed into it."""
+"""Atomic writes: a temporary file in the same folder is written, synced and then renamed."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
-#: Name of the folder in which the files of a run wait until all of them are whole.
+#: Name of the temporary folder that holds the files of a run until all of them are complete.
 _WAITING = ".atomlearn"
 
 
 @contextmanager
 def whole_file(path: Path) -> Iterator[BinaryIO]:
-    """Open a file for writing that takes its place when this block ends without an error.
+    """Open a temporary file for writing, and rename it to ``path`` if the block succeeds.
 
-    Readers see the old file or the new one, never half of one. Two processes that write the same
-    file write to different temporary files; the one that ends last wins.
+    The replacement is atomic: readers see the old file or the new one, never a partial one. Two
+    processes that write the same file use different temporary files; the last one to finish wins.
     """
     temporary = _temporary(path)
     try:
@@ -35,17 +35,18 @@ def whole_file(path: Path) -> Iterator[BinaryIO]:
 
 
 def write_whole(path: Path, content: bytes | memoryview) -> None:
-    """Write a file as ``whole_file`` does."""
+    """Replace the file at ``path`` atomically by one with this content."""
     with whole_file(path) as stream:
         stream.write(content)
 
 
 def write_together(folder: Path, files: Mapping[str, str], before: Iterable[str] = ()) -> None:
-    """Write texts by their names, all or none; files of ``before`` that are not among them go.
+    """Replace the files of an earlier run by the files of a new run, as one transaction.
 
-    Each is whole, in a folder of its own, before one of them takes its place: a full disk changes
-    nothing. The first one is the last of ``before`` to go, and the first to come: whoever is
-    killed on the way leaves files of one run only.
+    files : maps file names to texts. before : names of the earlier files; those that are not in
+    ``files`` are deleted. All new files are written to a temporary folder before the first of them
+    is moved, so that a full disk changes nothing. The first name in ``files`` is deleted last and
+    is moved first, so that a process that is killed midway never leaves files of two runs.
     """
     waiting = _temporary(folder / _WAITING)
     first = next(iter(files))
@@ -66,7 +67,7 @@ def write_together(folder: Path, files: Mapping[str, str], before: Iterable[str]
 
 
 def clear_left(path: Path) -> None:
-    """Remove what processes that were killed left of this file or folder."""
+    """Delete the temporary files and folders of ``path`` whose processes no longer run."""
     for entry in path.parent.glob(f"{glob.escape(path.name)}.*.new"):
         number = entry.name.split(".")[-2]
         if number.isdecimal() and not _runs(int(number)):
@@ -77,13 +78,13 @@ def clear_left(path: Path) -> None:
 
 
 def _temporary(path: Path) -> Path:
-    """Return what a file or folder of this process is called until it is whole."""
+    """Return the temporary name of ``path``, which contains the number of this process."""
     return path.with_name(f"{path.name}.{os.getpid()}.new")
 
 
 def _runs(number: int) -> bool:
-    """Return whether a process with this number runs; True where that cannot be known."""
-    if os.name == "nt":  # where the call below would end it
+    """Return whether a process with this number runs; True if the system does not say."""
+    if os.name == "nt":  # On Windows, the call of os.kill below would end the process.
         return True
     try:
         os.kill(number, 0)
@@ -96,7 +97,7 @@ def _runs(number: int) -> bool:
 
 @contextmanager
 def _alone_in(folder: Path) -> Iterator[None]:
-    """Wait until no other process takes files to their places in this folder."""
+    """Hold an exclusive lock on the folder, so that only one process moves files into it."""
     if os.name == "nt":
         yield
         return
@@ -111,8 +112,8 @@ def _alone_in(folder: Path) -> Iterator[None]:
 
 
 def sync_folder(folder: Path) -> None:
-    """Make names in a folder survive a power cut."""
-    if os.name == "nt":  # a folder cannot be opened there
+    """Flush the entries of a folder to disk (fsync), so that renames survive a power failure."""
+    if os.name == "nt":  # Windows cannot open a folder.
         return
     handle = os.open(folder, os.O_RDONLY)
     try:
@@ -122,7 +123,7 @@ def sync_folder(folder: Path) -> None:
 
 
 def check_place(path: str | Path) -> None:
-    """Raise an error where no file can be written, before any work is done for it."""
+    """Raise ValueError if ``path`` is a folder or its parent folder does not exist."""
     target = Path(path)
     if target.is_dir():
         raise ValueError(f"path is the folder {target}; name a file in it, such as report.html")
@@ -131,12 +132,14 @@ def check_place(path: str | Path) -> None:
 
 
 def write_text(path: str | Path, text: str) -> None:
-    """Write ``text`` as UTF-8; readers see the old file or the new one, never half of one."""
+    """Replace the file at ``path`` atomically by ``text``, encoded as UTF-8."""
     check_place(path)
     clear_left(Path(path))
     write_whole(Path(path), _encoded(text))
 
 
 def _encoded(text: str) -> bytes:
-    # Names of files come with stand-ins for their bytes where the locale is not UTF-8 (LC_ALL=C).
+    """Return the text as UTF-8, with surrogate escapes decoded to the bytes that they encode."""
+    # File names contain surrogate escapes if the locale is not UTF-8 (LC_ALL=C). Bytes that are
+    # not valid UTF-8 become the replacement character.
     return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace").encode()

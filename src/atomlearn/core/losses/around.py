@@ -1,4 +1,4 @@
-"""Around: a loss of predictions that lack something, which another one gets whole; Offset."""
+"""Losses that add a term to the predictions of an inner loss: Around (base class) and Offset."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ from atomlearn.core.interfaces.loss import rounded
 
 
 class Around(Loss):
-    """A loss that adds a term to predictions; scores and means are those of the sum."""
+    """A loss f(z + t) that adds a term t to the predictions z of an inner loss f.
+
+    Its ``score`` and ``mean`` are those of the inner loss and expect predictions with the term.
+    """
 
     inner: Loss
 
@@ -28,7 +31,7 @@ class Around(Loss):
 
     @abstractmethod
     def around(self, inner: Loss) -> Self:
-        """Return the same around another loss."""
+        """Return the same term around another inner loss."""
 
     def check_target(self, y: object) -> Array:
         """Return the targets as the loss inside does."""
@@ -43,7 +46,7 @@ class Around(Loss):
         return self.inner.curvature(y, self.whole(y, prediction, weight), weight)
 
     def smoothed(self, width: float) -> Loss | None:
-        """Return the same of the smooth relative of the loss inside, if that has kinks."""
+        """Return this loss around a smooth approximation of the inner loss; None if not needed."""
         smooth = self.inner.smoothed(width)
         return None if smooth is None else self.around(smooth)
 
@@ -60,7 +63,7 @@ def bare_loss(loss: Loss) -> Loss:
 
 
 def loss_of_rows(loss: Loss, rows: Rows | slice) -> Loss:
-    """Return the loss of these samples: the loss itself, unless it stores a term of each sample."""
+    """Return the loss restricted to these samples, with its offsets and free columns."""
     return loss.part(rows) if isinstance(loss, Around) else loss
 
 
@@ -119,7 +122,7 @@ class Offset(Around):
         return prediction + self.offset
 
     def slack(self, y: Array, prediction: Array, dual: Array, weight: Array) -> float:
-        """Return the possible error of the sums with o."""
+        """Return a bound on the rounding error that the offset adds to the duality gap."""
         whole = prediction + self.offset
         return rounded(dual, self.offset, weight) + self.inner.slack(y, whole, dual, weight)
 
@@ -134,7 +137,7 @@ class Offset(Around):
     def conjugate_along(
         self, y: Array, prediction: Array, dual: Array, weight: Array, factor: float
     ) -> float:
-        """Return that of the loss inside at z + o, less <factor u, o>."""
+        """Return the inner loss's conjugate along u at z + o, minus <factor u, o>."""
         whole = prediction + self.offset
         along = self.inner.conjugate_along(y, whole, dual, weight, factor)
         return along - factor * float(dual @ self.offset)
@@ -156,7 +159,7 @@ class Offset(Around):
 
 @dataclass(frozen=True, slots=True)
 class Joined:
-    """The columns of a matrix followed by others, by products only; ``T`` is the transpose."""
+    """The horizontally stacked matrix [first, others] as an operator that has only products."""
 
     first: Any
     others: Array

@@ -1,4 +1,4 @@
-"""FreeColumns: a loss minimized over the coefficients of columns that nothing penalizes."""
+"""FreeColumns: a loss profiled over unpenalized columns (partial minimization)."""
 
 from __future__ import annotations
 
@@ -14,39 +14,41 @@ from atomlearn.core.interfaces import EPS, Array, Loss, Rows
 from atomlearn.core.losses.around import Around, Joined, Offset, bare_loss, loss_of_rows
 from atomlearn.core.losses.domain import EDGE_TOLERANCE
 
-#: A column whose distance from the span of the others is below this part of its length is left
-#: out: its coefficient is 0, and no prediction changes by more than that part.
+#: Collinearity tolerance: a column whose distance from the span of the others is below this share
+#: of its length is dropped (coefficient 0). Predictions change by at most that share.
 COLLINEAR = 1e-9
 
 
-#: argmin_c f(z + Q c), z + Q c there, and a dual point that proves it, if there is one.
+#: c = argmin_c f(z + Q c), the predictions z + Q c, and an optimal dual point if one is known.
 Best = tuple[Array, Array, Array | None]
 
 
 class FreeColumns(Around):
-    """f~(z) = min over g and b of f(z + Z g + b): covariates and an intercept, both free.
+    """f~(z) = min over g and b of f(z + Z g + b): the profile loss of unpenalized covariates.
 
-    Unpenalized columns are no part of the solvers: they see a convex loss of only X w, whose
-    derivatives v satisfy Z'v = 0 (and sum v = 0), whatever the norm, the form and the design. So
-    the dual point is feasible for the free columns, and the gap proves the whole problem.
+    z = X w are the predictions of the penalized columns; g (q,) are the coefficients of the
+    unpenalized columns Z, and b is the intercept. Solvers see only f~, a convex loss of z. Its
+    gradient v satisfies Z'v = 0 (and sum v = 0 with an intercept), so that the dual point is
+    feasible for the unpenalized columns and the duality gap is that of the whole problem.
 
     Parameters
     ----------
     inner : Loss
     columns : (n_samples, q) float64, or a sparse array
-        Z. Columns may depend on each other, and on the intercept; those of a sparse array are
-        orthogonal, as intercepts of tasks are (``of_tasks``).
+        Z. Columns may be collinear, also with the intercept. The columns of a sparse array must
+        be orthogonal, as the intercepts of several tasks are (``of_tasks``).
     intercept : bool
-        Whether b is free too.
+        Whether an intercept b is minimized over, too.
 
     Notes
     -----
-    An orthonormal basis Q of the columns takes their place: f~(z) = min over c of f(z + Q c), by
-    Newton's method with a line search, O(n r^2) a step for r basis vectors; exact in one step for
-    the squared loss. The conjugate is f*(u) where Q'u = 0 and infinite elsewhere, since f~ does
-    not change along Q. What Newton leaves of Q'u is taken off by factors of the entries of u, near
-    1 and none above it, so that u stays in the domain of f*, which holds 0; the part that rounding
-    leaves even then is part of the gap (``slack``).
+    The columns are replaced by an orthonormal basis Q of their span: f~(z) = min_c f(z + Q c). It
+    is computed by Newton's method with a line search, in O(n r^2) per step for r basis vectors,
+    and in one step for the squared loss. The conjugate of f~ is f*(u) if Q'u = 0 and infinite
+    otherwise, since f~ is constant along Q. If Newton's method ends with a small Q'u != 0, the
+    entries of u are multiplied by factors near 1 and at most 1 that make Q'u = 0; u then stays in
+    the domain of f*, which is convex and contains 0. The remaining rounding error of Q'u is added
+    to the gap (``slack``).
 
     References
     ----------
@@ -80,7 +82,8 @@ class FreeColumns(Around):
             return
         self._Q, self._back = _basis(columns, intercept)
         if tied:
-            # What moves all predictions of a row alike changes nothing, and leads nowhere.
+            # The loss does not change if all predictions of a row move by the same amount, so
+            # that component of the columns is removed.
             rows = columns.reshape(-1, bare_loss(inner).coupled, columns.shape[1])
             level = (rows - rows.mean(axis=1, keepdims=True)).reshape(columns.shape)
             self._Q, _ = _basis(level, intercept)
@@ -88,13 +91,16 @@ class FreeColumns(Around):
 
     @classmethod
     def of_tasks(cls, inner: Loss, n_rows: int, n_tasks: int) -> FreeColumns:
-        """Return the loss minimized over an intercept of each task; predictions row after row."""
+        """Return ``inner`` profiled over one intercept per task.
+
+        Predictions are the matrix (n_rows, n_tasks), flattened row after row.
+        """
         each = sparse.kron(np.ones((n_rows, 1)), sparse.eye_array(n_tasks), format="csc")
         return cls(inner, each, intercept=False)
 
     @property
     def curvature_bounds(self) -> tuple[float, float]:  # type: ignore[override]
-        """Those of the loss inside; 0 from below, as nothing changes along the columns."""
+        """Bounds on f'': 0, since f~ is constant along the columns, and the inner upper bound."""
         return 0.0, self.inner.curvature_bounds[1]
 
     @property
@@ -104,7 +110,7 @@ class FreeColumns(Around):
 
     @property
     def separable(self) -> bool:
-        """Whether samples have nothing in common but dense columns."""
+        """Whether samples are coupled only by dense unpenalized columns."""
         return self.inner.coupled == 1 and not self.is_sparse
 
     @property
@@ -113,7 +119,7 @@ class FreeColumns(Around):
         return _dense(self._Q)
 
     def _begin(self, inner: Loss) -> None:
-        """Set the loss inside, and forget the last answer."""
+        """Set the inner loss and clear the cached minimizer."""
         self.inner = inner
         self.last = LastAnswer()
 
@@ -131,7 +137,7 @@ class FreeColumns(Around):
         return other
 
     def gradient(self, y: Array, prediction: Array, weight: Array) -> Array:
-        """Return f' at the best coefficients, with Q'u = 0 to rounding."""
+        """Return the gradient u of f at the optimal coefficients, with Q'u = 0 to rounding."""
         _, z, dual = self._optimal(y, prediction, weight)
         if dual is not None:
             return self._balanced(dual)
@@ -148,7 +154,7 @@ class FreeColumns(Around):
     def conjugate_along(
         self, y: Array, prediction: Array, dual: Array, weight: Array, factor: float
     ) -> float:
-        """Return that of the loss inside at the best coefficients, where Q'u is zero."""
+        """Return the inner loss's conjugate along ``dual``, or ``inf`` if Q'u is not zero."""
         if self.inner.coupled == 1:
             return self.conjugate(y, factor * dual, weight)
         if not self._is_balanced(dual):
@@ -162,10 +168,12 @@ class FreeColumns(Around):
         return bool(np.all(np.abs(self._Q.T @ dual) <= allowed))
 
     def coupling(self, y: Array, prediction: Array, weight: Array) -> tuple[Array, Any]:
-        """Return c and K of f at the best coefficients; K has one column more a basis vector.
+        """Return c and K with Hessian diag(c) - K K' of f~, the Schur complement of Q.
 
-        With H the Hessian of f, that of f~ is H - H Q (Q'H Q)^+ Q'H. For losses that are straight
-        somewhere H is the largest there can be: a model without curvature leads far astray.
+        With H the Hessian of f at the optimal coefficients, the Hessian of f~ is
+        H - H Q (Q'H Q)^+ Q'H; K has one column per basis vector in addition to those of f. If f''
+        vanishes at a sample, H is replaced by its upper bound, as a quadratic model without
+        curvature gives steps that are far too long.
         """
         z = self.whole(y, prediction, weight)
         most = self.inner.curvature_bounds[1]
@@ -180,16 +188,16 @@ class FreeColumns(Around):
         own = HQ @ (vectors[:, kept] / np.sqrt(values[kept]))
         if not K.shape[1]:
             return c, own
-        if not sparse.issparse(K):  # it may know its products only
+        if not sparse.issparse(K):  # K may be an operator that has only products.
             return c, Joined(K, own)
         both: Any = [K, sparse.csc_array(own)]
         return c, sparse.hstack(both, format="csc")
 
     def slack(self, y: Array, prediction: Array, dual: Array, weight: Array) -> float:
-        """Return what <Q'u, c> may be, of a point and of the optimum, as Q'u is zero to rounding.
+        """Return a bound on the rounding error <Q'u, c> in the duality gap, as Q'u is nearly 0.
 
-        The coefficients of an optimum are taken for no larger than ten times those of this point
-        and of all predictions here.
+        It assumes that the coefficients c of an optimum have at most ten times the norm of those
+        at this point plus the norm of the predictions.
         """
         c = self._optimal(y, prediction, weight)[0]
         sizes = float(np.linalg.norm(c)) + float(np.linalg.norm(prediction))
@@ -199,23 +207,23 @@ class FreeColumns(Around):
         return 10.0 * left * sizes + self.inner.slack(y, prediction, dual, weight)
 
     def whole(self, y: Array, prediction: Array, weight: Array) -> Array:
-        """Return z + Z g + b at the best coefficients, (n_samples,)."""
+        """Return the full predictions z + Z g + b at the optimal g and b, (n_samples,)."""
         return self._optimal(y, prediction, weight)[1]
 
     def free_part(self, y: Array, prediction: Array, weight: Array) -> tuple[Array, float]:
-        """Return g (q,) and b; 0 for columns that others make up for."""
+        """Return the optimal g (q,) and b; coefficients of dropped collinear columns are 0."""
         found = self._back @ self._optimal(y, prediction, weight)[0]
         return (found[1:], float(found[0])) if self.intercept else (found, 0.0)
 
     def _optimal(self, y: Array, prediction: Array, weight: Array) -> Best:
-        """Return the best coefficients at this prediction, for value, gradient and proof."""
+        """Return the optimal coefficients at this prediction, cached for repeated calls."""
         found: Best = self.last.of(
             lambda: self._searched(y, prediction, weight), y, weight, prediction
         )
         return found
 
     def _searched(self, y: Array, prediction: Array, weight: Array) -> Best:
-        """Return the best coefficients at this prediction, by Newton steps with a line search."""
+        """Return argmin_c f(prediction + Q c), by damped Newton steps with an Armijo search."""
         Q = self._Q
         inner = self.inner
         c, z, value, proof = self._start(y, prediction, weight)
@@ -230,7 +238,7 @@ class FreeColumns(Around):
                 break
             step = self._step(y, z, weight, slope, damping)
             promised = -float(slope @ step)
-            # Below this the values cannot tell any more, but slopes can.
+            # Below this decrease, values differ only by rounding, and gradients are compared.
             fine = promised <= 1e-11 * abs(value)
             length = 1.0
             better = False
@@ -239,9 +247,9 @@ class FreeColumns(Around):
                 there = prediction + Q @ trial
                 reached = inner.value(y, there, weight)
                 if fine or reached <= value - 1e-4 * length * promised:
-                    # A parabola would fall by half of the value that the slope predicts. More:
-                    # curvature fades on the way, so farther: a quarter of a quantile with
-                    # covariates.
+                    # A quadratic decreases by half of the linear prediction. A larger decrease
+                    # means that the curvature fades along the step, so the step is lengthened;
+                    # this saves a quarter of the time of a quantile fit with covariates.
                     farther = not fine and value - reached >= 0.55 * length * promised > 0.0
                     while farther:
                         beyond = inner.value(y, prediction + Q @ (c + 2.0 * length * step), weight)
@@ -258,11 +266,11 @@ class FreeColumns(Around):
                         better = float(np.abs(ahead).max()) < 0.9 * size
                     if better:
                         break
-                # An exponential may promise 1e80 at a flat point: far back, at which it overflows.
+                # A flat exponential may give a step of 1e80, so shrink fast after an overflow.
                 length *= 0.5 if np.isfinite(reached) else 1e-3
             if not better and (fine or damping == 1.0):
                 break
-            # Where curvatures vanish or change too fast, the largest there can be takes part.
+            # If curvatures vanish or change too fast, a share of their upper bound is added.
             if length < 0.25:
                 damping = min(1.0, max(10.0 * damping, 1e-3))
             elif length >= 1.0:
@@ -278,11 +286,11 @@ class FreeColumns(Around):
     def _start(
         self, y: Array, prediction: Array, weight: Array
     ) -> tuple[Array, Array, float, Array | None]:
-        """Return c, z + Q c, f there, and a dual point if that is known to be the minimum.
+        """Return the initial c, the predictions z + Q c, their loss, and a dual point or None.
 
-        The lower of two: the last best coefficients, where f is curved there, as the next
-        prediction is near; or the part along Q, on which the answer does not
-        depend, but a loss that is straight far out needs many steps back.
+        A dual point is returned if the inner loss minimizes along Q in closed form
+        (``Loss.along``). Otherwise c is the better of two: the cached minimizer (a warm start),
+        if f has curvature there, and c = -Q'z, which removes the component of z along Q.
         """
         Q = self._Q
         last = np.zeros(Q.shape[1]) if self.last.answer is None else self.last.answer[0]
@@ -301,7 +309,10 @@ class FreeColumns(Around):
         return off, aside, there, None
 
     def _step(self, y: Array, z: Array, weight: Array, slope: Array, damping: float) -> Array:
-        """Return -H^-1 slope, H the Hessian over the basis and a share of what bounds it."""
+        """Return the Newton step -H^-1 slope in c, with a regularized Hessian H.
+
+        H = Q'f''Q plus ``damping`` times its upper bound; small eigenvalues are raised.
+        """
         Q = self._Q
         inner = self.inner
         diagonal, K = inner.coupling(y, z, weight)
@@ -322,9 +333,11 @@ class FreeColumns(Around):
         return np.asarray(-(vectors @ ((vectors.T @ slope) / values)))
 
     def _balanced(self, dual: Array) -> Array:
-        """Return u with Q'u = 0 to rounding: each row of it shrunk, then all alike.
+        """Return ``dual`` rescaled row by row so that Q'u = 0 to rounding.
 
-        A row, u_i or those that the loss couples, is multiplied with 1 - t'Q_i'u_i / |u_i|.
+        A row u_i is one entry, or the entries of a sample that the loss couples, and Q_i are its
+        rows of Q. It is multiplied by 1 - t'Q_i'u_i / ||u_i||, where t is a least-squares
+        solution. A common factor then makes no large row longer than before.
         """
         Q = self._Q
         coupled = self.inner.coupled
@@ -340,9 +353,10 @@ class FreeColumns(Around):
             pulls = _dense(sparse.csr_array(held, shape=(sizes.size, dual.size)) @ Q)
             unit = np.divide(pulls, sizes, out=np.zeros_like(pulls), where=sizes > 0.0)
             factors = 1.0 - unit @ np.linalg.lstsq(unit.T @ pulls, surplus, rcond=1e-14)[0]
-            # Those of a group that a column tells may be so small that they would change sign.
+            # If a column separates the classes, the rows of a group may be so small that their
+            # factors would change sign.
             dual = (rows * np.maximum(factors, 0.0)[:, None]).reshape(-1)
-            # Rows next to 0, as where a column tells a class, may grow: they stay in the domain.
+            # Rows that are nearly 0, as with separable classes, may grow within the domain.
             large = sizes[:, 0] > 1e-6 * sizes.max()
             most *= float(factors[large].max(initial=1.0))
         return dual / most if most > 1.0 else dual
@@ -354,7 +368,7 @@ def free_columns(loss: Loss) -> FreeColumns | None:
 
 
 def plain_loss(loss: Loss) -> Loss:
-    """Return the loss without free columns: that at given coefficients of them."""
+    """Return the loss at fixed coefficients of unpenalized columns (the inner loss)."""
     free = free_columns(loss)
     return loss if free is None else free.inner
 
@@ -371,10 +385,10 @@ def _dense(matrix: Any) -> Array:
 
 
 def _of_tasks(columns: Any, tied: bool) -> tuple[Any, Array]:
-    """Return Q and B as ``_basis`` does, of orthogonal columns.
+    """Return Q and B as ``_basis`` does, for a sparse array of orthogonal columns.
 
-    Where all of a row may move alike, without a change, the last column is left out, and the
-    coefficients sum to zero.
+    tied : whether the loss is invariant to a common shift of a row's predictions. The last column
+    is then redundant and dropped, and the coefficients sum to zero.
     """
     lengths = np.sqrt(np.asarray(columns.power(2).sum(axis=0)))
     level = np.eye(lengths.size) - tied / lengths.size
@@ -386,8 +400,9 @@ def _of_tasks(columns: Any, tied: bool) -> tuple[Any, Array]:
 def _basis(columns: Array, intercept: bool) -> tuple[Array, Array]:
     """Return Q (n, r) with orthonormal columns that spans [1, Z], and B with Q = [1, Z] B.
 
-    Columns are taken in units of their lengths, the intercept first: a year and a share are equals
-    then. Those that others make up for are left out.
+    The basis comes from a QR factorization with column pivoting. Columns are scaled to unit
+    length before it, so that their units do not matter; the intercept is pivoted first, and
+    collinear columns are dropped.
     """
     if intercept:
         columns = np.hstack([np.ones((columns.shape[0], 1)), columns])
@@ -406,10 +421,10 @@ def _basis(columns: Array, intercept: bool) -> tuple[Array, Array]:
 
 
 class LastAnswer:
-    """The last result, returned again for the same arguments.
+    """A cache of one result, for the arguments of the last call.
 
-    Answers are replaced whole, never changed, so that threads lose nothing but work; copies and
-    pickles begin without one.
+    A result is replaced, never modified, so that concurrent threads may repeat work but never see
+    a wrong result. Copies and pickles start empty.
     """
 
     def __init__(self) -> None:
@@ -417,11 +432,11 @@ class LastAnswer:
 
     @property
     def answer(self) -> Any:
-        """The last result, None at first."""
+        """The last result, or None if there is none yet."""
         return None if self._known is None else self._known[1]
 
     def of(self, find: Callable[[], Any], *given: Any) -> Any:
-        """Return the result for these arrays, computed if it is new."""
+        """Return the cached result for the arrays ``given``, or compute it by ``find``."""
         known = self._known
         if known is None or not all(map(_same, known[0], given)):
             known = tuple(array.copy() for array in given), find()

@@ -1,4 +1,4 @@
-"""The multinomial logistic loss, for several classes at once: predictions are the rows of Z."""
+"""The multinomial logistic (softmax cross-entropy) loss for several classes."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from atomlearn.core.losses.domain import EDGE_TOLERANCE, per_unit_weight
 @final
 @dataclass(frozen=True)
 class Multinomial(Loss):
-    """f(z) = sum_i s_i (log sum_j exp(Z_ij) - sum_j Y_ij Z_ij), Z (n_rows, n_classes) = vec^-1(z).
+    """f(z) = sum_i s_i (log sum_j exp(Z_ij) - sum_j Y_ij Z_ij), the softmax cross-entropy.
 
-    y, prediction, weight and dual are matrices (n_rows, n_classes) read row after row, as
-    ``designs.Tasks`` makes them: Y holds ones at the classes of the rows (or shares that sum to
-    1), and the weight of a row occurs n_classes times. Unlike other losses this one couples the
-    entries of a row. Its Hessian diag(p) - p p' is bounded by the diagonal that ``curvature``
-    returns (exact along W if there are two classes), and by 1/2.
+    Z (n_rows, n_classes) holds the predictions; s_i is the weight of row i. y, prediction, weight
+    and dual are such matrices flattened row after row, as in ``designs.Tasks``. Y is the one-hot
+    encoding of the classes (or shares that sum to 1), and a row's weight is repeated n_classes
+    times. The loss couples the entries of a row. Its Hessian diag(p) - p p', with p the class
+    probabilities of a row, is bounded by the diagonal that ``curvature`` returns, and by 1/2.
 
     Parameters
     ----------
@@ -115,13 +115,13 @@ class Multinomial(Loss):
         return logarithms
 
     def score(self, y: Array, prediction: Array, weight: Array) -> float:
-        """Return the share of rows whose likeliest class is theirs."""
+        """Return the weighted accuracy: the share of rows whose most probable class is correct."""
         right = self.rows(prediction).argmax(axis=1) == self.rows(y).argmax(axis=1)
         s = self.rows(weight)[:, 0]
         return float(s @ right / s.sum())
 
     def gradient(self, y: Array, prediction: Array, weight: Array) -> Array:
-        """Return s_i (P_ij - Y_ij); the entry of the class itself is minus the others' sum."""
+        """Return s_i (P_ij - Y_ij); rows sum to 0, as the true class's entry is set to ensure."""
         Y = self.rows(y)
         U = self.probabilities(prediction) - Y
         top = np.argmax(Y, axis=1)[:, None]
@@ -150,10 +150,10 @@ class Multinomial(Loss):
         return float(self.rows(weight)[:, 0] @ entropy.sum(axis=1))
 
     def curvature(self, y: Array, prediction: Array, weight: Array) -> Array:
-        """Return a diagonal D with s_i (diag(p) - p p') <= D: s_i p, or 2 s_i p (1 - p).
+        """Return a diagonal upper bound D of the Hessian: s_i (diag(p) - p p') <= D.
 
-        The first always is one; the second by dominant diagonals, and smaller if one class has
-        more than half.
+        D = s_i p is always a bound. D = 2 s_i p (1 - p) is one by diagonal dominance, and is used
+        if a class has a probability above 1/2.
         """
         P = self.probabilities(prediction)
         peaked = P.max(axis=1, keepdims=True) > 0.5
@@ -167,7 +167,10 @@ class Multinomial(Loss):
         return D.reshape(-1)
 
     def coupling(self, y: Array, prediction: Array, weight: Array) -> tuple[Array, Any]:
-        """Return s_i p_ij and K, one column sqrt(s_i) p_i a row: the Hessian diag(c) - K K'."""
+        """Return c = s_i p_ij and K with Hessian diag(c) - K K'.
+
+        K is sparse with one column per row i of Z, which holds sqrt(s_i) p_i.
+        """
         P = self.probabilities(prediction)
         s = self.rows(weight)[:, :1]
         n_rows = P.shape[0]
@@ -178,10 +181,11 @@ class Multinomial(Loss):
     def along(
         self, y: Array, prediction: Array, weight: Array, basis: Any
     ) -> tuple[Array, Array | None] | None:
-        """Return the best intercepts of the classes where the basis is theirs, less the last one.
+        """Return the optimal class intercepts as coefficients of ``basis``, and no dual point.
 
-        By regularized Newton steps, which are halved until the slope is smaller: it tells the last
-        digits, as values do not.
+        basis : sparse, one column per class except the last (the reference class); None is
+        returned for other bases. Regularized Newton steps are halved until the norm of the gradient
+        decreases, since the gradient is more accurate than the value near the optimum.
         """
         stored: Any = basis
         if not sparse.issparse(basis):
@@ -217,7 +221,10 @@ class Multinomial(Loss):
 
 
 def _newton_step(P: Array, s: Array, slope: Array) -> Array:
-    """Return -(diag(s'P) - P' diag(s) P)^-1 slope, regularized, for probabilities P."""
+    """Return the regularized Newton step -(diag(s'P) - P' diag(s) P)^-1 slope in class intercepts.
+
+    P : (n_rows, n_classes) class probabilities; s : (n_rows,) weights; slope : (n_classes,).
+    """
     H = np.diag(s @ P) - P.T @ (P * s[:, None])
     # b is free up to a constant; the slope bounds the error of the model along flat directions.
     H += float(np.trace(H)) / slope.size**2

@@ -1,4 +1,4 @@
-"""The pinball loss, for quantiles, and the smooth loss that its fits are made of."""
+"""The pinball loss of quantile regression, and its smooth (Moreau-Yosida) approximation."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ class Quantile(Explained):
         return np.zeros(y.size)
 
     def smoothed(self, width: float) -> SmoothQuantile:
-        """Return the smooth relative, which is less by no more than width / 2 a unit of weight."""
+        """Return the smooth approximation, below by at most width / 2 per unit of weight."""
         return SmoothQuantile(self.q, width)
 
     def along(
@@ -148,11 +148,12 @@ def weighted_quantile(values: Array, weight: Array, share: float) -> float:
 def quantile_along(
     q: float, residual: Array, weight: Array, basis: Array
 ) -> tuple[Array, Array] | None:
-    """Return argmin_c sum_i s_i pinball_q(r_i - (Q c)_i), and u with Q'u = 0 that proves it.
+    """Return the quantile regression of residuals on a basis: c and an optimal dual point u.
 
-    By the dual linear program, min <u, r> over -q s <= u <= (1 - q) s with Q'u = 0: it has one
-    equation a column of Q, and c are their multipliers (Koenker, Bassett 1978). None if numbers
-    are not finite.
+    c = argmin_c sum_i s_i pinball_q(r_i - (Q c)_i), with r = ``residual``, s = ``weight`` and
+    Q = ``basis``. It is found by the dual linear program, min <u, r> over -q s <= u <= (1 - q) s
+    with Q'u = 0, in which c are the multipliers of the equations (Koenker, Bassett 1978). None if
+    r is zero or not finite, or if the program is not solved.
     """
     size = float(np.abs(residual).max(initial=0.0))
     if not 0.0 < size < np.inf:

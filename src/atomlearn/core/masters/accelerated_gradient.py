@@ -1,8 +1,8 @@
 """Accelerated proximal gradient with backtracking and a separate step for the intercept.
 
-[T] Algorithm 4 (Tan, Tsang, Wang 2014), for any smooth loss and any norm with a prox; the Moreau
-projection of [T] Algorithm 3 is the prox of the ``Groups`` norm in its squared form. One iteration
-serves the masters of ``newton`` and the FISTA solver over all columns.
+[T] Algorithm 4 (Tan, Tsang, Wang 2014), for any smooth loss and any norm with a proximal map. The
+Moreau projection of [T] Algorithm 3 is the proximal map of the squared ``Groups`` norm. The masters
+in ``newton`` and the FISTA solver over all columns share this iteration.
 """
 
 from __future__ import annotations
@@ -24,11 +24,13 @@ Proximal = Callable[[Array, float], Array]
 
 @dataclass(slots=True)
 class Iterate:
-    """The state of the iteration: the point w_k, and the extrapolated point v it steps from.
+    """The state of the iteration: the iterate w_k, and the extrapolated point v.
 
-    weights, linear, intercept : w_k, X w_k, b_k; loss_value : f there; ahead_* : v, X v, v_b;
-    momentum : rho_k; lipschitz, lipschitz_intercept : the current estimates L of w and L_b of b;
-    gradient : X'f' at v if it is known already.
+    weights, linear, intercept : w_k, X w_k and the intercept b_k; loss_value : f(X w_k + b_k).
+    ahead_weights, ahead_linear, ahead_intercept : v, X v and the extrapolated intercept v_b, from
+    which the next gradient step is made. momentum : rho_k, with rho_1 = 1. lipschitz,
+    lipschitz_intercept : the estimates L and L_b of the Lipschitz constants of the gradient in w
+    and in b. gradient : X'f'(X v + v_b) if it is already known.
     """
 
     weights: Array
@@ -47,11 +49,14 @@ class Iterate:
     def at(
         cls, problem: Problem, weights: Array, linear: Array, intercept: float, scores: Array
     ) -> Iterate:
-        """Return the first iterate, without momentum; scores = -X'f' at the point.
+        """Return the first iterate, without momentum.
 
-        The first guess of L is ||X'Su||^2 / u'Su times the mean f'', u = loss': it costs nothing,
-        and a sample of weight 2 counts as two samples, in every iterate that follows. Where f is
-        straight, the least mean f'' is taken that such slopes can have above 0: u'Su / (2 f).
+        weights, linear, intercept : w, X w and b; scores : -X'f'(X w + b).
+
+        The initial estimate of L is ||X'Su||^2 / u'Su times the mean of f''. Here S is the
+        diagonal matrix of sample weights and u the derivatives of the loss per unit of weight, so
+        that a sample of weight 2 counts as two samples. If f'' = 0, the mean of f'' is replaced by
+        u'Su / (2 f), the smallest mean curvature of a loss >= 0 with this value and slope.
         """
         loss = problem.loss
         y = problem.y
@@ -79,9 +84,11 @@ class Iterate:
 
 @dataclass(frozen=True, slots=True)
 class Linearization:
-    """f at z = linear + shift: its value, the gradient X'f'(z), and slope = sum f'(z).
+    """The first-order model of the loss f at the predictions z = linear + shift.
 
-    The derivatives themselves, n_samples numbers, are not kept.
+    linear : X w, (n_samples,); shift : the intercept; value : f(z); gradient : X'f'(z), the
+    gradient in w; slope : sum_i f'_i(z), the derivative in the intercept. The n_samples
+    derivatives f'(z) are not stored.
     """
 
     linear: Array
@@ -93,9 +100,10 @@ class Linearization:
     def distance(
         self, problem: Problem, linear: Array, shift: float, along: float
     ) -> tuple[float, float]:
-        """Return f(t) - f(z) - <f'(z), t - z>, accurate also where tiny, and f(t).
+        """Return the Bregman distance f(t) - f(z) - <f'(z), t - z>, and f(t).
 
-        t = linear + shift; along : <f'(z), t - z>, which the gradient and the slope tell.
+        t = linear + shift with the arguments of this method; along : <f'(z), t - z>. If the
+        difference would be lost in rounding, half of <f'(t) - f'(z), t - z> is returned instead.
         """
         reached = loss_value(problem, linear, shift)
         direct = reached - self.value - along
@@ -115,29 +123,30 @@ class Linearization:
             symmetrized += float(turn @ move)
             longest = max(longest, float(np.abs(move).max(initial=0.0)))
             largest = max(largest, float(np.abs(z).max(initial=0.0)))
-        # Half of the symmetrized distance: no subtraction of nearly equal values of f.
+        # Half of the symmetrized Bregman distance needs no difference of nearly equal values.
         return (0.0 if longest <= TUNING.negligible_move * largest else 0.5 * symmetrized), reached
 
 
 @dataclass(frozen=True, slots=True)
 class Acceleration:
-    """How one accelerated proximal gradient iteration is made.
+    """One iteration of accelerated proximal gradient, with backtracking on L.
 
-    The estimates of L may fall to 0.9 of themselves from one iteration to the next, and double
-    where the line search refuses. refit_intercept : b is minimised over at every point (FISTA),
-    else it takes its own line-searched step ([T] Algorithm 4).
+    From one iteration to the next, the estimate of the Lipschitz constant L may decrease by 10 %;
+    it at least doubles after a rejected trial step. refit_intercept : if True, the intercept b is
+    optimal at every point (FISTA); otherwise b takes a separate gradient step with a line search
+    ([T] Algorithm 4).
     """
 
     refit_intercept: bool = False
 
     def iterate(self, problem: Problem, proximal: Proximal, at: Iterate) -> Iterate:
-        """Return the next iterate: a product with X', one with X a trial."""
+        """Return the next iterate, for one product with X' and one with X per trial step."""
         b = at.ahead_intercept
         if self.refit_intercept:
             b = optimal_intercept(problem, at.ahead_linear, b)
         model = _linearize(problem, at.ahead_linear, b, at.gradient)
         if not math.isfinite(model.value) and at.ahead_weights is not at.weights:
-            # The momentum led to where a steep loss overflows: forget it.
+            # The extrapolated point overflows a steep loss, so restart without momentum.
             at.ahead_weights = at.weights
             at.ahead_linear = at.linear
             at.ahead_intercept = b = at.intercept
@@ -151,7 +160,11 @@ class Acceleration:
     def _line_search(
         self, problem: Problem, proximal: Proximal, at: Iterate, model: Linearization, b: float
     ) -> Iterate:
-        """Return w with the accepted L, lowered to the value that this step would have needed."""
+        """Return the proximal gradient step with the first L that passes the descent test.
+
+        The returned iterate has L reduced, by at most 10 %, toward the smallest value that would
+        have passed. model : the linearization at the extrapolated point; b : its intercept.
+        """
         lipschitz = at.lipschitz
         while True:
             weights = proximal(at.ahead_weights - model.gradient / lipschitz, 1.0 / lipschitz)
@@ -166,7 +179,7 @@ class Acceleration:
             if local <= lipschitz * (1 + TUNING.rounding_share) or lipschitz > 1e300:
                 break
             lipschitz = max(2.0 * lipschitz, min(local, 8.0 * lipschitz))
-            del linear  # before the next one is made
+            del linear  # Free this array before the next one is allocated.
         lower = max(0.9 * lipschitz, min(local, lipschitz))
         return replace(
             at,
@@ -179,9 +192,10 @@ class Acceleration:
         )
 
     def _intercept_step(self, problem: Problem, at: Iterate) -> None:
-        """Steepest descent on b with its own Armijo search, [T] (36): O(n_samples) a trial.
+        """Make a gradient step in the intercept b, with the line search of [T] (36), in place.
 
-        The slope is taken at the new w, where (36) is tested: then the search always ends.
+        The derivative is evaluated at the new w, at which (36) is tested, so that the line search
+        always ends. Each trial step costs O(n_samples).
         """
         loss = problem.loss
         y = problem.y
@@ -191,14 +205,14 @@ class Acceleration:
             return
         none = np.zeros(0)
         model = Linearization(at.linear, at.intercept, at.loss_value, none, slope)
-        # Here (36) always holds; without a bound the search itself finds where.
+        # With L_b at this ceiling, (36) always holds. An unbounded f'' has no useful ceiling.
         ceiling = min(problem.loss.curvature_bounds[1] * float(problem.weight.sum()), 1e300)
         lipschitz = min(0.9 * at.lipschitz_intercept, ceiling)
         while True:
             move = -slope / lipschitz
             ahead = at.intercept + move
             distance, reached = model.distance(problem, at.linear, ahead, slope * move)
-            # (36) in other words: the decrease is slope^2 / L less the distance of Bregman.
+            # This is (36), since the decrease is slope^2 / L minus the Bregman distance.
             allowed = 0.5 * lipschitz * move * move * (1 + TUNING.rounding_share)
             if lipschitz >= ceiling or distance <= allowed:
                 break
@@ -211,7 +225,7 @@ class Acceleration:
 def _linearize(
     problem: Problem, linear: Array, shift: float, gradient: Array | None
 ) -> Linearization:
-    """Return the model at linear + shift."""
+    """Return the first-order model of f at linear + shift; ``gradient`` is used if it is known."""
     dual = loss_gradient(problem, linear, shift)
     slope = float(dual.sum())
     if gradient is None:
@@ -223,10 +237,14 @@ def _linearize(
 
 
 def _extrapolated(at: Iterate, following: Iterate) -> Iterate:
-    """Set v = w_k+1 + push (w_k+1 - w_k), push = (rho_k - 1)/rho_k+1, restarted when it turns."""
+    """Return w_k+1 with its extrapolated point v, after a restart if the momentum points uphill.
+
+    at, following : the iterates w_k and w_k+1. v = w_k+1 + push (w_k+1 - w_k), with
+    push = (rho_k - 1) / rho_k+1 and rho_k+1 = (1 + sqrt(1 + 4 rho_k^2)) / 2.
+    """
     movement = following.weights - at.weights
     shift = following.intercept - at.intercept
-    # The momentum points uphill: forget it. [O'Donoghue, Candes 2015, gradient scheme]
+    # Drop the momentum if it points uphill. [O'Donoghue, Candes 2015, gradient scheme]
     turn = following.lipschitz * float((at.ahead_weights - following.weights) @ movement)
     turn += following.lipschitz_intercept * (at.ahead_intercept - following.intercept) * shift
     momentum = 1.0 if turn > 0.0 else at.momentum

@@ -1,4 +1,4 @@
-"""Master: the re-fit of all weights over the columns found so far; its points, certified."""
+"""Master: a solver of the restricted master problem over the columns generated so far."""
 
 from __future__ import annotations
 
@@ -37,26 +37,26 @@ class Master(ABC):
 
     @abstractmethod
     def solve(self, problem: Problem, weights: Array, intercept: float, gap_target: float) -> Refit:
-        """Minimise ``problem`` (its design is a Block) from the warm start to ``gap_target``.
+        """Minimize ``problem`` from a warm start until the duality gap is ``gap_target``.
 
-        Returns the best point found, which is never worse in objective than the warm start, with
-        its certified gap, also where the target could not be reached.
+        The design of ``problem`` is a Block. The best point found is returned with its certified
+        gap, also if the target is not reached; its objective is never above that of the warm start.
         """
 
     def guess(
         self, problem: Problem, weights: Array, intercept: float
     ) -> tuple[Array, float, int] | None:
-        """Return weights, intercept and steps of the likely optimum, if that is quick.
+        """Return weights, intercept and steps of a solution without a certificate, or None.
 
-        Nothing is proved of it, which on small problems takes longer than finding it: who asks
-        prices the point. None: solve.
+        On small problems the certificate takes longer than the solution; the caller must compute
+        it. None means that ``solve`` must be called.
         """
         return None
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A certified point with the scores A'v of its negative gradient v."""
+    """A point with its duality gap, and the scores A'v of the negative loss gradient v, (m,)."""
 
     refit: Refit
     scores: Array
@@ -94,9 +94,10 @@ def block_of(problem: Problem) -> Block:
 
 
 def finished(refit: Refit, master: Master, problem: Problem, gap_target: float) -> Refit:
-    """Return the refit, or what another master makes of it, where gap and time ask for that.
+    """Return ``refit``, or continue with another master if its gap is above the target.
 
-    A gap as small as what sums over the samples are rounded by is left: none smaller is proved.
+    Nothing is done after the deadline, or if the gap is already below the rounding error of sums
+    over the samples, since no smaller gap can be proved.
     """
     rounding = growth(problem.y.size) * abs(refit.objective)
     enough = refit.gap <= gap_target or refit.gap <= rounding < math.inf
@@ -108,7 +109,7 @@ def finished(refit: Refit, master: Master, problem: Problem, gap_target: float) 
 
 
 def toward(problem: Problem, at: Candidate, found: Array) -> Candidate | None:
-    """Return a better point on the way there, or None if there is none."""
+    """Return a better point between ``at`` and the weights ``found``, by backtracking, or None."""
     weights = at.refit.weights
     length = 1.0
     for _ in range(TUNING.halvings):
@@ -123,7 +124,10 @@ def toward(problem: Problem, at: Candidate, found: Array) -> Candidate | None:
 def certified(
     problem: Problem, weights: Array, linear: Array | None = None, intercept: float = 0.0
 ) -> Candidate:
-    """Return the point with optimal intercept, sought from this one, and its certified gap."""
+    """Return the point with these weights and the optimal intercept, with its duality gap.
+
+    linear : A w if it is known; intercept : the start of the search for the optimal one.
+    """
     block = block_of(problem)
     if linear is None:
         linear = block.predict(weights)

@@ -1,21 +1,21 @@
-"""ModelNewton: Newton steps on the whole Hessian of a loss that couples predictions.
+"""ModelNewton: a proximal Newton method with the full Hessian of a loss that couples predictions.
 
-The other masters see the second derivatives of a loss as a diagonal. Losses of several classes and
-of survival times couple predictions, and so do free columns, which all samples share: what they
-take up of a step is part of the Hessian. And a quadratic loss has one Hessian for all steps and
-levels, which is worth keeping where columns are long. Each step minimizes the quadratic model of f
-around w_k,
+The other masters use a diagonal f''. The Hessian of multinomial and survival losses is not
+diagonal, and neither is that of a loss profiled over unpenalized columns, which all samples share.
+A quadratic loss has the same Hessian in all steps and at all levels, so it is cached if columns
+are long. Each step minimizes the quadratic model of f around w_k,
 
     1/2 (w - w_k)'H (w - w_k) + (w - w_k)'A'f'(z) + R(w),   H = A'f''(z) A,
 
-and a line search goes toward its minimizer as far as the objective falls. Under l1, and on rays,
-the model is a quadratic program over the columns in use and the best of those that want in. For
-other norms it is least squares,
+and a backtracking line search toward its minimizer follows. A is the block, z = A w_k, and R the
+regularizer. For l1, and for atoms with coefficients >= 0, the model is a quadratic program over the
+active columns and those that violate optimality most. For other norms it is penalized least squares
+with the Cholesky factor L of H,
 
     1/2 ||L'w - t||^2 + R(w),   L L' = H,   t = L'w_k - L^-1 A'f'(z),
 
-over a square block, for the masters there are. Where all n predictions are
-coupled and there are fewer of them than columns, the factor is that of f''(z), of n rows.
+over a square block, which another master solves. If all n predictions are coupled and n is smaller
+than the number of columns, the n x n matrix f''(z) is factored instead of H.
 [Lee, Sun, Saunders 2014, doi:10.1137/130921428]
 """
 
@@ -53,22 +53,22 @@ from atomlearn.core.norms.groups import Groups
 from atomlearn.core.norms.partition import Partition
 from atomlearn.core.problem.problem import Problem, negative_gradient, ridge_slope, shrink_inside
 
-#: Columns that may enter a quadratic program at once: one by one, re-fits take a tenth longer.
+#: Columns that may enter a quadratic program at once; one at a time takes 10 % longer.
 BATCH = 10
 
 
 @dataclass(frozen=True, slots=True)
 class ModelNewton(Master):
-    """Newton steps with the whole Hessian, for losses with ``coupling``.
+    """Proximal Newton method with the full Hessian, for losses with ``coupling``.
 
-    Cost of a step: the Hessian over k columns, O(n k^2), and the minimum of the model. Five to ten
-    steps from nothing, one to three from a warm start.
+    A step costs O(n k^2) for the Hessian over k columns, plus the solution of the model. It takes
+    five to ten steps from a cold start, one to three from a warm start.
 
     Parameters
     ----------
     master : Master
-        Minimizes models that are least squares. It also gets problems without ``coupling``, or of
-        a Hessian beyond 256 MB, and what steps leave undone.
+        Solves the least-squares models. It also solves problems without ``coupling`` or with a
+        Hessian larger than 256 MB, and continues if the steps end above the gap target.
 
     References
     ----------
@@ -90,7 +90,7 @@ class ModelNewton(Master):
     master: Master = field(default_factory=SemismoothNewton)
 
     def solve(self, problem: Problem, weights: Array, intercept: float, gap_target: float) -> Refit:
-        """Minimise the restricted problem to ``gap_target``; see Master."""
+        """Minimize the restricted problem to a duality gap of ``gap_target``; see Master."""
         if not is_coupled(problem):
             return self.master.solve(problem, weights, intercept, gap_target)
         smaller = levelled(problem)
@@ -106,7 +106,7 @@ class ModelNewton(Master):
         return finished(refit, self.master, problem, gap_target)
 
     def _steps(self, problem: Problem, weights: Array, gap_target: float) -> Refit:
-        """Return where Newton steps end."""
+        """Return the point at which the Newton steps end."""
         block = block_of(problem)
         prices = prices_of(problem)
         steps = 0
@@ -117,7 +117,7 @@ class ModelNewton(Master):
             if problem.deadline.use_step():
                 break
             if not steps and prices is None and not block.traits.couples_by_structure:
-                block = DenseBlock(block.dense())  # products are BLAS's then
+                block = DenseBlock(block.dense())  # A dense copy makes products BLAS calls.
             steps += 1
             found = self._minimum(problem, block, prices, best, gap_target)
             following = None if found is None else toward(problem, best, found)
@@ -140,12 +140,12 @@ class ModelNewton(Master):
             return _of_program(problem, block, at, prices)
         curvature = problem.loss.curvature(problem.y, at.refit.prediction, problem.weight)
         if np.any(curvature[problem.weight > 0.0] <= 0.0):
-            return None  # semismooth steps know where a loss bends
+            return None  # The semismooth fallback handles losses without curvature.
         make = _of_samples if by_samples(problem) else _of_columns
         model = make(problem, block, at)
         if model is None:
             return None
-        # The gap of the model may be a small part of the problem's, as next to the largest level.
+        # The model's gap may be a small share of the problem's, as near the largest level.
         part = min(certified(model, at.refit.weights).refit.gap / at.refit.gap, 1.0)
         share = 0.0 if is_quadratic(plain_loss(problem.loss)) else TUNING.model_share
         target = part * max(share * at.refit.gap, 0.3 * gap_target)
@@ -153,7 +153,7 @@ class ModelNewton(Master):
 
 
 def _of_program(problem: Problem, block: Block, at: Candidate, prices: Prices) -> Array:
-    """Return the minimizer of the model over the columns in use and the best candidates."""
+    """Return the minimizer of the quadratic program over active columns and best candidates."""
     found = np.array(at.refit.weights)
     slope = -at.scores
     if problem.tau:
@@ -204,7 +204,11 @@ def _of_program(problem: Problem, block: Block, at: Candidate, prices: Prices) -
 
 
 def _chosen(problem: Problem, prices: Prices, weights: Array, slopes: Array) -> Columns:
-    """Return the columns in use and the best of the others that want in, in order."""
+    """Return the active columns and the others that violate optimality most, in increasing order.
+
+    slopes : (m,), the negative gradient of the smooth part. At most max(50, a quarter of the
+    active columns) others are returned.
+    """
     ratings = (np.abs(slopes) if prices.signed else slopes) / prices.price
     gauge = float(prices.price @ np.abs(weights))
     least = problem.regularizer.multiplier(gauge, float(slopes @ weights))
@@ -218,10 +222,10 @@ def _chosen(problem: Problem, prices: Prices, weights: Array, slopes: Array) -> 
 
 
 def is_coupled(problem: Problem) -> bool:
-    """Return whether the problem is one for Newton steps with the whole Hessian."""
+    """Return whether ModelNewton takes the problem: coupled predictions and a small Hessian."""
     n_samples, size = problem.design.shape
     if is_constant(problem) and prices_of(problem) is not None:
-        return size > 0  # it is made of only the columns in use
+        return size > 0  # The Hessian is formed over only the active columns.
     structured = block_of(problem).traits.couples_by_structure
     most = TUNING.structured_entries if structured else TUNING.gram_entries
     few = size * size <= TUNING.gram_entries or by_samples(problem)
@@ -230,10 +234,12 @@ def is_coupled(problem: Problem) -> bool:
 
 
 def levelled(problem: Problem) -> tuple[Problem, Array] | None:
-    """Return the problem over S with W = S Q', and Q (q, q - 1), whose columns sum to zero.
+    """Return the problem over S with W = S Q', and Q (q, q - 1), orthonormal with zero sums.
 
-    Where one number may be added to all q predictions of a row, and groups are the rows of W, the
-    optimal rows sum to zero: their mean costs norm and changes nothing. None for other problems.
+    W holds the coefficients of q classes, one row per feature. If the loss is invariant to a common
+    shift of the q predictions of a sample (as softmax is), and the groups of the norm are unions of
+    rows of W, optimal rows sum to zero, because their mean only increases the norm. None for other
+    problems.
     """
     q = bare_loss(problem.loss).coupled
     size = problem.design.shape[1]
@@ -254,13 +260,16 @@ def levelled(problem: Problem) -> tuple[Problem, Array] | None:
 
 
 def by_samples(problem: Problem) -> bool:
-    """Return whether all predictions are coupled, and fewer than the columns."""
+    """Return whether all predictions are coupled and there are fewer samples than columns."""
     n_samples, size = problem.design.shape
     return problem.loss.coupled == 0 and n_samples < size and n_samples <= TUNING.gram_columns
 
 
 def _of_samples(problem: Problem, block: Block, at: Candidate) -> Problem | None:
-    """Return 1/2 ||C'(A w) - t||^2 with C C' = f''(z), t = C'A w_k - C^-1 f'(z), over n rows."""
+    """Return the model as least squares in n rows: 1/2 ||C'A w - t||^2 with C C' = f''(z).
+
+    t = C'A w_k - C^-1 f'(z). None if f'' cannot be factored.
+    """
     loss = problem.loss
     prediction = at.refit.prediction
     c, K = loss.coupling(problem.y, prediction, problem.weight)
@@ -278,7 +287,10 @@ def _of_samples(problem: Problem, block: Block, at: Candidate) -> Problem | None
 
 
 def _of_columns(problem: Problem, block: Block, at: Candidate) -> Problem | None:
-    """Return 1/2 ||L'w - t||^2 with L L' = H, over a square block."""
+    """Return the model as least squares over a square block: 1/2 ||L'w - t||^2 with L L' = H.
+
+    t = L'w_k - L^-1 A'f'(z). None if H cannot be factored.
+    """
     H = hessian(problem, block, at.refit.prediction)
     found = _factor(H, at.scores, at.refit.objective)
     if found is None:
@@ -291,36 +303,38 @@ def _of_columns(problem: Problem, block: Block, at: Candidate) -> Problem | None
 
 
 def hessian(problem: Problem, block: Block, prediction: Array) -> Array:
-    """Return A' (diag(c) - K K') A of the loss at these predictions."""
+    """Return the Hessian A'f''A in w, with f'' = diag(c) - K K' at these predictions."""
     c, K = problem.loss.coupling(problem.y, prediction, problem.weight)
     return coupled_gram(_bare(block), c, K)
 
 
 def _bare(block: Block) -> Block:
-    """Return the block itself, whose kind decides how the functions below work."""
+    """Return the block without its cache, since single dispatch below needs its own type."""
     return CachedBlock.of(block).inner
 
 
 @singledispatch
 def spanned(block: Block, right: Array) -> Block | None:
-    """Return the block of S (r, s) if the coefficients of ``block`` are the rows of S right'.
+    """Return the block whose coefficients are S (r, s), if those of ``block`` are W = S right'.
 
-    right : (q, s). None if the columns are not q tasks of one feature after the other.
+    right : (q, s). None if the columns of ``block`` are not r features with q tasks each.
     """
     return None
 
 
 def _factor(H: Array, way: Array, most: float) -> tuple[Array, Array] | None:
-    """Return the lower Cholesky factor L of H, damped in place, and L^-1 ``way``.
+    """Return the lower Cholesky factor L of H, regularized in place, and L^-1 ``way``.
 
-    1/2 ||L^-1 way||^2 is the largest fall of f by the model. Where f has a slope and no
-    curvature that would be without end; up to ten times of what there is a step is still a good
-    one, as for Poisson. None if there is no curvature at all.
+    way : the negative gradient, so that 1/2 ||L^-1 way||^2 is the decrease that the model predicts.
+    most : the objective. The ridge grows until the predicted decrease is at most ten times the
+    objective; a larger one means that f has a slope in a direction without curvature. None if H has
+    no curvature, or if the largest ridge is not enough.
     """
     mean = float(np.trace(H)) / H.shape[0]
     if not (np.isfinite(mean) and mean > 0):
         return None
-    # Directions that the loss does not see, such as the same for all classes: a trace of it there.
+    # A small ridge makes H invertible along directions in which the loss is constant, such as a
+    # common shift of all classes.
     damping = 1e-10 * mean
     for _ in range(7):
         H[np.diag_indices(H.shape[0])] += damping

@@ -1,16 +1,16 @@
-"""Semismooth Newton on the restricted problem, globalized so that it never stalls.
+"""Semismooth Newton method for the restricted problem, globalized by proximal gradient steps.
 
-Two ways to descend take turns. Accelerated proximal gradient steps are cheap and find the pattern
-(which weights are zero, which are shrunk how); a semismooth Newton step then jumps to where that
-pattern is optimal, and an exact line search cuts it short where the pattern changes on the way.
-The function searched is the forward-backward envelope, which has the minimisers of the problem, is
-differentiable, and, where the loss is quadratic, convex for step sizes below 1 / L. What one
-way cannot do the other one can: Newton steps count only where they decrease the objective, and the
-gradient steps between them converge by themselves.
+The method alternates two kinds of steps. Accelerated proximal gradient steps are cheap and identify
+the active pattern (which weights are zero, and how the others are shrunk). Semismooth Newton steps
+then solve the optimality equations of that pattern, and a line search shortens a step if the
+pattern changes along it. The line search minimizes the forward-backward envelope, a differentiable
+function with the same minimizers as the problem; for a quadratic loss it is convex if the step size
+is below 1 / L, with L the Lipschitz constant of the gradient. Newton steps are accepted only if
+they decrease the objective, so that convergence follows from the gradient steps.
 
 [Stella, Themelis, Patrinos 2017, forward-backward quasi-Newton methods; Li, Sun, Toh 2018, SSNAL,
-for the use of the Jacobian's structure; Beck, Teboulle 2009 for the gradient steps.] One master
-for every norm with a prox and a Jacobian of it.
+for the use of the Jacobian's structure; Beck, Teboulle 2009 for the gradient steps.] This master
+works for every norm with a proximal map and a Jacobian of that map.
 """
 
 from __future__ import annotations
@@ -41,21 +41,22 @@ from atomlearn.core.masters.newton_system import NewtonSystem, resolvent
 from atomlearn.core.masters.tuning import TUNING
 from atomlearn.core.problem.problem import Problem
 
-#: Gradient steps between two certificates.
+#: Number of gradient steps between two evaluations of the duality gap.
 CHECK_EVERY = 10
 
 
 @dataclass(frozen=True, slots=True)
 class SemismoothNewton(Master):
-    """Newton steps on the pattern that accelerated gradient steps have found.
+    """Semismooth Newton method that alternates with accelerated proximal gradient steps.
 
-    A gradient step costs two products with the block; a Newton step about five, a Gram matrix and
-    a Cholesky factorization of the size of the support or of the sample, whichever is smaller.
+    A gradient step costs two matrix-vector products with the block. A Newton step costs about
+    five, and the Gram matrix and Cholesky factorization of a system whose size is that of the
+    support or the number of samples, whichever is smaller.
 
     Parameters
     ----------
     max_iter : int
-        Bound on gradient and Newton steps together; the best point is returned when it is reached.
+        Maximum number of gradient and Newton steps in total; the best point is then returned.
 
     References
     ----------
@@ -77,9 +78,9 @@ class SemismoothNewton(Master):
     max_iter: int = TUNING.most_steps
 
     def solve(self, problem: Problem, weights: Array, intercept: float, gap_target: float) -> Refit:
-        """Minimise the restricted problem to ``gap_target``; see Master."""
+        """Minimize the restricted problem to a duality gap of ``gap_target``; see Master."""
         run = _Run(problem, weights, intercept, gap_target)
-        with suppress(FloatingPointError):  # the best point is kept
+        with suppress(FloatingPointError):  # After an overflow the best point so far is returned.
             while run.open and run.steps < self.max_iter:
                 run.gradient_steps(run.period)
                 run.newton_steps()
@@ -88,18 +89,20 @@ class SemismoothNewton(Master):
 
 @dataclass(frozen=True, slots=True)
 class AcceleratedGradient(Master):
-    """min_w,b f(A w + b) + tau/2 ||w||^2 + R(w) by accelerated proximal gradient ([T] Alg. 4).
+    """Accelerated proximal gradient method (FISTA) for min_w,b f(A w + b) + tau/2 ||w||^2 + R(w).
 
-    Two products with the block an iteration (one with A', one with A for each trial step), plus
-    one whenever the gap is certified.
+    [T] Algorithm 4. f is the loss, A the block of columns, b the intercept, tau the ridge penalty
+    and R the regularizer. An iteration costs a product with A' and a product with A per trial
+    step, and one more product with A' when the duality gap is evaluated.
 
     Parameters
     ----------
     relative_decrease : float or None
-        Inexact mode of [T] (41): also stop once (F_k-1 - F_k) / F_k-1 is at most this ([T] uses
-        1e-3), certified or not. None: only the gap target counts.
+        Inexact mode of [T] (41): also stop if the relative decrease (F_k-1 - F_k) / F_k-1 of the
+        objective F is at most this number ([T] uses 1e-3), whatever the gap. If None, only the
+        gap target ends the iteration.
     max_iter : int
-        Bound on iterations in one call; the best point is returned when it is reached.
+        Maximum number of iterations in one call; the best point is then returned.
 
     References
     ----------
@@ -122,10 +125,10 @@ class AcceleratedGradient(Master):
     max_iter: int = TUNING.most_steps
 
     def solve(self, problem: Problem, weights: Array, intercept: float, gap_target: float) -> Refit:
-        """Minimise the restricted problem to ``gap_target``; see Master."""
+        """Minimize the restricted problem to a duality gap of ``gap_target``; see Master."""
         run = _Run(problem, weights, intercept, gap_target)
         settled = False
-        with suppress(FloatingPointError):  # the best point is kept
+        with suppress(FloatingPointError):  # After an overflow the best point so far is returned.
             while run.open and not settled and run.steps < self.max_iter:
                 period = min(CHECK_EVERY, self.max_iter - run.steps)
                 settled = run.gradient_steps(period, self.relative_decrease)
@@ -133,18 +136,24 @@ class AcceleratedGradient(Master):
 
 
 class _Run:
-    """One call of the master: the best point, the gradient iteration, and whose turn it is."""
+    """The state of one call of a master in this module.
+
+    best : the point with the best certificate; last : the last point whose duality gap was
+    evaluated; at : the iterate of the gradient method; period : the number of gradient steps
+    before the next Newton step; idle : the number of periods without progress; damping : the
+    relative ridge of the Newton system.
+    """
 
     def __init__(self, problem: Problem, weights: Array, intercept: float, target: float) -> None:
         check_restricted(problem)
         self.problem = problem
         self.target = target
         self.best = self.last = certified(problem, weights, None, intercept)
-        self.mark = self.best.refit  # the point of the last progress
+        self.mark = self.best.refit  # The best point when progress was last made.
         self.steps = 0
         self.idle = 0
-        self.least_share = 1.0  # of a column's curvature; slow steps change it
-        self.rate = math.inf  # decrease of the objective per gradient step, lately
+        self.least_share = 1.0  # See ``newton_step``; it changes if Newton steps are slow.
+        self.rate = math.inf  # Recent decrease of the objective per gradient step.
         self.damping = TUNING.newton_regularization
         if self.open:
             self.shortest = self.period = self._gradient_steps_worth_a_newton_step()
@@ -152,28 +161,30 @@ class _Run:
 
     @property
     def refit(self) -> Refit:
-        """The best point, with all steps."""
+        """The best point, with the number of gradient and Newton steps made."""
         self.best.refit.steps = self.steps
         return self.best.refit
 
     @property
     def open(self) -> bool:
-        """Whether there is more to do: columns, a gap, progress and time."""
+        """Whether to continue: the gap is above target, steps make progress, and time is left."""
         unfinished = self.best.refit.gap > self.target and self.idle < TUNING.newton_patience
         some = self.problem.design.shape[1] > 0
         return some and unfinished and not self.problem.deadline.passed
 
     def gradient_steps(self, period: int, relative_decrease: float | None = None) -> bool:
-        """Make accelerated proximal gradient steps, certified now and then; return if they settled.
+        """Make up to ``period`` accelerated proximal gradient steps; return whether they converged.
 
-        That is at a fixed point, or where a step gains ``relative_decrease`` of the objective.
+        They have converged if a step does not move the weights, or if the relative decrease of
+        the objective is at most ``relative_decrease``. The duality gap is evaluated every
+        ``CHECK_EVERY`` steps.
         """
         problem = self.problem
         acceleration = Acceleration()
         objective = self.best.refit.objective
         settled = False
         if free_columns(problem.loss) is not None:
-            # Not at the best point: from there the same steps might lead nowhere, again and again.
+            # Restart at the last point: from the best one, the same steps might fail repeatedly.
             self.at = self._iterate(self.last, self.at)
         for count in range(1, period + 1):
             weights = self.at.weights
@@ -205,12 +216,16 @@ class _Run:
         return settled
 
     def newton_steps(self) -> None:
-        """Make Newton steps as long as they pay, then continue from their end."""
+        """Make semismooth Newton steps while they decrease the objective or the gap fast enough.
+
+        The damping and ``least_share`` of the next steps, and the number of gradient steps before
+        them, are adapted. If a step was accepted, the gradient method restarts at the best point.
+        """
         paid = False
         failed = False
         slow = 0
         while self.open and not failed:
-            step = 0.5 / self.at.lipschitz  # below 1 / L the searched function is convex
+            step = 0.5 / self.at.lipschitz  # Below 1 / L, as the line search requires.
             trial = newton_step(self.problem, self.best, step, self.least_share, self.damping)
             self.steps += 1
             failed = True
@@ -219,7 +234,7 @@ class _Run:
                 slow = 0 if trial.refit.gap <= 0.5 * self.best.refit.gap else slow
                 decrease = self.best.refit.objective - trial.refit.objective
                 self.best = trial
-                # Else gradient steps of the same cost do better.
+                # Accept the step unless gradient steps of the same cost would decrease more.
                 if not slow or decrease >= self.rate * self.shortest:
                     paid = True
                     self.idle = 0
@@ -232,12 +247,12 @@ class _Run:
                 self.least_share = TUNING.least_share if self.least_share == 1.0 else 1.0
         self.period = self.shortest if paid else min(2 * self.period, 20 * self.shortest)
         if paid:
-            # Not for less: starting over costs the momentum.
+            # A restart loses the momentum, so it is made only after an accepted Newton step.
             self.last = self.best
             self.at = self._iterate(self.best, self.at)
 
     def _iterate(self, start: Candidate, previous: Iterate | None) -> Iterate:
-        """Return the gradient iteration begun at this point, with the estimates so far."""
+        """Return the first gradient iterate at ``start``, with the previous Lipschitz estimates."""
         refit = start.refit
         linear = refit.prediction - refit.intercept
         self.near = _without_free(self.problem, linear)
@@ -248,14 +263,16 @@ class _Run:
         return at
 
     def _proximal(self, point: Array, step: float) -> Array:
+        """Return the proximal map of step * (tau/2 ||x||^2 + R(x)) at ``point``."""
         return self.problem.regularizer.prox_point(point, step, self.problem.tau).point
 
     def _gradient_steps_worth_a_newton_step(self) -> int:
+        """Return the number of gradient steps (5 to 60) that cost as much as one Newton step."""
         n_samples, size = self.problem.design.shape
         support = min(size, 4 * int(np.count_nonzero(self.best.refit.weights)) + 100)
         smaller = min(support, n_samples)
         newton = 10 * n_samples * size + smaller * smaller * (max(support, n_samples) + smaller)
-        # Factorizations run several times faster, per operation, than products with a vector.
+        # Factorizations are about 8 times faster per operation than matrix-vector products.
         return int(np.clip(newton / 8 / (4 * n_samples * size), 5, 60))
 
 
@@ -266,9 +283,11 @@ def _penalty(problem: Problem, weights: Array) -> float:
 
 
 def _without_free(problem: Problem, linear: Array) -> Problem:
-    """Return the problem with free columns at their best values here, an intercept still free.
+    """Return the problem with the unpenalized columns' part of the prediction fixed as an offset.
 
-    For gradient steps: to minimize over them at each of many points would take most of the time.
+    The part is optimal at the prediction ``linear`` (n_samples,); an intercept stays variable.
+    Gradient steps use this problem, as minimizing over the unpenalized columns in every step
+    would take most of the time.
     """
     free = free_columns(problem.loss)
     if free is None:
@@ -280,16 +299,19 @@ def _without_free(problem: Problem, linear: Array) -> Problem:
 def newton_step(
     problem: Problem, at: Candidate, step: float, least_share: float, damping: float
 ) -> Candidate | None:
-    """Return the point of a semismooth Newton step, or None if it leads nowhere.
+    """Return the point after one semismooth Newton step, or None if the step fails.
 
-    With r = w - prox(w - step f'(w)), J the Jacobian of the prox there and H = A'DA, the direction
-    solves (I - J (I - step H)) d = -r. The search along it is for the forward-backward envelope of
-    the problem itself, as a loss may bend on the way; the point returned is the proximal gradient
-    step made from there. Free columns move along, by the quadratic model.
+    The step is for the fixed-point equation r(w) = w - prox(w - step f'(w)) = 0. With J the
+    Jacobian of the proximal map at w - step f'(w) and H = A'DA the Hessian of the loss (A the
+    block, D the diagonal of second derivatives), the direction d solves
+    (I - J (I - step H)) d = -r. A line search along d minimizes the forward-backward envelope, and
+    one proximal gradient step from its end gives the returned point. Unpenalized columns move
+    along d by the quadratic model of the loss.
 
-    A column is damped relative to its own curvature, but as if that were at least ``least_share``
-    of the largest: at 1 all are damped alike, which suits dependent columns and kinks; far below,
-    columns whose units differ by orders of magnitude are all moved.
+    at : the current point w; step : the step size of the proximal map; damping : the relative
+    ridge of the system. The ridge of column j is damping * max(h_j / max_i h_i, least_share), with
+    h_j = (A'DA)_jj. At least_share = 1 all columns have the same ridge, which suits collinear
+    columns and kinks; a small value suits columns whose scales differ by orders of magnitude.
     """
     block = block_of(problem)
     weights = at.refit.weights
@@ -308,7 +330,9 @@ def newton_step(
     system = NewtonSystem(block, curvature, gains, step, free, step_free)
     try:
         change = system.direction(block.predict(base))
-    except (LinAlgError, TimeIsUp):  # too large, the one on the diagonal in rounding, no time
+    except (LinAlgError, TimeIsUp):
+        # The system is singular to rounding, as the identity is lost in large entries, or the
+        # deadline has passed.
         return None
     direction = -base - step * gains.apply(block.scores(curvature * change).full())
     reached = _searched(problem, at, step, direction, curvature, free)
@@ -320,9 +344,12 @@ def newton_step(
 def _searched(
     problem: Problem, at: Candidate, step: float, way: Array, curvature: Array, free: Array
 ) -> ProxPoint | None:
-    """Return the prox point at which ``search`` ends on this way, or None if it is uphill.
+    """Return the result of the line search on the forward-backward envelope along ``way``.
 
-    Free columns move along, by the quadratic model: it has no slope at the start only.
+    at : the start; step : the step size of the proximal map; way : the direction in w;
+    curvature : f'' at the start, (n_samples,); free : a basis of the predictions of unpenalized
+    columns, (n_samples, r). These columns move along by the quadratic model. The result is the
+    proximal point at the accepted step length, or None if ``way`` is not a descent direction.
     """
     block = block_of(problem)
     loss = plain_loss(problem.loss)
@@ -343,6 +370,7 @@ def _searched(
         return None
 
     def slope(length: float) -> tuple[float, ProxPoint | None]:
+        """Return the envelope's directional derivative at a step length, and the prox point."""
         problem.deadline.use_step()
         scores = at.scores - length * bend
         curve = bend
@@ -365,7 +393,10 @@ def _searched(
 
 
 def _free(problem: Problem, curvature: Array) -> Array:
-    """Return what predictions are free along where f is curved: 1, or the basis of free columns."""
+    """Return a basis (n_samples, r) of the predictions of unpenalized columns and the intercept.
+
+    It is a column of ones for an intercept only, and empty if f has no curvature at all.
+    """
     free = np.ones((curvature.size, int(problem.fit_intercept)))
     around = free_columns(problem.loss)
     if around is not None:
@@ -374,11 +405,13 @@ def _free(problem: Problem, curvature: Array) -> Array:
 
 
 def search(slope: Callable[[float], tuple[float, ProxPoint | None]]) -> ProxPoint | None:
-    """Return the prox point where the increasing function ``slope`` is small against its start.
+    """Return the proximal point at a step length in (0, 1] with a small directional derivative.
 
-    Full steps are kept while the slope there has not turned clearly positive; otherwise the
-    Illinois method finds the zero in between; an infinite slope, without a point, is too far. None
-    where the direction is not one of descent.
+    slope : maps a step length to the directional derivative, which increases, and the proximal
+    point there; it returns inf and None after an overflow. The full step 1 is accepted if its
+    derivative is at most 0.3 |slope(0)|. Otherwise the Illinois method (a safeguarded regula
+    falsi) approximates the root in (0, 1). The result is None if slope(0) >= 0, since the
+    direction is then not a descent direction.
     """
     start, _ = slope(0.0)
     if not start < 0:

@@ -27,10 +27,11 @@ from atomlearn.core.masters.tuning import TUNING
 
 @dataclass(frozen=True, slots=True)
 class NewtonSystem:
-    """The constants of one Newton equation.
+    """The linear system of one semismooth Newton step.
 
-    block : A; curvature : (n,) D >= 0; jacobian : J; step : sigma; free : (n, r) Q, without
-    columns if nothing is free; step_free : sigma_q.
+    block : A; curvature : (n,), the diagonal of D >= 0; jacobian : J, of the proximal map; step :
+    sigma, its step size; free : Q (n, r), a basis of unpenalized columns (r may be 0); step_free :
+    sigma_q, the step size of their coefficients.
     """
 
     block: Block
@@ -41,7 +42,7 @@ class NewtonSystem:
     step_free: float
 
     def direction(self, residual: Array) -> Array:
-        """Return dz, shape (n,); LinAlgError where both systems are too large or singular."""
+        """Return dz, (n,), from the smaller system; raise LinAlgError if too large or singular."""
         support = self.jacobian.support
         curved = np.flatnonzero(self.curvature > 0)
         unknowns = support.size + self.free.shape[1]
@@ -54,7 +55,11 @@ class NewtonSystem:
         return self.block.predict(change) - residual + self.free @ free_change
 
     def _coordinate_space(self, residual: Array, support: NDArray[np.int64]) -> tuple[Array, Array]:
-        """Cholesky of I + s G s over support and free columns; then Woodbury for J's rest."""
+        """Solve by Cholesky over the support and free columns; return changes of w and c.
+
+        The matrix is I + s G s, with G the weighted Gram matrix and s the roots of the step sizes
+        times diag(J). The Woodbury identity adds the low-rank part of J.
+        """
         weighted = self.curvature * residual
         used = support.size
         curved = self.curvature[:, None] * self.free
@@ -92,7 +97,11 @@ class NewtonSystem:
     def _sample_space(
         self, residual: Array, support: NDArray[np.int64], curved: NDArray[np.int64]
     ) -> tuple[Array, Array]:
-        """Cholesky of I + D^1/2 (sigma A diag(J) A' + sigma_q Q Q') D^1/2 over curved samples."""
+        """Solve by Cholesky over the samples with D > 0; return the changes of w and c.
+
+        The matrix is I + D^1/2 (sigma A diag(J) A' + sigma_q Q Q') D^1/2. The Woodbury identity
+        adds the low-rank part of J.
+        """
         root = np.sqrt(self.curvature[curved])
         outer = _of_samples(self.block, self.jacobian.diagonal, curved)
         matrix = self.step * outer + self.step_free * (self.free[curved] @ self.free[curved].T)
@@ -148,7 +157,7 @@ def _of_samples(block: Block, diagonal: Array, rows: NDArray[np.int64]) -> Array
 
 
 def _solve(matrix: Array, right: Array) -> Array:
-    """Return matrix^-1 right for a small matrix, in the least squares sense where singular."""
+    """Return matrix^-1 right for a small matrix, or a least-squares solution if singular."""
     try:
         solution = np.linalg.solve(matrix, right)
     except LinAlgError:

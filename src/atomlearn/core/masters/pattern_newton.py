@@ -1,8 +1,9 @@
-"""PatternNewton: a loss over few columns, under k-support or the elastic net, by a kernel.
+"""PatternNewton: a compiled semismooth Newton method for k-support or elastic net norms.
 
-Where a step costs microseconds, Python's share of it is nearly all: the kernel makes the steps of
-``SemismoothNewton`` on the quadratic model of f around a point, which least squares is itself. A
-search decides how far to go toward its minimizer, and its end point is priced once.
+On small problems nearly all time of a step is Python overhead. So a compiled kernel makes the steps
+of ``SemismoothNewton`` on the quadratic model of the loss f around a point (f itself if f is
+quadratic). A line search toward the model's minimizer follows, and the duality gap is evaluated
+once, at the end.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from atomlearn.core.problem.problem import Problem, loss_gradient, objective_at,
 
 
 def pattern_of(problem: Problem) -> tuple[float, bool] | None:
-    """Return k, and whether it is the elastic net's; None for norms that the kernel lacks."""
+    """Return k and whether the norm is ElasticNetNorm; None for norms without a kernel."""
     norm = problem.regularizer.norm
     elastic = isinstance(norm, ElasticNetNorm)
     if not elastic and not (isinstance(norm, KSupport) and norm.groups is None):
@@ -71,7 +72,7 @@ class PatternNewton(Master):
     def guess(
         self, problem: Problem, weights: Array, intercept: float
     ) -> tuple[Array, float, int] | None:
-        """Return where steps on models end, of problems whose models take milliseconds."""
+        """Return weights, intercept and steps of the solution, uncertified; None if not small."""
         n_samples, size = problem.design.shape
         block = block_of(problem)
         form = problem.regularizer.form
@@ -112,9 +113,10 @@ class PatternNewton(Master):
 def _minimum(
     problem: Problem, block: Block, weights: Array, z: Array, gram: bool
 ) -> tuple[Array, Array, int] | None:
-    """Return the minimizer of the quadratic model of f around predictions z, plus R.
+    """Return the minimizer of R plus the quadratic model of f around predictions z.
 
-    With how predictions change up to there, and the steps of the kernel; None if f is straight.
+    Also returned are the change of the predictions to the minimizer, and the number of kernel
+    steps. None if f has no curvature at z.
     """
     slope = loss_gradient(problem, z)
     pattern = pattern_of(problem)

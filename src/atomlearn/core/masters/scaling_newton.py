@@ -1,10 +1,11 @@
-"""ScalingNewton: Newton's method on the scalings of groups, for group norms of any kind.
+"""ScalingNewton: Newton's method on the scalings of groups, for group lasso norms.
 
 The penalty of a group is a minimum over its scaling t_g >= 0,
 
     level delta_g ||u_g|| = min over t_g >= 0 of  1/2 ||u_g||^2 / t_g + 1/2 level^2 delta_g^2 t_g,
 
-so the re-fit is a smooth convex problem with one unknown for each *group*, t >= 0,
+which is the variational form of the group lasso. delta_g is the weight of group g, and u_g its
+coefficients. The restricted problem is then smooth and convex, with one unknown t_g >= 0 per group:
 
     phi(t) = min over u, b of  f(A u + b) + 1/2 sum_g ||u_g||^2 / t_g  +  1/2 level^2 sum delta^2 t,
 
@@ -13,9 +14,10 @@ V_g = A_g q_g and P the inverse of D^-1 + sum t_g A_g A_g' (D = f'', intercept p
 
     d phi / d t_g = (level^2 delta_g^2 - ||q_g||^2) / 2,      d^2 phi = V' P V.
 
-A step minimises the quadratic model over t >= 0, which is where groups enter and leave. Its right
-side is that of the secular equation 1 / ||q_g|| = 1 / (level delta_g), which is nearly linear in t
-(the idea of trust-region sub-problems, More and Sorensen 1983): full steps are good from far away.
+A step minimizes the quadratic model over t >= 0, in which groups enter and leave. Its gradient is
+replaced by that of the secular equation 1 / ||q_g|| = 1 / (level delta_g), which is nearly linear
+in t (as for trust-region subproblems, More and Sorensen 1983), so that full steps are accurate far
+from the solution.
 The scaling is that of [T] section 3 and of multiple kernel learning.
 """
 
@@ -44,23 +46,23 @@ def is_group_problem(problem: Problem) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class ScalingNewton(Master):
-    """Newton steps on the scalings of groups; for ``Groups``, and l2, which is one.
+    """Newton's method on the scalings of groups, for ``Groups`` and ``L2`` (one group).
 
-    For the penalized form and losses that are curved at every sample: the ridge regressions inside
-    have no good models where a loss is straight, and the other forms would need a search for the
-    level, of which each point costs as much as the semismooth steps for the form itself.
+    It needs the penalized form and a loss with f'' > 0 at every sample. A loss without curvature
+    has no useful weighted least-squares model, and the other forms would need an outer search for
+    the penalty level.
 
-    A kernel makes the steps, on a block in memory or on its Gram matrix. For other losses than
-    quadratic ones it minimises the quadratic model around the last point, with the working weights
-    D = f''(z) and the working response D z + v: a proximal Newton step. A step on scalings costs a
-    factorization with one unknown for each group in use: about ten steps from nothing, two or three
+    A compiled kernel makes the steps, on the block or on its Gram matrix. For a loss that is not
+    quadratic, each outer step is a proximal Newton step (iteratively reweighted least squares)
+    with working weights D = f''(z) and working response D z + v. A step on the scalings factors a
+    matrix with one row per active group. It takes about ten steps from a cold start, two or three
     from a warm start.
 
     Parameters
     ----------
     fallback : Master
-        For other norms and forms, for losses that are straight somewhere, for blocks that are too
-        large for the kernel, and where rounding ends the steps before the target.
+        Solves problems with other norms or forms, without curvature at a sample, or with blocks
+        too large for the kernel; continues if rounding ends the steps above the gap target.
 
     References
     ----------
@@ -115,9 +117,9 @@ class ScalingNewton(Master):
 
 @dataclass(frozen=True, slots=True)
 class _Quadratic:
-    """f(A w + b), b minimised out, as 1/2 ||y - B w||^2 plus a constant.
+    """The least-squares model 1/2 ||y - B w||^2 of f(A w + b), with the intercept b eliminated.
 
-    matrix, linear : B and y, or where ``gram`` B'B and B'y; squared_target : ||y||^2.
+    matrix, linear : B and y, or if ``gram``, B'B and B'y; squared_target : ||y||^2.
     """
 
     matrix: Array
@@ -129,9 +131,9 @@ class _Quadratic:
 def _minimum(
     problem: Problem, model: _Quadratic, positions: Columns, weights: Array, gap_target: float
 ) -> tuple[Array, int]:
-    """Return the weights where the model has this gap, or as near as rounding allows.
+    """Return weights at which the model's duality gap is ``gap_target``, and the number of steps.
 
-    positions : (m,) the distinct feature of each column.
+    positions : (m,), the index of each column among the distinct columns of the model.
     """
     groups = problem.regularizer.norm.as_groups(weights.size)
     assert groups is not None
@@ -163,7 +165,7 @@ def _minimum(
 
 
 def free_columns(problem: Problem) -> int:
-    """Return how many columns, repeated ones included, fill a block that the kernel is fast on."""
+    """Return the number of columns (with repeats) up to which the kernel is fast on a block."""
     n_samples, n_columns = problem.design.shape
     distinct = problem.design.traits.n_distinct or n_columns
     # Few features of many samples: one Gram matrix, and the samples are never needed again.
@@ -175,7 +177,10 @@ def free_columns(problem: Problem) -> int:
 
 
 def _model(problem: Problem, base: Block, z: Array) -> _Quadratic | None:
-    """Return the loss around the predictions z as least squares; None: none, or too large a one."""
+    """Return the weighted least-squares model of the loss at the predictions z.
+
+    None if the loss has no curvature there, or if the model would be too large.
+    """
     n_samples, n_features = base.shape
     cached = CachedBlock.of(base)
     small = n_features <= TUNING.gram_columns and n_samples * n_features**2 <= TUNING.gram_work

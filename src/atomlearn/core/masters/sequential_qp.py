@@ -1,17 +1,17 @@
-"""Sequential quadratic programming on rays and for l1: the active-set QP for every smooth loss.
+"""Sequential quadratic programming (proximal Newton) for l1 and for atoms with weights >= 0.
 
 [V] leaves smooth losses to future work, by sequential quadratic programming. At a point c with
-optimal intercept the model of f is its second-order expansion with H = A'DA, D = diag(f''), less
-the part that the intercept takes up; R is kept as it is. A quadratic program minimises the model,
-and a line search on the true objective (Armijo) decides how far to go there. Kinks of the loss's
-derivative (squared hinge) make it a generalized Newton method.
+optimal intercept, f is replaced by its second-order expansion with H = A'DA, D = diag(f''), after
+elimination of the intercept; the regularizer R is not approximated. An active-set method solves
+this quadratic program, and an Armijo line search on the true objective follows. For a loss whose
+derivative has kinks (squared hinge) this is a generalized Newton method.
 
-Where the model is of no use, because curvatures vanish or change too fast, D gets a multiple of
-the largest curvature the loss can have: at the full multiple the model is above f everywhere, so
-full steps descend. The multiple is zero unless a step was cut short, and fades afterwards.
+If curvatures vanish or change too fast, a multiple of the upper bound on f'' is added to D. At
+multiple 1 the model is a majorant of f, so that full steps descend. The multiple is zero until a
+step is shortened, and decreases afterwards.
 
-A kernel makes all steps of a call, and keeps the Hessian of the columns in use for the next; what
-is here in Python proves its last point.
+A compiled kernel makes all steps of a call and keeps the Hessian of the active columns for the next
+call. The Python code certifies the final point.
 """
 
 from __future__ import annotations
@@ -37,21 +37,22 @@ from atomlearn.core.problem.regularizer import Regularizer
 
 @dataclass(frozen=True, slots=True)
 class Prices:
-    """gauge(c) = sum_j price_j |c_j|, finite for c >= 0 only unless ``signed``.
+    """The penalty weights of a weighted l1 gauge, gauge(c) = sum_j price_j |c_j|.
 
-    Those of l1, and of rays: columns that are each an atom's image, with a coefficient >= 0.
+    price : (m,). If ``signed`` is False, the gauge is infinite unless c >= 0, as for columns A a_j
+    that are images of atoms a_j.
     """
 
     price: Array
     signed: bool
 
     def feasible(self, problem: Problem, weights: Array) -> Array:
-        """Return the weights, shrunk into the domain of R if they are outside."""
+        """Return the weights, clipped at 0 unless ``signed`` and shrunk into the domain of R."""
         return shrink_inside(problem, None, weights if self.signed else np.maximum(weights, 0.0))
 
 
 def prices_of(problem: Problem) -> Prices | None:
-    """Return the prices of the norm; None if it has none."""
+    """Return the penalty weights of the norm; None if it is not a weighted l1 norm."""
     norm = problem.regularizer.norm
     size = problem.design.shape[1]
     signed = l1_weights(norm, size)
@@ -60,7 +61,7 @@ def prices_of(problem: Problem) -> Prices | None:
 
 
 def check_prices(problem: Problem) -> Prices:
-    """Return the prices, or raise TypeError where the norm has none."""
+    """Return the penalty weights; raise TypeError if the norm is not a weighted l1 norm."""
     prices = prices_of(problem)
     if prices is None:
         raise TypeError(
@@ -72,7 +73,7 @@ def check_prices(problem: Problem) -> Prices:
 
 
 def model_terms(regularizer: Regularizer) -> tuple[float, float, float]:
-    """Return (level, coupling, radius): factors of p'c and (p'c)^2 / 2, and the bound on p'c."""
+    """Return (level, coupling, radius): R = level p'c + coupling (p'c)^2 / 2 for p'c <= radius."""
     form = regularizer.form
     amount = regularizer.amount
     level = amount * (form == "penalized")
@@ -82,10 +83,11 @@ def model_terms(regularizer: Regularizer) -> tuple[float, float, float]:
 
 @dataclass(frozen=True, slots=True)
 class SequentialQP(Master):
-    """Re-fit rays, or weights under l1, for any smooth loss: Newton models, a QP, a search.
+    """Sequential quadratic programming for any smooth loss under a weighted l1 norm.
 
-    A step costs a Gram matrix of the columns in use and those that want in, O(n k^2), the pivots
-    of its QP, and a few products with the block. ``Refit.steps`` counts Newton steps.
+    A step costs O(n k^2) for the Gram matrix of the k active columns and candidates, the pivots
+    of the quadratic program, and a few products with the block. ``Refit.steps`` counts Newton
+    steps.
 
     Parameters
     ----------

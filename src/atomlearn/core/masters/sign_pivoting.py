@@ -1,7 +1,8 @@
-"""Block pivoting on signs: l1 and a quadratic, all exchanges of a round at once.
+"""Block principal pivoting for l1-penalized quadratics (the lasso with a given Gram matrix).
 
-From the solution of the level before, two or three systems are enough; where exchanges cycle,
-``active_set_qp``, which descends, takes over.
+A round changes the signs of all coefficients that violate optimality at once. With a warm start
+from the previous level, two or three linear systems per level are enough. If the exchanges cycle,
+``active_set_qp``, which always descends, takes over.
 
 L. F. Portugal, J. J. Judice, L. N. Vicente 1994; J. Kim, H. Park, NIPS 2010, section 3.
 """
@@ -15,7 +16,7 @@ import numpy as np
 from atomlearn._kernels import ActiveFactor, active_set_qp, pivot_path
 from atomlearn.core.interfaces import Array
 
-#: Levels of one call to the kernel.
+#: Number of levels that one call to the kernel solves.
 AT_ONCE = 32
 
 
@@ -31,21 +32,24 @@ def l1_quadratic(
     most: int | None = None,
     going: Callable[[], bool] = lambda: True,
 ) -> Array:
-    """argmin_w of 1/2 d'(H + ridge I)d + slope'd + level_k sum_j p_j |w_j|, d = w - weights.
+    """Return argmin_w 1/2 d'(H + ridge I)d + slope'd + level_k sum_j p_j |w_j| for each level_k.
+
+    d = w - weights.
 
     Parameters
     ----------
     H : (m, m), symmetric positive semidefinite, rows contiguous
     slope : (m,) gradient of the quadratic at ``weights``, the ridge included
     price : (m,) p > 0
-    weights : (m,) warm start of the first level, whose solution is that of the next
-    factor : kept between calls with the same (or a larger) H and ridge
-    most : bound on the support, beyond which H is singular
-    going : asked before each ``AT_ONCE`` levels whether there is time
+    weights : (m,) warm start of the first level; each solution is the warm start of the next level
+    levels : penalty levels
+    factor : a Cholesky factor, kept between calls with the same (or a larger) H and ridge
+    most : maximum size of the support, beyond which H is singular
+    going : called before each ``AT_ONCE`` levels; False ends the path
 
     Returns
     -------
-    W : (solved, m), a row for each level
+    W : (solved, m), the solution of each level that was solved
     """
     factor = ActiveFactor() if factor is None else factor
     found = [np.zeros((0, weights.size))]

@@ -1,9 +1,9 @@
-"""Working sets: a master that re-fits only the columns that matter, and proves it for all of them.
+"""WorkingSets: a master that solves subproblems over subsets of the block's columns.
 
 Column generation gathers many candidates in one pass over the data, most of which end with weight
-zero. The same idea once more, inside the block: another master works on the columns in use and
-the best of the others, the block's own scores (cheap: it is in memory) say which come next, and
-the certificate of the whole block says when it is enough.
+zero. This master applies column generation again within the block: an inner master solves over the
+active columns and the best of the others, the scores of the whole block (which is in memory) select
+the next ones, and the duality gap over the whole block decides when to stop.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ from atomlearn.core.problem.problem import Problem, restrict, with_ridge
 
 @dataclass(frozen=True, slots=True)
 class WorkingSets(Master):
-    """Re-fit by rounds of another master on a part of the block.
+    """Solve the restricted problem by an inner master on growing working sets of columns.
 
     Parameters
     ----------
     master : Master
-        What works on the columns of a round.
+        The inner master, which solves over a working set.
     least : int
-        About how many columns a round adds at least; a quarter of those in use if that is more.
+        A round adds about max(least, number of active columns / 4) columns.
     smallest : int
-        Blocks of at most this many columns are left to ``master`` whole.
+        Blocks of at most this many columns are passed to ``master`` unchanged.
 
     References
     ----------
@@ -95,12 +95,12 @@ class WorkingSets(Master):
         return finished(best.refit, self.master, problem, gap_target)
 
     def splits(self, problem: Problem) -> bool:
-        """Return whether the block is so large that rounds on parts of it pay."""
+        """Return whether the block has more than ``smallest`` columns and a norm over columns."""
         large = problem.design.shape[1] > self.smallest
         return large and problem.regularizer.norm.over_columns
 
     def _chosen(self, problem: Problem, best: Candidate) -> Columns:
-        """Return the positions of the columns in use and of the best others, in order."""
+        """Return the indices of the active columns and the best others, in increasing order."""
         used = np.flatnonzero(best.refit.weights)
         count = used.size + max(self.least, used.size // 4)
         scores = with_ridge(problem, ArrayScores(best.scores), None, best.refit.weights)

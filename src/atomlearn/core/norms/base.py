@@ -1,4 +1,4 @@
-"""Norms of vectors that share proximal maps, ratings of columns or groups, or a norm inside."""
+"""Base classes of vector norms: with a proximal map, with an inner norm, or over ranked groups."""
 
 from __future__ import annotations
 
@@ -32,24 +32,37 @@ from atomlearn.core.norms.vectors import l2_norm, to_float64
 
 
 class VectorNorm(Parameters, Norm):
-    """A gauge of vectors that knows the proximal map of step * gauge: the other two follow."""
+    """A gauge of vectors with a proximal map (``_penalized``), from which two others are derived.
+
+    The three maps are the proximal maps of step * gauge and of (step / 2) * gauge^2, and the
+    projection onto a ball of the gauge. A subclass implements the first one.
+    """
 
     absolute = True
 
     def _penalized(self, v: Array, step: float) -> ProxPoint:
-        """Return argmin_x 1/2 ||x - v||^2 + step * gauge(x), v float64, step >= 0 finite."""
+        """Return argmin_x 1/2 ||x - v||^2 + step * gauge(x) for float64 v and finite step >= 0."""
         raise NotImplementedError
 
     def _last_step(self, v: Array) -> float:
-        """Return the step from which on the gauge of that point is 0: the polar of v."""
+        """Return the smallest step at which the proximal map of step * gauge is 0: the polar of v.
+
+        The polar (dual) norm of v is the maximum of <a, v> over the atoms a.
+        """
         return self.polar(v)  # type: ignore[arg-type]
 
     def _point(self, v: Array, amount: float, form: Form) -> ProxPoint:
-        """Return the proximal map of ``form``; a norm may know a faster way."""
+        """Return the proximal map of v for ``form``; subclasses override it with closed forms.
+
+        amount : the step of the forms "penalized" and "squared", the radius of "constrained".
+        """
         return three_forms(v, amount, form, self._penalized, self._last_step)
 
     def prox_point(self, w: NDArray[Any], amount: float, form: Form) -> ProxPoint:
-        """One of the three maps in float64, with its gauge and (when called) its Jacobian."""
+        """Return the proximal map of w for ``form``: the point, its gauge and a Jacobian function.
+
+        amount : the step of the forms "penalized" and "squared", the radius of "constrained".
+        """
         value = float(amount)
         if not (math.isfinite(value) and value >= 0):
             name = "radius" if form == "constrained" else "step"
@@ -77,7 +90,7 @@ class VectorNorm(Parameters, Norm):
 
 
 def checked_norm(owner: str, norm: Any) -> Norm:
-    """Return one of the norms that a norm is made of; raise if it is none."""
+    """Return ``norm``; raise TypeError if it is not a Norm. ``owner`` names the outer norm."""
     if not isinstance(norm, Norm):
         raise TypeError(
             f"{owner}: norm must be a norm object such as norms.KSupport(k=10), got "
@@ -87,46 +100,46 @@ def checked_norm(owner: str, norm: Any) -> Norm:
 
 
 def refuse_free(owner: str, norm: Norm, n_features: int, remedy: str) -> None:
-    """Raise where a part of a norm leaves a column free."""
+    """Raise ValueError if ``norm`` leaves a column unpenalized; ``remedy`` ends the message."""
     free = norm.without(np.zeros(0, dtype=np.int64), n_features)[0]
     if free.size:
         raise ValueError(f"{owner}: a column of weight 0 is free{remedy}")
 
 
 class Wrapper(VectorNorm):
-    """A norm made of another one, ``norm``, as which it answers unless it says otherwise."""
+    """A norm that decorates an inner norm, ``norm``, and delegates to it by default."""
 
     norm: Norm
 
     def without(self, columns: Columns, n_features: int) -> tuple[Columns, Norm]:
-        """The same of the norm inside without them."""
+        """The free columns, and this norm around the inner norm without them."""
         free, inner = self.norm.without(columns, n_features)
         return free, self._of(inner)
 
     def on(self, n_features: int, shape: tuple[int, int] | None = None) -> Norm:
-        """The same norm with the norm inside read."""
+        """This norm around the inner norm with its parameters resolved for n_features columns."""
         return self._of(checked_norm(type(self).__name__, self.norm).on(n_features, shape))
 
     def with_names(self, names: Sequence[str]) -> Norm:
-        """The same norm with names of columns in the norm inside replaced by their indices."""
+        """This norm around the inner norm with column names replaced by column indices."""
         return self._of(self.norm.with_names(names))
 
     def candidates(self, n_samples: int, n_features: int) -> list[Norm]:
-        """The same of each candidate for the norm inside."""
+        """This norm around each of the inner norm's candidates for model selection."""
         return [self._of(inner) for inner in self.norm.candidates(n_samples, n_features)]
 
     def restrict(self, columns: Columns, n_features: int) -> Norm | None:
-        """The same of the restriction of the norm inside; None if it has none."""
+        """This norm around the inner norm's restriction to these columns; None if it has none."""
         inner = self.norm.restrict(columns, n_features)
         return None if inner is None else self._of(inner)
 
     def lift(self, n_features: int) -> Lift | None:
-        """That of the norm inside, with the same of the norm over it; None if it has none."""
+        """The inner norm's lift, with this norm around the lifted norm; None if it has none."""
         inner = self.norm.lift(n_features)
         return None if inner is None else replace(inner, norm=self._of(inner.norm))
 
     def _of(self, inner: Norm) -> Norm:
-        """Return the same norm of another one."""
+        """Return this norm around another inner norm."""
         return self if inner is self.norm else self.replaced(norm=inner)
 
 
@@ -134,10 +147,11 @@ forward(Wrapper, "norm", "absolute", "over_columns", "proximal", "thresholds")
 
 
 class RatedNorm(VectorNorm):
-    """A norm whose polar is the l2 norm of the k largest ratings of columns, or of groups.
+    """A norm whose polar (dual) norm is the l2 norm of the k largest ratings.
 
-    A column is rated by |z_j|, a group by ||z_g||_2, both relative to weights if there are any.
-    Problems are built over a norm whose ``groups`` are read.
+    The rating of a column j is |z_j|, that of a group g is ||z_g||_2, each divided by its weight
+    if the norm has weights; z (n_features,) are the scores. If ``groups`` is None, columns are
+    rated. Before a problem is built, ``on`` replaces ``groups`` by a ``Partition``.
     """
 
     groups: Any = None
@@ -152,15 +166,15 @@ class RatedNorm(VectorNorm):
         return self if groups is self.groups else self.replaced(groups=groups)
 
     def _groups(self, n_features: int) -> Partition | None:
-        """Return the groups that are rated; None: the columns are."""
+        """Return the groups that are rated, or None if single columns are rated."""
         return None if self.groups is None else self.partition(n_features)
 
     def _least(self, n_ratings: int) -> int:
-        """Return k: how many columns, or groups, an atom has."""
+        """Return k, the number of columns or groups in the support of an atom."""
         return 1
 
     def ratings(self, scores: Scores) -> Scores:
-        """Return the ratings of all columns or groups, by default without weights."""
+        """Return the ratings: |z_j| of every column or ||z_g||_2 of every group, unweighted."""
         groups = self._groups(scores.n_columns)
         return scores if groups is None else ArrayScores(groups.norms_of_scores(scores))
 
@@ -170,7 +184,10 @@ class RatedNorm(VectorNorm):
         return l2_norm(ratings.top(self._least(ratings.n_columns))[1])
 
     def best_columns(self, scores: Scores, count: int) -> Columns:
-        """The columns of largest rating, k at least; whole groups, until there are ``count``."""
+        """The columns of the largest ratings: at least k ratings and about ``count`` columns.
+
+        Groups are returned whole, and groups of rating 0 only as far as k needs them.
+        """
         ratings = self.ratings(scores)
         least = self._least(ratings.n_columns)
         order, values = ratings.top(max(least, count))
@@ -187,14 +204,18 @@ class RatedNorm(VectorNorm):
         return float(np.abs(ratings.top(self._least(ratings.n_columns))[1]).min(initial=np.inf))
 
     def rated(self, scores: Scores, bound: float) -> Columns:
-        """The columns, or whole groups, rated ``bound`` or more."""
+        """The columns whose rating, or whose group's rating, is at least ``bound``."""
         found = self.ratings(scores).above(bound)[0]
         groups = self._groups(scores.n_columns)
         return found if groups is None else groups.members(found)
 
 
 def lifted_point(v: Array, partition: Partition, inner: Callable[[Array], ProxPoint]) -> ProxPoint:
-    """Proximal map of phi(group norms): each group keeps its direction, its norm is phi's prox."""
+    """Return the proximal map of w -> phi(||w_1||_2, ..., ||w_G||_2) at v, for G disjoint groups.
+
+    inner : the proximal map of phi, of the G group norms. Each group of the result has the
+    direction of v_g, and the length that ``inner`` gives.
+    """
     norms = partition.norms(v)
     point = inner(norms)
     ratio = np.divide(point.point, norms, out=np.zeros_like(norms), where=norms > 0)
@@ -208,17 +229,19 @@ def lifted_point(v: Array, partition: Partition, inner: Callable[[Array], ProxPo
 def _lift_jacobian(
     inner: ProxJacobian, v: Array, norms: Array, ratio: Array, partition: Partition
 ) -> ProxJacobian:
-    """Return diag(r_g) + sum_g (delta_g - r_g) u_g u_g' + (U F) C (U F)', u_g = v_g / ||v_g||.
+    """Return the Jacobian of ``lifted_point``: a diagonal plus a low-rank term.
 
-    r_g is the shrinkage of group g, delta_g and (F, C) the Jacobian on norms. The factors are a
-    sparse CSC array if they are large: one column for a group that needs it, with the rows of
-    that group only, then those of the inner Jacobian.
+    It is diag(r_g) + sum_g (delta_g - r_g) u_g u_g' + (U F) C (U F)'. Here u_g = v_g / ||v_g||
+    is the direction of group g and U has the columns u_g; r_g = ``ratio[g]`` is the shrinkage
+    factor of the group; ``inner``, the Jacobian of the map of the group norms, is
+    diag(delta) + F C F'. The factors are one column u_g for each group with delta_g != r_g,
+    followed by U F. They are a sparse CSC array if a dense one would be large.
     """
     labels = partition.labels
     delta = inner.diagonal
     among = inner.dense_factors()
-    # In a group of one the rank-one term is the diagonal; at a zero group, which has no direction,
-    # the map is a multiple of the identity.
+    # In a group of one column, u_g u_g' is 1, so that the diagonal holds the whole block. At
+    # v_g = 0 there is no direction u_g, and the Jacobian of the group is a multiple of I.
     plain = (partition.sizes == 1) | (norms == 0)
     diagonal = np.where(plain, delta, ratio)
     diagonal += np.where(norms == 0, among**2 @ inner.coefficients, 0.0)

@@ -15,17 +15,18 @@ from atomlearn.core.norms.vectors import to_float64
 
 
 class Cover(NamedTuple):
-    """The columns of every block, int64, read and checked; columns in none are held at 0."""
+    """The validated column indices (int64) of every block; other columns have coefficient 0."""
 
     blocks: tuple[Columns, ...]
     n_columns: int
 
 
 class Blocks(VectorNorm):
-    """gauge(w) = sum_b norm_b(w_b) over disjoint blocks of columns; polar max_b norm_b°(z_b).
+    """gauge(w) = sum_b norm_b(w_b): a separable norm over disjoint blocks of columns.
 
-    The gauge of a product: clinical columns under an l1 norm and genes under a k-support norm.
-    Use ``Scaled`` to weigh the blocks against each other.
+    w_b are the coefficients of block b. The polar (dual) norm of scores z is max_b norm_b°(z_b),
+    where ° denotes the polar. An example is an l1 norm of clinical columns plus a k-support norm
+    of genes. Use ``Scaled`` to weigh the blocks against each other.
 
     Parameters
     ----------
@@ -51,12 +52,12 @@ class Blocks(VectorNorm):
 
     @property
     def absolute(self) -> bool:  # type: ignore[override]
-        """True if all norms depend on |w| only."""
+        """True if all norms depend only on |w|."""
         return all(norm.absolute for norm in self.norms)
 
     @property
     def over_columns(self) -> bool:  # type: ignore[override]
-        """True if all norms can be restricted."""
+        """True if all norms can be restricted to subsets of their columns."""
         return all(norm.over_columns for norm in self.norms)
 
     @property
@@ -65,7 +66,7 @@ class Blocks(VectorNorm):
         return all(norm.proximal for norm in self.norms)
 
     def on(self, n_features: int, shape: tuple[int, int] | None = None) -> Blocks:
-        """The same norm with all norms and columns read."""
+        """The same norm with all inner norms and column lists checked and resolved."""
         pairs = self._pairs(n_features)
         blocks = tuple(columns for _, columns in pairs)
         for norm, columns in pairs:
@@ -85,6 +86,7 @@ class Blocks(VectorNorm):
         return max(self._polars(scores), default=0.0)
 
     def _polars(self, scores: Scores) -> list[float]:
+        """Return the polar norm_b°(z_b) of each block."""
         pairs = self._pairs(scores.n_columns)
         return [
             norm.polar(scores_at(scores, columns)) if columns.size else 0.0
@@ -92,7 +94,10 @@ class Blocks(VectorNorm):
         ]
 
     def best_columns(self, scores: Scores, count: int) -> Columns:
-        """Those of the blocks, those of the block with the largest polar first."""
+        """The best columns of every block, ordered by decreasing polar of the block.
+
+        Each of the B blocks is queried for ``count // B`` columns, at least one.
+        """
         pairs = self._pairs(scores.n_columns)
         share = max(1, count // max(len(pairs), 1))
         chosen = [np.zeros(0, dtype=np.int64)]
@@ -103,14 +108,18 @@ class Blocks(VectorNorm):
         return np.concatenate(chosen)
 
     def best_atom(self, scores: Scores) -> Atom:
-        """That of the block with the largest polar."""
+        """The best atom of the block with the largest polar."""
         best = int(np.argmax(self._polars(scores)))
         norm, columns = self._pairs(scores.n_columns)[best]
         atom = norm.best_atom(scores_at(scores, columns))
         return Atom(columns[atom.columns], atom.values)
 
     def restrict(self, columns: Columns, n_features: int) -> Norm | None:
-        """The restrictions of the norms to those of their columns, blocks without any left out."""
+        """The sum of the inner norms' restrictions; blocks without a kept column are dropped.
+
+        It is the restricted norm itself if one block holds all kept columns, and None if an inner
+        norm has no restriction.
+        """
         place = np.full(n_features, -1, dtype=np.int64)
         norms: list[Norm] = []
         parts: list[Columns] = []
@@ -129,6 +138,7 @@ class Blocks(VectorNorm):
         return Blocks(norms, Cover(tuple(parts), columns.size))
 
     def _penalized(self, v: Array, step: float) -> ProxPoint:
+        """Return the proximal map of step * gauge at v, which is separable over the blocks."""
         point = np.zeros_like(v)
         gauge = 0.0
         maps: list[tuple[Columns, ProxPoint]] = []
@@ -139,6 +149,7 @@ class Blocks(VectorNorm):
             maps.append((columns, inner))
 
         def jacobian() -> ProxJacobian:
+            """Return the block-diagonal Jacobian of the proximal map at v, shape (n, n)."""
             parts = [inner.jacobian().embedded(columns, v.size) for columns, inner in maps]
             diagonal = sum((part.diagonal for part in parts), np.zeros(v.size))
             factors = side_by_side([np.zeros((v.size, 0)), *(part.factors for part in parts)])
@@ -148,12 +159,14 @@ class Blocks(VectorNorm):
         return ProxPoint(point, gauge, jacobian)
 
     def _pairs(self, n_features: int) -> list[tuple[Norm, Columns]]:
+        """Return each inner norm with the indices of its columns."""
         blocks = self.columns
         if not isinstance(blocks, Cover) or blocks.n_columns != n_features:
             blocks = self._checked(n_features)
         return list(zip(self.norms, blocks.blocks, strict=True))
 
     def _checked(self, n_features: int) -> Cover:
+        """Return the column indices of every block; raise unless they partition all columns."""
         if len(self.norms) != len(self.columns):
             raise ValueError(
                 f"Blocks: one list of columns a norm, got {len(self.norms)} norms and "
@@ -179,5 +192,5 @@ class Blocks(VectorNorm):
 
 
 def scores_at(scores: Scores, columns: Columns) -> ArrayScores:
-    """Return z at some columns, numbered 0, 1, ... in their order."""
+    """Return the scores z of these columns as a vector; column c becomes its position there."""
     return ArrayScores(np.asarray(scores.at(columns), dtype=np.float64))

@@ -1,4 +1,4 @@
-"""Norms made of norms: Scaled, Nonnegative, and scores as a norm of w >= 0 sees them."""
+"""Norms that wrap an inner norm: Scaled and Nonnegative, and the positive part of scores."""
 
 from __future__ import annotations
 
@@ -32,7 +32,9 @@ def scaled(norm: Norm, factor: float) -> Norm:
 
 
 class Scaled(Wrapper):
-    """gauge(w) = factor * norm(w); polar norm°(z) / factor. Atoms are divided by the factor.
+    """gauge(w) = factor * norm(w); its polar (dual) norm is norm°(z) / factor.
+
+    The atoms are those of ``norm`` divided by the factor.
 
     Parameters
     ----------
@@ -115,10 +117,11 @@ forward(Scaled, "norm", "matrix_shape", "solver", *vars(Ratings))
 
 
 class Nonnegative(Wrapper):
-    """gauge(w) = norm(w) where w >= 0, infinite elsewhere; polar norm°(max(z, 0)).
+    """gauge(w) = norm(w) for w >= 0, infinite elsewhere; its polar (dual) is norm°(max(z, 0)).
 
-    For a norm that depends on |w| only and grows with it: setting negative coordinates of w to
-    zero never costs, so the polar and the three proximal maps are those of the positive part.
+    ``norm`` must depend only on |w| and increase with it. Then setting negative coordinates to
+    zero never increases the norm, so that the polar and the three proximal maps are those of
+    ``norm`` at the positive part of the argument.
 
     Parameters
     ----------
@@ -184,10 +187,9 @@ class Nonnegative(Wrapper):
 
 
 class PositiveScores(Scores):
-    """max(z, 0), from scores that know their largest *magnitudes* only.
+    """The positive part max(z, 0) of scores z that can be searched only by magnitude.
 
-    ``top`` asks for more and more of the largest magnitudes until it has enough positive ones,
-    and soon for all of them if they can be stored.
+    ``top`` requests increasing numbers of the largest |z_j| until enough of them are positive.
     """
 
     def __init__(self, base: Scores) -> None:
@@ -195,7 +197,7 @@ class PositiveScores(Scores):
         self.n_columns = self._base.n_columns
 
     def top(self, count: int) -> tuple[Columns, Array]:
-        """Return at most ``count`` columns: fewer where the others have no positive score."""
+        """Return the ``count`` largest positive scores and their columns, or all if fewer."""
         asked = 2 * count + 16
         while True:
             columns, values = self._base.top(asked)

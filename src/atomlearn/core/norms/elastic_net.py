@@ -29,11 +29,11 @@ from atomlearn.core.norms.vectors import l2_norm, to_float64
 class ElasticNetNorm(VectorNorm):
     """gauge(w) = max(||w||_2, ||w||_1 / sqrt k).
 
-    Its ball is the intersection of the unit l2 ball and the l1 ball of radius sqrt k; it is at
-    most the k-support norm, which is less than sqrt 2 times it. Its polar is an infimal
-    convolution, min over a of ||a||_2 + sqrt k ||z - a||_inf. The minimizing a is the soft
-    threshold of z at the level theta where ||a||_1 = sqrt k ||a||_2 (0 if z has a smaller
-    ratio already), and a / ||a||_2 is the best atom: found from only the largest scores.
+    Its unit ball is the intersection of the unit l2 ball and the l1 ball of radius sqrt k. The
+    norm is at most the k-support norm, which is less than sqrt 2 times this norm. Its polar (dual)
+    norm is an infimal convolution, min over a of ||a||_2 + sqrt k ||z - a||_inf. The minimizing a
+    is z soft-thresholded at the level theta with ||a||_1 = sqrt k ||a||_2 (theta = 0 if z already
+    has a smaller ratio). The best atom is a / ||a||_2, which depends only on the largest scores.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ class ElasticNetNorm(VectorNorm):
         self.k = k
 
     def on(self, n_features: int, shape: tuple[int, int] | None = None) -> ElasticNetNorm:
-        """The norm itself; raise where k is not a finite number >= 1."""
+        """The norm itself; raise if k is not a finite number >= 1."""
         self._k()
         return self
 
@@ -74,14 +74,14 @@ class ElasticNetNorm(VectorNorm):
         return max(l2_norm(w), float(np.abs(w).sum()) / self._root())
 
     def polar(self, scores: Scores) -> float:
-        """||S(z, theta)||_2 + sqrt k theta, S the soft threshold at the level of the class."""
+        """||S(z, theta)||_2 + sqrt k theta, with S(z, theta) the soft threshold; see the class."""
         values, theta = self._best_atom(scores)[1:]
         return l2_norm(soft_threshold(values, theta)) + self._root() * theta
 
     def best_columns(self, scores: Scores, count: int) -> Columns:
         """The support of the best atom, and further columns of large |z_j| up to ``count``."""
         columns, values, theta = self._best_atom(scores)
-        # Where the largest scores tie, theta is their magnitude, and any k of them do.
+        # If the largest scores tie, theta is their magnitude, and any k of them give an atom.
         size = int(np.count_nonzero(np.abs(values) > theta))
         size = max(size, min(math.ceil(self._k()), values.size))
         return columns[:size] if count <= size else scores.top(count)[0]
@@ -91,9 +91,10 @@ class ElasticNetNorm(VectorNorm):
         return self._best_atom(scores)[2]
 
     def best_atom(self, scores: Scores) -> Atom:
-        """S(z, theta) / ||S(z, theta)||_2; if it vanishes, k of the tied largest scores.
+        """S(z, theta) / ||S(z, theta)||_2, or a sign vector of tied largest scores if S = 0.
 
-        The last of them with what k has beyond a whole number: ||a||_1 = sqrt k, ||a||_2 <= 1.
+        That vector has floor(k) entries of magnitude 1 / sqrt k and one entry with the fractional
+        part of k over sqrt k, so that ||a||_1 = sqrt k and ||a||_2 <= 1.
         """
         columns, values, theta = self._best_atom(scores)
         shrunk = soft_threshold(values, theta)
@@ -105,13 +106,13 @@ class ElasticNetNorm(VectorNorm):
         return Atom(columns[used], shrunk[used] / l2_norm(shrunk[used]))
 
     def _best_atom(self, scores: Scores) -> tuple[Columns, Array, float]:
-        """Return columns and scores of the largest |z_j|, as many as theta needs, and theta."""
+        """Return the columns and scores of the largest |z_j| that determine theta, and theta."""
         k = self._k()
         count = min(4 * math.ceil(k), scores.n_columns)
         while True:
             columns, values = scores.top(count)
             theta = _balance_level(values, k)
-            # Scores left out are at most the last one: up to theta they change nothing.
+            # Scores that are not read are at most the last one; those up to theta have no effect.
             if count >= scores.n_columns or values.size < count or theta >= abs(values[-1]):
                 return columns, values, theta
             count = min(4 * count, scores.n_columns)
@@ -123,10 +124,10 @@ class ElasticNetNorm(VectorNorm):
         return math.sqrt(self._k())
 
     def _point(self, v: Array, amount: float, form: Form) -> ProxPoint:
-        """One soft threshold and one scaling, in three regimes.
+        """Return the proximal map of ``form``: a soft threshold followed by a scaling.
 
-        The l2 norm dominates at the solution (no threshold), or the l1 norm does (no scaling), or
-        both are equal, and then the threshold is theta whatever the amount.
+        There are three cases at the solution: the l2 norm is larger (no threshold), the scaled l1
+        norm is larger (no scaling), or both are equal and the threshold is theta for any amount.
         """
         root = self._root()
         theta = _balance_level(v, self._k())
@@ -163,8 +164,9 @@ class ElasticNetNorm(VectorNorm):
 def _balance_level(v: Array, k: float) -> float:
     """Return the smallest theta >= 0 with ||S(v, theta)||_1 <= sqrt k ||S(v, theta)||_2.
 
-    Over m active entries the balance is at mean - deviation * sqrt(k / (m - k)), which is never
-    beyond theta; entries up to it drop out, until none does. O(n) a round, few rounds.
+    S is the soft threshold. For m active entries, equality holds at
+    mean - deviation * sqrt(k / (m - k)) of their magnitudes, a lower bound of theta. Entries at or
+    below it are removed until none is left to remove, in a few rounds of O(n) each.
     """
     scale = power_of_two(v)
     return scale * _kernels.balance_level(v / scale, k)
@@ -173,9 +175,11 @@ def _balance_level(v: Array, k: float) -> float:
 def _balanced_jacobian(
     v: Array, direction: Array, ratio: float, k: float, amount: float, form: Form
 ) -> ProxJacobian:
-    """Return ratio * (P - u u' - q q' / (m - k)) + a u u', u the direction of the m active entries.
+    """Return the Jacobian of the proximal map in the case in which both norms are equal.
 
-    P selects them, q = signs - sqrt k u; a = d gauge / d polar = 1, 1 / (1 + step), or 0.
+    It is ratio * (P - u u' - q q' / (m - k)) + a u u'. Here u = ``direction`` has m nonzero
+    (active) entries, P is the diagonal projection on them, q = sign(v) - sqrt k u on them, and
+    a = d gauge / d polar is 1, 1 / (1 + step) or 0, depending on ``form``.
     """
     active = direction != 0
     count = int(np.count_nonzero(active))

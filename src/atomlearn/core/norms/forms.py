@@ -1,10 +1,10 @@
-"""Three proximal maps from one: the squared and the constrained form by a search for the step.
+"""Three proximal maps from one: the squared and constrained forms by root finding in the step.
 
 With x(theta) = argmin 1/2 ||x - v||^2 + theta gauge(x), and s = (v - x) / theta a subgradient
 of the gauge there: the prox of (step / 2) gauge^2 is x(theta) at theta = step gauge(x(theta)), the
 projection onto gauge <= radius is x(theta) where gauge(x(theta)) = radius. As the gauge is
 homogeneous, dx/dtheta = -J s, and d gauge = s'J dv - s'J s dtheta, J the Jacobian at fixed theta.
-Bounds on single coefficients change none of this: J is 0 if one of them holds.
+This also holds with bounds on single coefficients: J is 0 for a coefficient at its bound.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 
 from atomlearn.core.interfaces import Array, Form, ProxJacobian, ProxPoint
 
-#: Steps of the search, each of which is one proximal map.
+#: Maximum number of Newton steps of the root finding; each evaluates one proximal map.
 MAX_SEARCH = 200
 
 
@@ -43,7 +43,7 @@ def l1_point(v: Array, weights: Array | float, amount: float, form: Form) -> Pro
         return float((np.abs(z) / weights).max(initial=0.0))
 
     def exact(offset: float, slope: float) -> float:
-        # Of all sets of entries those that the threshold leaves give the largest one.
+        # Each leading set of entries gives a candidate threshold; the true one is the largest.
         sizes = np.abs(v)
         order = np.argsort(-sizes / weights)
         c = np.broadcast_to(weights, v.shape)[order]
@@ -61,11 +61,13 @@ def three_forms(
     polar: Callable[[Array], float],
     guess: Callable[[float, float], float] | None = None,
 ) -> ProxPoint:
-    """Return the proximal map of ``form`` from that of theta * gauge and the polar of the gauge.
+    """Return the proximal map of ``form`` at v, computed from that of theta * gauge.
 
-    A safeguarded Newton search on the decreasing function of theta, each step one proximal map
-    and one Jacobian; to rounding. ``guess`` is its start: at which gauge(x(theta)) is about
-    offset + slope theta.
+    amount : the step, or the radius of the form "constrained". penalized : (v, theta) -> x(theta),
+    the proximal map of theta * gauge. polar : the polar (dual) norm. A safeguarded Newton method
+    solves gauge(x(theta)) = offset + slope * theta for theta, with offset 0 and slope 1 / amount
+    for the squared form, and offset ``amount`` and slope 0 for the constrained form.
+    guess(offset, slope) : an initial theta.
     """
     if form == "penalized":
         return penalized(v, amount)
@@ -102,10 +104,13 @@ def _search(
     high: float,
     guess: Callable[[float, float], float] | None,
 ) -> tuple[float, ProxPoint]:
-    """Return theta in (0, polar(v)] and the point there."""
+    """Return the root theta in (0, polar(v)] of ``three_forms``, and x(theta).
+
+    start : x(0); high : polar(v), an upper bound of theta.
+    """
     slope, offset = (1.0 / amount, 0.0) if form == "squared" else (0.0, amount)
     low = 0.0
-    # gauge(x(theta)) falls from gauge(v) to 0 at the polar, at most linearly fast from there.
+    # gauge(x(theta)) decreases from gauge(v) at 0 to 0 at the polar; start from the chord.
     theta = high * (start.gauge - offset) / (start.gauge + slope * high)
     theta = theta if guess is None else guess(offset, slope)
     at = penalized(v, theta)

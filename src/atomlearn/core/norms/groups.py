@@ -16,16 +16,17 @@ from atomlearn.core.norms.vectors import to_float64
 
 
 class Groups(RatedNorm):
-    """gauge(w) = sum_g weight_g ||w_g||_2 over disjoint groups; polar max_g ||z_g||_2 / weight_g.
+    """gauge(w) = sum_g weight_g ||w_g||_2 over disjoint groups: the group lasso norm.
 
-    Its squared form, (level / 2) (sum_g ||w_g||)^2, is the sub-problem of feature generation, and
-    its prox the Moreau projection of Tan, Tsang, Wang (2014), Algorithm 3.
+    Its polar (dual) norm is max_g ||z_g||_2 / weight_g. Its squared form,
+    (level / 2) (sum_g ||w_g||)^2, is the subproblem of feature generation, and the proximal map of
+    that form is the Moreau projection of Tan, Tsang, Wang (2014), Algorithm 3.
 
     Parameters
     ----------
     groups : list of index lists, or label array
-        Disjoint groups of columns; a column in no list, or with a negative label, is a group of
-        its own. Lists may name columns, or patterns of them ("dose_*"), where X has names.
+        Disjoint groups of columns; a column in no list, or with a negative label, is a singleton
+        group. Lists may contain column names or patterns ("dose_*") if the columns of X have names.
     weights : None, "sqrt_size" or array-like
         One weight for each listed group, in the order of the lists, or in the sorted order of the
         labels; as in ``L1``, 0 leaves a group unpenalized and inf leaves it out. None: all ones.
@@ -50,7 +51,7 @@ class Groups(RatedNorm):
         self.weights = weights
 
     def on(self, n_features: int, shape: tuple[int, int] | None = None) -> Groups:
-        """The same norm with its groups and weights read."""
+        """The same norm with its groups and weights checked and resolved for n_features."""
         partition, weights = self.parts(n_features)
         listed = partition.all_listed()
         return self if listed is self.groups else Groups(listed, weights)
@@ -81,7 +82,10 @@ class Groups(RatedNorm):
         return L1(weights).ratings(ArrayScores(norms))
 
     def without(self, columns: Columns, n_features: int) -> tuple[Columns, Groups]:
-        """These and the columns of groups of weight 0; and the norm that leaves those at 0."""
+        """Return all unpenalized columns, and the norm that fixes groups of weight 0 at 0.
+
+        The unpenalized columns are ``columns`` and those of groups of weight 0.
+        """
         partition, weights = self.parts(n_features)
         free = np.flatnonzero(weights == 0)
         if not free.size:
@@ -116,15 +120,15 @@ class Groups(RatedNorm):
 
 
 def _priced(weights: Array) -> bool:
-    """Return whether no group is free or left out."""
+    """Return whether all weights are positive and finite."""
     return bool(((weights > 0) & np.isfinite(weights)).all())
 
 
 def l1_weights(norm: Norm, n_features: int, nonnegative: bool = False) -> Array | None:
     """Return p with gauge(w) = sum_j p_j |w_j|, 0 < p_j < inf; None for other norms.
 
-    ``nonnegative``: p with gauge(w) = p'w for w >= 0 and infinite elsewhere. With such p a norm
-    can be the gauge of rays: each column an atom, its coefficient >= 0.
+    With ``nonnegative``, return p with gauge(w) = p'w for w >= 0 and infinite elsewhere, as for
+    columns that are images of atoms with coefficients >= 0.
     """
     groups = norm.as_groups(n_features, nonnegative)
     if groups is None or groups.weights.size != n_features:
@@ -133,10 +137,10 @@ def l1_weights(norm: Norm, n_features: int, nonnegative: bool = False) -> Array 
 
 
 class L2(Groups):
-    """gauge(w) = ||w||_2, which is its own polar: that of one group of all columns.
+    """gauge(w) = ||w||_2, which is its own polar (dual) norm; one group of all columns.
 
-    Its one best atom is z / ||z||_2, so ``best_columns`` returns every column whatever the count:
-    it needs all scores, and fits designs whose scores can be stored.
+    Its best atom is z / ||z||_2, so ``best_columns`` returns all columns for any count. It
+    therefore needs designs whose scores can all be stored.
 
     References
     ----------

@@ -19,27 +19,30 @@ from atomlearn.core.norms.vectors import to_float64
 class L1(RatedNorm):
     """gauge(w) = sum_j weight_j |w_j| for lower <= w <= upper; without them, ||w||_1.
 
-    The polar of the plain norm is max_j |z_j|, of weights max_j |z_j| / weight_j. The proximal
-    maps are soft thresholds, found in O(n) expected time, and cut at the bounds.
+    The polar (dual) norm of scores z is max_j |z_j| / weight_j. The proximal maps are soft
+    thresholding, clipped at the bounds; their thresholds are found in O(n) expected time.
 
     Parameters
     ----------
     weights : float, array (n_features,), mapping of names, or None
-        A factor a column: 0 leaves it unpenalized (as ``solve(unpenalized=)`` does), inf leaves it
-        out. A mapping names those that are not 1.
+        Penalty factor of each column: 0 leaves a column unpenalized (as ``solve(unpenalized=)``
+        does), inf excludes it. A mapping lists the columns whose factor is not 1.
     lower, upper : float, array (n_features,), mapping of names, or None
-        Bounds on coefficients, lower <= 0 <= upper; 0 fixes a sign. Free columns have none.
+        Bounds on coefficients, lower <= 0 <= upper; a bound of 0 fixes the sign. Unpenalized
+        columns cannot have bounds.
 
     Notes
     -----
-    With bounds that are neither 0 nor infinite R is no function of a gauge, but its conjugate is
-    still one minimum over a number, and the proof is exact:
+    With finite nonzero bounds l and u, the regularizer h(gauge(w)) is not a function of a
+    homogeneous gauge, but its conjugate is still a minimum over one scalar t, so that the duality
+    gap is exact. With weights p,
 
         sup over l <= w <= u of <z, w> - h(gauge(w)) = min over t >= t_0 of
             h*(t) + sum_j u_j max(z_j - t p_j, 0) + sum_j (-l_j) max(-z_j - t p_j, 0),
 
-    the sums over bounded sides, t_0 = max z_j / p_j over the others (``interfaces.Excess``): a
-    coefficient at its bound may have a score beyond its weight.
+    where the sums run over finite bounds, and t_0 is the maximum of |z_j| / p_j over the signs of
+    w_j without one (``interfaces.Excess``). The score of a coefficient at its bound may exceed its
+    weight.
 
     References
     ----------
@@ -76,7 +79,7 @@ class L1(RatedNorm):
 
     @property
     def absolute(self) -> bool:  # type: ignore[override]
-        """True without bounds."""
+        """True if the gauge depends only on |w|, that is, without bounds."""
         if isinstance(self.weights, Sides):
             return self.weights.symmetric
         return self.lower is None and self.upper is None
@@ -88,17 +91,20 @@ class L1(RatedNorm):
         return float(np.abs(w).sum()) if sides is None else sides.value(w)
 
     def excess(self, scores: Scores) -> Excess | None:
-        """The terms that bounded sides add to the conjugate."""
+        """The terms that finite nonzero bounds add to the conjugate; None without bounds."""
         sides = self._sides(scores.n_columns)
         return None if sides is None or sides.symmetric else sides.excess(scores.full())
 
     def ratings(self, scores: Scores) -> Scores:
-        """|z_j| / weight_j, over the signs that w_j can have."""
+        """|z_j| / weight_j, or 0 if the bounds exclude coefficients w_j of the sign of z_j."""
         sides = self._sides(scores.n_columns)
         return scores if sides is None else ArrayScores(sides.ratios(scores.full()))
 
     def without(self, columns: Columns, n_features: int) -> tuple[Columns, L1]:
-        """These and all columns of weight 0, which are free; and the norm that leaves them at 0."""
+        """Return the unpenalized columns, and the norm that fixes their coefficients at 0.
+
+        They are ``columns`` and all columns of weight 0.
+        """
         sides = self._sides(n_features)
         if sides is None:
             return columns, self
@@ -112,7 +118,7 @@ class L1(RatedNorm):
         return soft_point(v, step) if sides is None else sides.point(v, step)
 
     def _last_step(self, v: Array) -> float:
-        """The step from which on columns with a price are 0."""
+        """The smallest step at which the proximal map sets all penalized columns to 0."""
         sides = self._sides(v.size)
         ratios = np.abs(v) if sides is None else sides.ratios(v)[sides.price > 0]
         return float(ratios.max(initial=0.0))
@@ -123,7 +129,10 @@ class L1(RatedNorm):
         return self if sides is None else L1(Sides(*(side[columns] for side in sides)))
 
     def as_groups(self, n_features: int, nonnegative: bool = False) -> GroupWeights | None:
-        """Groups of one column, without bounds (or exactly those at 0) and columns left out."""
+        """The norm as one group per column; None with other bounds or with excluded columns.
+
+        Without ``nonnegative`` there must be no bounds; with it, exactly lower = 0 for all columns.
+        """
         sides = self._sides(n_features)
         each = np.arange(n_features)
         if sides is None:
@@ -135,13 +144,16 @@ class L1(RatedNorm):
 
     @property
     def scores_for_ratings(self) -> Literal["all", "large"] | None:
-        """Large ones if there are no weights; None with bounds, at which scores can be larger."""
+        """Which scores ratings need: the large ones without weights, all with weights.
+
+        It is None with bounds, as the score of a coefficient at its bound may exceed its weight.
+        """
         if self.weights is self.lower is self.upper is None:
             return "large"
         return "all" if self.absolute else None
 
     def thresholds(self, w: Array, columns: Columns, n_features: int) -> Array | float:
-        """The weights of these columns; 0 with bounds, where multipliers do not tell."""
+        """The weights of these columns; 0 with bounds, for which they are not thresholds."""
         sides = self._sides(n_features)
         if sides is None:
             return 1.0
@@ -155,10 +167,11 @@ class L1(RatedNorm):
 
 
 class Sides(NamedTuple):
-    """gauge(w) = sum_j price_j |w_j| for lower <= w <= upper, infinite elsewhere; (n,) each.
+    """The weights and bounds of an ``L1`` norm as arrays, each of shape (n_features,).
 
-    price : in [0, inf]; of infinite price w_j is 0. lower <= 0 <= upper, infinite if there is
-    no bound.
+    gauge(w) = sum_j price_j |w_j| for lower <= w <= upper, and infinite elsewhere. price : in
+    [0, inf]; an infinite price fixes w_j at 0. lower, upper : lower <= 0 <= upper, infinite if
+    there is no bound.
     """
 
     price: Array
@@ -167,7 +180,7 @@ class Sides(NamedTuple):
 
     @classmethod
     def read(cls, weights: Any, lower: Any, upper: Any, n_features: int) -> Sides:
-        """Check and spread the parameters of ``L1`` over the columns, or take them as read."""
+        """Return the parameters of ``L1``, checked and broadcast to one number per column."""
         if isinstance(weights, Sides):
             if weights.price.size != n_features:
                 raise ValueError(
@@ -196,7 +209,7 @@ class Sides(NamedTuple):
         return cls(price, low, high).settled()
 
     def settled(self) -> Sides:
-        """Return the same with an infinite price and bounds of 0 for columns left out."""
+        """Return the same with price inf and bounds 0 for columns whose coefficient must be 0."""
         out = np.isinf(self.price) | ((self.lower == 0) & (self.upper == 0))
         low = np.where(out, 0.0, self.lower)
         high = np.where(out, 0.0, self.upper)
@@ -204,7 +217,7 @@ class Sides(NamedTuple):
 
     @property
     def symmetric(self) -> bool:
-        """Whether no column has a bound, but for those that are left out."""
+        """Whether no column has a bound, except excluded columns, which are fixed at 0."""
         return bool(np.all((self.lower == -self.upper) & ~self.boxed))
 
     @property
@@ -215,7 +228,7 @@ class Sides(NamedTuple):
         return (np.isfinite(low) & (low < 0)) | (np.isfinite(high) & (high > 0))
 
     def value(self, w: Array) -> float:
-        """Return the gauge; points of the box count as inside up to rounding."""
+        """Return the gauge; bounds may be exceeded by a relative rounding error of 1e-9."""
         slack = 1e-9 * np.where(w > 0, self.upper, -self.lower) if w.size else w
         slack = np.where(np.isfinite(slack), slack, 0.0)
         if (w > self.upper + slack).any() or (w < self.lower - slack).any():
@@ -224,7 +237,7 @@ class Sides(NamedTuple):
         return float(np.abs(w[used]) @ self.price[used])
 
     def ratios(self, z: Array) -> Array:
-        """Return |z_j| / price_j of each column's best side: 0 if it cannot move."""
+        """Return |z_j| / price_j, or 0 if w_j cannot move from 0 in the direction of z_j."""
         moves = np.where(z > 0, self.upper > 0, self.lower < 0)
         sizes = np.where(moves, np.abs(z), 0.0)
         return np.divide(
@@ -232,7 +245,7 @@ class Sides(NamedTuple):
         )
 
     def excess(self, z: Array) -> Excess | None:
-        """Return the terms that bounded sides add to conjugates; None if there are none."""
+        """Return the terms that finite nonzero bounds add to the conjugate; None without any."""
         if not self.boxed.any():
             return None
         widths = np.where(z > 0, self.upper, -self.lower)
@@ -242,7 +255,7 @@ class Sides(NamedTuple):
         return Excess(polar, np.abs(z[bounded]), self.price[bounded], widths[bounded])
 
     def point(self, v: Array, step: float) -> ProxPoint:
-        """Return the map of step * gauge: soft thresholds step * price_j, cut at the bounds."""
+        """Return the proximal map of step * gauge: soft thresholding, clipped at the bounds."""
         caps = np.where(v > 0, self.upper, -self.lower)
         price = np.where(np.isfinite(self.price), self.price, 0.0)
         rest = np.abs(v) - step * price
@@ -263,6 +276,7 @@ def _by_name(given: Any, names: Sequence[str], rest: float, what: str) -> Any:
 
 
 def _numbers(what: str, given: Any, rest: float, n_features: int) -> Array:
+    """Return ``given`` as one number per column (``rest`` if None); raise if it does not fit."""
     if given is None:
         return np.full(n_features, rest)
     if isinstance(given, Mapping):

@@ -16,11 +16,13 @@ from atomlearn.core.norms.vectors import to_float64
 
 
 class OWL(VectorNorm):
-    """gauge(w) = sum_i weight_i |w|_(i), magnitudes in decreasing order, weights too.
+    """gauge(w) = sum_i weight_i |w|_(i), the ordered weighted l1 norm (OWL, SLOPE, OSCAR).
 
-    Ties coefficients of correlated columns to the same magnitude. The polar is the largest over k
-    of (sum of the k largest |z|) / (sum of the k first weights); the atoms are sign patterns on k
-    columns over that sum. Equal weights give the l1 norm, (1, 0, ..., 0) the l-infinity norm.
+    |w|_(1) >= |w|_(2) >= ... are the sorted magnitudes, and the weights are non-increasing. The
+    norm gives coefficients of correlated columns the same magnitude. Its polar (dual) norm is the
+    maximum over k of (sum of the k largest |z|) / (sum of the first k weights). Its atoms are sign
+    vectors on k columns divided by the sum of the first k weights. Equal weights give the l1 norm,
+    (1, 0, ..., 0) the l-infinity norm.
 
     Parameters
     ----------
@@ -54,7 +56,7 @@ class OWL(VectorNorm):
         return cls(1.0 + slope * np.arange(n_features - 1, -1, -1, dtype=np.float64))
 
     def on(self, n_features: int, shape: tuple[int, int] | None = None) -> OWL:
-        """The norm itself; raise where the weights do not fit, increase, or are negative."""
+        """The norm itself; raise if the weights do not fit, increase, or are negative."""
         self._weights(n_features)
         return self
 
@@ -73,7 +75,7 @@ class OWL(VectorNorm):
         return scores.top(max(size, count, 1))[0]
 
     def best_atom(self, scores: Scores) -> Atom:
-        """Signs of the k largest |z|, over the sum of k weights."""
+        """The signs of the k largest |z_j|, divided by the sum of the first k weights."""
         polar, size = self._best(scores)
         columns, values = scores.top(size)
         if polar == 0.0:
@@ -92,7 +94,7 @@ class OWL(VectorNorm):
         return (float(ratios[best]), best + 1) if ratios.size else (0.0, 0)
 
     def _penalized(self, v: Array, step: float) -> ProxPoint:
-        """Isotonic regression of the sorted |v| - step weights, cut at zero."""
+        """Return the proximal map: isotonic regression of sorted |v| - step * weights, cut at 0."""
         weights = self._weights(v.size)
         magnitudes = np.abs(v)
         order = np.argsort(-magnitudes, kind="stable")
@@ -126,7 +128,12 @@ class OWL(VectorNorm):
 
 
 def _block_jacobian(v: Array, order: Columns, edges: NDArray[Any], sizes: Array) -> ProxJacobian:
-    """Within a block of tied magnitudes the map averages: s s' / size, s the signs of v."""
+    """Return the Jacobian of the OWL proximal map: s s' / size for each block of ties.
+
+    s are the signs of v in the block, within which the map averages magnitudes. order : the
+    columns by decreasing |v|; edges : the block boundaries in that order; sizes : the sorted
+    magnitudes of the result.
+    """
     diagonal = np.zeros(v.size)
     factors = []
     coefficients = []
@@ -149,8 +156,8 @@ def _block_jacobian(v: Array, order: Columns, edges: NDArray[Any], sizes: Array)
 class LInf(OWL):
     """gauge(w) = max_j |w_j|; its polar is ||z||_1, its atoms are the 2^p sign vectors.
 
-    For anti-sparse representations and for robust fits in the dual: all coefficients share one
-    bound. Every best atom holds all columns with z_j != 0.
+    It is used for anti-sparse representations, in which all coefficients share one bound. The
+    support of a best atom contains every column with z_j != 0.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""Sets of features that may overlap, and disjoint ones, from every form users have."""
+"""Groups of features, overlapping (Membership) or disjoint (Partition), parsed from user input."""
 
 from __future__ import annotations
 
@@ -20,10 +20,12 @@ from atomlearn.core.norms.names import needs_names
 
 @dataclass(frozen=True, slots=True)
 class Membership:
-    """Set g holds the features members[starts[g]:starts[g + 1]], increasing, at least one.
+    """Sets of features that may overlap, in compressed form.
 
-    members : (m,) int64; starts : (n_sets + 1,) int64; n_listed : how many sets the user gave (the
-    rest are features in none of them, each on its own); names : of the listed sets, or None.
+    Set g consists of the features members[starts[g]:starts[g + 1]], at least one, in increasing
+    order. members : (m,) int64; starts : (n_sets + 1,) int64; n_listed : the number of sets that
+    the user gave, which come first (every feature in none of them is a singleton set); names : the
+    names of the listed sets, or None.
     """
 
     members: Columns
@@ -46,12 +48,12 @@ class Membership:
         return np.diff(self.starts)
 
 
-#: Members of sets in all: some 130 bytes each are needed on the way, 4 GB.
+#: Maximum total number of members of sets; about 130 bytes each are needed temporarily (4 GB).
 MOST_MEMBERS = 2**25
 
 
 def check_members(total: int, owner: str) -> None:
-    """Raise where sets have too many members in all, before any array of them is made."""
+    """Raise ValueError if the sets have more than ``MOST_MEMBERS`` members in total."""
     if total > MOST_MEMBERS:
         raise ValueError(
             f"{owner}: the groups have more than {MOST_MEMBERS:,} members in all, a feature "
@@ -61,7 +63,7 @@ def check_members(total: int, owner: str) -> None:
 
 
 def membership_of(groups: Any, n_features: int, owner: str) -> Membership:
-    """Read sets of column indices; names must have been resolved (``resolved``) before.
+    """Return sets of column indices as a Membership; names must have been resolved before.
 
     ``groups`` is a list of index lists, a mapping from set names to index lists, a boolean matrix
     or a sparse matrix of shape (n_features, n_sets), or a Membership.
@@ -163,7 +165,7 @@ def is_listing(given: object) -> bool:
 
 
 def set_weights(weights: Any, sizes: Columns, n_listed: int, owner: str) -> Array:
-    """Return the weight of every set, in [0, inf]: listed ones first, 1 for lone features."""
+    """Return the weight of every set, in [0, inf]: those of listed sets, then 1 for singletons."""
     if weights is None:
         return np.ones(sizes.size)
     if isinstance(weights, str):
@@ -189,10 +191,11 @@ def set_weights(weights: Any, sizes: Columns, n_listed: int, owner: str) -> Arra
 
 
 class Partition:
-    """Each of n_features features belongs to one group.
+    """Disjoint groups that cover all features.
 
-    labels : (n_features,) int64 in 0..n_groups-1, each group number in use; n_listed : how many
-    groups the user listed (they come first, in the user's order; the rest are singletons).
+    labels : (n_features,) int64, the group of each feature, in 0..n_groups-1, with no empty
+    group; n_listed : the number of groups that the user listed (they come first, in the user's
+    order; the others are singletons).
     """
 
     def __init__(self, labels: Columns, n_groups: int, n_listed: int) -> None:
@@ -213,7 +216,7 @@ class Partition:
         if _is_labels(groups):
             return cls._of_labels(np.asarray(groups), n_features, owner)
         if type(groups) is np.ndarray and groups.dtype.kind in "iu":
-            groups = list(groups)  # groups of one size, a row each
+            groups = list(groups)  # A 2-d integer array lists groups of equal size, one per row.
         return cls._of_sets(membership_of(groups, n_features, owner), owner)
 
     @classmethod
@@ -250,7 +253,7 @@ class Partition:
         return cls(labels[first], sets.n_sets, sets.n_listed)
 
     def all_listed(self) -> Partition:
-        """Return the same groups, the lone features among those that are listed."""
+        """Return the same groups with singletons counted as listed groups."""
         if self.n_listed == self.n_groups:
             return self
         return Partition(self.labels, self.n_groups, self.n_groups)
@@ -262,7 +265,7 @@ class Partition:
 
     @cached_property
     def order(self) -> tuple[Columns, Columns]:
-        """The features, group after group, and where each group begins and the last one ends."""
+        """The features sorted by group, and the offset of each group, (n_groups + 1,)."""
         order = np.argsort(self.labels, kind="stable").astype(np.int64)
         return order, np.concatenate([[0], np.cumsum(self.sizes)]).astype(np.int64)
 
@@ -284,7 +287,7 @@ class Partition:
         return norms_by_label(w, self.labels, self.n_groups)
 
     def restrict(self, columns: Columns) -> tuple[Partition, Columns]:
-        """Return the partition of these columns, and which of the old groups it consists of."""
+        """Return the partition of these columns, and the old number of each of its groups."""
         kept, labels = numbered(self.labels[columns], self.n_groups)
         return Partition(labels, kept.size, kept.size), kept
 

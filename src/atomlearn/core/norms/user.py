@@ -1,4 +1,4 @@
-"""UserNorm: a gauge known by one function of yours, the oracle that finds its best atom."""
+"""UserNorm: a gauge that a user defines by a linear minimization oracle over its atoms."""
 
 from __future__ import annotations
 
@@ -12,46 +12,53 @@ from atomlearn.core.interfaces import Array, Atom, Columns, Norm, Scores, is_num
 from atomlearn.core.norms.parameters import Parameters
 from atomlearn.core.norms.vectors import l2_norm, to_float64
 
-#: Former answers that a new one is compared with: their maximum number, and that of their entries.
+#: Maximum number of earlier atoms that a new one is compared with, and of their entries in all.
 REMEMBERED = 16
 REMEMBERED_ENTRIES = 2**20
-#: An atom counts as better than the oracle's if it is by this, relative to ||a|| ||z||.
+#: An earlier atom a' contradicts the oracle's atom a if <a', z> - <a, z> exceeds this tolerance
+#: times ||a|| ||z||, with the longer of the two atoms.
 BEATEN = 1e-9
 
 
 class UserNorm(Parameters, Norm):
-    """gauge(w) = min { sum c : w = sum_h c_h a_h, c >= 0 } over atoms that one function knows.
+    """gauge(w) = min { sum_h c_h : w = sum_h c_h a_h, c >= 0 }, the atomic norm of a user's oracle.
 
-    A function that answers "which atom goes farthest along z" defines a norm: the polar is that
-    distance, and fits, paths, cross-validation and the certificate follow, by
-    ``solvers.AtomGeneration``.
+    The atoms a_h are known only through the oracle, a function that returns an atom a with the
+    largest inner product <a, z> for given scores z (a linear minimization oracle, as in
+    Frank-Wolfe methods). That maximum is the polar of the gauge at z, also called its dual norm
+    or support function. Fits, paths, cross-validation and the certificate need nothing else;
+    ``solvers.AtomGeneration`` computes them.
 
     Parameters
     ----------
     oracle : callable
-        ``oracle(z)`` for z float64 of shape (p,), its own copy, returns an atom a that maximises
-        <a, z>: an array (p,), a pair (indices, values), or a SciPy sparse vector. Every proof of
-        accuracy rests on the answer being the best: a heuristic gives gaps that prove nothing.
+        ``oracle(z)`` receives a copy of the scores, float64 of shape (p,), and returns an atom a
+        that maximizes <a, z>: an array (p,), a pair (indices, values), or a SciPy sparse vector.
+        The duality gap is valid only if the returned atom is a global maximizer; a heuristic
+        oracle gives gaps that prove nothing.
     value : callable, optional
         ``value(w)`` for w of shape (p,) returns gauge(w). Fits do not need it.
     symmetric : bool
-        True: with an atom a, -a is one too, so that <a, z> >= 0 always. False: a gauge; where no
-        atom has <a, z> > 0 the answer counts as "none".
+        If True, -a is an atom whenever a is, so that the best atom has <a, z> >= 0. If False, the
+        gauge may be asymmetric; if no atom has <a, z> > 0, the polar is 0 and there is no best
+        atom.
     name : str, optional
-        What errors call the norm; default: the name of the oracle.
+        Name of the norm in error messages; default: the name of the oracle.
 
     Notes
     -----
-    Each answer is checked: its shape, that it is finite, that <a, z> >= 0 (symmetric), and that
-    none of the last few answers, all of them atoms, goes farther along z. That finds many oracles
-    that miss the best atom, not all. The oracle is called once for each z: the last answer is
-    kept, and so are up to 16 former ones (16 MB at most); copies and pickles begin without.
+    Each returned atom is checked: its shape, that its entries are finite, that <a, z> >= 0 (if
+    symmetric), and that none of the last few returned atoms has a larger <a, z>. These checks
+    detect many inexact oracles, but not all. The oracle is called once per z: the last atom is
+    cached, and up to 16 earlier ones are kept (16 MB at most); copies and pickles start without
+    them.
 
-    ``best_columns`` are those of the one best atom. There is no restriction and no proximal map.
+    ``best_columns`` is the support of the one best atom. The norm has no restriction to columns
+    and no proximal map.
 
     References
     ----------
-    [V] Algorithm 1, which asks for the best atom only.
+    [V] Algorithm 1, which needs only the best atom.
 
     Examples
     --------
@@ -73,12 +80,12 @@ class UserNorm(Parameters, Norm):
         self._value = value
         self.symmetric = symmetric
         self.name = name
-        #: Answers to check new ones against; of another oracle, or other features, they are none.
+        #: Atoms that new ones are compared with; cleared if the oracle or n_features changes.
         self._former: list[Atom] = []
         self._asked: tuple[Any, ...] = ()
         self._last: tuple[Array, Atom, float] | None = None
 
-    # ``value`` is a parameter and a method; as a parameter it lives under another name.
+    # ``value`` is the name of a parameter and of a method, so the parameter is kept in ``_value``.
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the parameters by name."""
@@ -91,7 +98,7 @@ class UserNorm(Parameters, Norm):
         return super().set_params(**parameters)
 
     def on(self, n_features: int, shape: tuple[int, int] | None = None) -> UserNorm:
-        """The norm itself; raise TypeError where oracle or value cannot be called."""
+        """The norm itself; raise TypeError if oracle or value is not callable."""
         if not callable(self.oracle):
             raise TypeError(
                 f"UserNorm: oracle must be a function of the scores z that returns the best atom, "
@@ -109,7 +116,7 @@ class UserNorm(Parameters, Norm):
         return self
 
     def value(self, w: Array) -> float:
-        """gauge(w), by the function given as ``value``."""
+        """gauge(w), computed by the user's function ``value``."""
         if self._value is None:
             raise TypeError(
                 f"{self._title}: gauge(w) is not known, only the oracle is; pass "
@@ -122,20 +129,20 @@ class UserNorm(Parameters, Norm):
         return float(gauge)
 
     def polar(self, scores: Scores) -> float:
-        """<a, z> for the oracle's atom a (0 if no atom has <a, z> > 0)."""
+        """The polar (dual) norm max_a <a, z>, reached at the oracle's atom; 0 if none is > 0."""
         return self._answer(scores)[1]
 
     def best_atom(self, scores: Scores) -> Atom:
-        """The oracle's atom, empty if <a, z> <= 0."""
+        """The oracle's atom a, or the empty atom if <a, z> <= 0."""
         return self._answer(scores)[0]
 
     def best_columns(self, scores: Scores, count: int) -> Columns:
-        """The columns of the oracle's atom, largest entries first."""
+        """The support of the oracle's atom, in decreasing order of magnitude."""
         atom = self.best_atom(scores)
         return atom.columns[np.argsort(-np.abs(atom.values), kind="stable")]
 
     def _answer(self, scores: Scores) -> tuple[Atom, float]:
-        """Return the best atom with <a, z>, checked; the oracle is called once for one z."""
+        """Return the best atom a, checked, and <a, z>; the answer for the last z is cached."""
         z = np.array(scores.full(), dtype=np.float64)
         asked = self.oracle, self.symmetric, z.size
         if asked != self._asked:
@@ -156,7 +163,7 @@ class UserNorm(Parameters, Norm):
         return self._last[1:]
 
     def _read(self, answer: Any, n_features: int) -> Atom:
-        """Return the atom that the oracle gave, checked."""
+        """Return the oracle's answer as an Atom; raise if it is not a finite vector (p,)."""
         dense: Any = answer
         if sparse.issparse(answer):
             dense = dense.toarray()
@@ -186,7 +193,7 @@ class UserNorm(Parameters, Norm):
         return Atom(columns, dense[columns].astype(np.float64))
 
     def _of_pair(self, answer: tuple[Any, ...], n_features: int) -> Array:
-        """Return (indices, values) as an array of all entries."""
+        """Return a pair (indices, values) as a dense array of shape (n_features,)."""
         parts = [np.asarray(part) for part in answer]
         if len(parts) != 2 or parts[0].ndim != 1 or parts[0].shape != parts[1].shape:
             raise ValueError(
@@ -212,7 +219,10 @@ class UserNorm(Parameters, Norm):
         return dense
 
     def _compare(self, atom: Atom, reached: float, z: Array) -> None:
-        """Raise ValueError where the answer is not the best atom, as far as can be seen."""
+        """Raise ValueError if a known atom beats the oracle's: -a, or an earlier atom.
+
+        reached : <a, z> of the oracle's atom a.
+        """
         if self.symmetric and reached < 0:
             raise ValueError(
                 f"{self._title}: the oracle's atom has <a, z> = {reached} < 0, so -a is better; "
