@@ -1,4 +1,4 @@
-"""StabilitySelector: features that are selected again and again from halves of the rows.
+"""StabilitySelector: stability selection with complementary pairs of half-samples.
 
 How many false features it lets through, in expectation: with theta = q / p the share of features a
 resample selects, and features of a selection probability of at most theta called low, the expected
@@ -50,10 +50,11 @@ from atomlearn.findings.precision import labels_of
 
 
 def selected_by(estimator: Any) -> tuple[Mask, Array]:
-    """Return which inputs a fitted estimator uses, and the size of their effects.
+    """Return a mask of the inputs that a fitted estimator selects, and their coefficient norms.
 
-    By ``get_support`` if it has one, else by coefficients that are not zero; for models of
-    products and curves these are the inputs that any of them is made of.
+    Both have shape (n_features,). The selection is ``get_support()`` if the estimator has it, else
+    the nonzero coefficients; for models with products or splines, the inputs of any selected term,
+    each with size 1.
     """
     estimator = unsearched(estimator)
     n_inputs = int(estimator.n_features_in_)
@@ -268,7 +269,7 @@ class StabilitySelector(OwnParameters, MetaEstimatorMixin, SelectorMixin, Packed
 
 
 def codes_of(y: NDArray[Any]) -> Columns | None:
-    """Return the classes whose shares halves keep; None if there are many values."""
+    """Return class codes (n,) for stratified halves; None if y has too many distinct values."""
     if y.ndim != 1 or y.dtype.names is not None:
         return None
     values, codes, counts = np.unique(y, return_inverse=True, return_counts=True)
@@ -277,15 +278,20 @@ def codes_of(y: NDArray[Any]) -> Columns | None:
 
 
 def meinshausen_buhlmann(q: float, p: int, threshold: float) -> float:
-    """Return q^2 / ((2 t - 1) p), infinity for t <= 1/2."""
+    """Return Meinshausen and Buhlmann's bound q^2 / ((2 t - 1) p), infinity for t <= 1/2.
+
+    q : average number of features that a half selects; p : number of features; t : threshold.
+    """
     return float("inf") if threshold <= 0.5 else q * q / ((2 * threshold - 1) * p)
 
 
 def unimodal(q: float, p: int, threshold: float, n_pairs: int) -> float:
-    """Return C(t, B) q^2 / p, where distributions of low features' frequencies have one mode.
+    """Return Shah and Samworth's bound C(t, B) q^2 / p on falsely selected features.
 
-    It asks for t > 1/2 + min(theta^2, 1 / (2 B) + 3 theta^2 / 4) and theta <= 1 / sqrt(3); beyond
-    that the bound is Meinshausen and Buhlmann's.
+    q : average number of features that a half selects; p : number of features; t : ``threshold``;
+    B : ``n_pairs``. It assumes unimodal selection frequencies of the features with low selection
+    probability, and requires t > 1/2 + min(theta^2, 1 / (2 B) + 3 theta^2 / 4) and
+    theta <= 1 / sqrt(3), theta = q / p; otherwise Meinshausen and Buhlmann's bound is returned.
     """
     theta = q / p
     half = 1 / (2 * n_pairs)
