@@ -1,4 +1,4 @@
-"""Rows that repeat others, exactly or nearly: of these a model knows the answer.
+"""Detection of duplicate and near-duplicate rows, which would leak between training and test rows.
 
 Rows are compared as they were given, before anything is encoded or filled in: words and gaps count
 as values. Each row is identified by random sums over its standardized columns. Rows with the same
@@ -50,7 +50,7 @@ MOST_COLUMNS = 256
 
 
 def repeated_rows(X: Any) -> Rows | None:
-    """Return a number for each row, which rows share that repeat each other; None if none do.
+    """Return cluster labels (n_rows,) shared by duplicate or near-duplicate rows; None if none.
 
     X may be anything that has rows: a design, an array with gaps, a table with words.
 

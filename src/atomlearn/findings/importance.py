@@ -98,7 +98,7 @@ def coefficients(
     order: Any = None,
     n_free: int = 0,
 ) -> tuple[Array, float]:
-    """Return the sizes of the coefficients of X, and the level that was chosen.
+    """Return the absolute coefficients of a penalized fit, and the alpha chosen by validation.
 
     ``cv="auto"`` leaves out one row at a time if there is a formula and rows are independent, else
     a fifth of them; ``groups`` and ``order`` of the rows as ``dependent_rows`` has them. The last
@@ -233,7 +233,7 @@ class _Passed(End):
 
 
 def _left_out(X: Array, y: Array, loss: Loss, result: Result) -> tuple[float, Array]:
-    """Return the mean loss of rows that are left out one at a time, and their leverages."""
+    """Return the approximate leave-one-out loss (ALO), averaged over rows, and leverages (n,)."""
     (n_rows, _) = X.shape
     columns = result.columns
     if columns.size >= n_rows - 2:

@@ -53,7 +53,7 @@ def power(
     classes: bool = False,
     rng: Any = 0,
 ) -> PowerCurve:
-    """Return the share of effects of these sizes that a selection would find in X.
+    """Return the power of a selector at each effect size, simulated with targets made from X.
 
     Parameters
     ----------
