@@ -1,4 +1,4 @@
-"""monitor: what new rows say of a model that was fitted before they came."""
+"""monitor: optimality gap of a fitted model on new rows, and a test for distribution shift."""
 
 from __future__ import annotations
 
@@ -240,7 +240,7 @@ def _point(estimator: Any) -> Point:
 
 
 def _told(problem: Problem, fit: Point, rows: Rows) -> Array:
-    """Return the residuals, and the predictions, of rows by a fit, (r, 2)."""
+    """Return residuals (negative loss gradients) and linear predictors of rows by a fit, (r, 2)."""
     linear = linear_at(problem.design, fit)[rows]
     residual = -problem.loss.gradient(problem.y[rows], linear, np.ones(rows.size))
     return np.column_stack([residual, linear])
