@@ -40,12 +40,12 @@ N_DRAWS = 999
 
 @dataclass(frozen=True, slots=True)
 class Monitored:
-    """What new rows say of a model.
+    """The optimality gap of a model on old and new rows, and a test for distribution shift.
 
-    gap : a proved bound on (F - F*) / F, F the objective of the old model over old and new rows
-    together, at the shares that they have; p_value : how often rows like the old ones would differ
-    as much; differs : the column in which they differ the most; n_old, n_new : rows; model : fitted
-    to all rows from the old model, if requested and worthwhile, else None.
+    gap : a proved upper bound on (F - F*) / F, with F the objective of the old model on all rows
+    and F* its minimum; p_value : of the permutation test that old and new rows are exchangeable;
+    differs : the statistic of the residuals that differs the most; n_old, n_new : numbers of rows;
+    model : warm-started refit to all rows, if requested and the gap is large, else None.
     """
 
     gap: float
