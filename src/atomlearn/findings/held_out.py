@@ -202,7 +202,7 @@ def models_of(estimator: Any) -> list[AtomicModel]:
 
 
 def unproved(estimator: Any) -> Any:
-    """Return a clone for re-fits, of which only the selection counts."""
+    """Return a clone that skips the certificate of optimality, for faster refits."""
     model = clone(estimator)
     for part in models_of(model):
         part.skip_proof()
@@ -261,7 +261,10 @@ def unsearched(estimator: Any) -> Any:
 
 
 def decisions_of(fitted: Any, X: Any, before_link: bool = False) -> Array:
-    """Return the output of a fitted estimator for rows: decisions for classes, else predictions."""
+    """Return the decision function or class probabilities of a classifier, else predictions.
+
+    before_link : whether a regression returns its linear predictor if it has one.
+    """
     ways = ["decision_function", "predict_proba"] if is_classifier(fitted) else ["predict"]
     if before_link and not is_classifier(fitted):
         ways = ["decision_function", "predict"]

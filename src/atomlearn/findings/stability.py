@@ -81,12 +81,12 @@ def selected_by(estimator: Any) -> tuple[Mask, Array]:
 
 @dataclass(eq=False, repr=False)
 class StabilitySelector(OwnParameters, MetaEstimatorMixin, SelectorMixin, PackedState):
-    """Keep the features that an estimator selects from a share ``threshold`` of random halves.
+    """Stability selection: keep features selected on at least a share ``threshold`` of the halves.
 
-    The rows are split into two halves, again and again, and the estimator is fitted to each half
-    (complementary pairs). This tells which features would be chosen again. It is a tool for
-    stability, not for discovery: it finds few features where effects are weak, and neighbors of
-    true features, correlated with them, may be as stable as these.
+    The rows are repeatedly split into two random halves (complementary pairs), and the estimator is
+    fitted to each half. The selection probabilities measure how reproducible a selection is. The
+    power is low if effects are weak, and features that are correlated with true features may be
+    selected as often as these.
 
     Parameters
     ----------
@@ -119,12 +119,13 @@ class StabilitySelector(OwnParameters, MetaEstimatorMixin, SelectorMixin, Packed
     both_probabilities_ : array
         Share of the pairs of which both halves selected each.
     n_selected_ : float
-        q: features a half selects on average.
+        q: average number of features that a half selects.
     expected_false_ : float
         Bound on the expected number of selected features that a half selects with probability at
         most q / p (those "no better than random"): ``bounds_["unimodal"]``.
     bounds_ : dict
-        That and "meinshausen_buhlmann", which does not ask for one mode of the probabilities.
+        The bounds "unimodal" and "meinshausen_buhlmann"; the latter holds without the assumption
+        that selection frequencies are unimodal.
     estimator_ : fitted to all rows, with "auto" at the smallest alpha.
     n_features_in_, feature_names_in_
 
@@ -239,7 +240,11 @@ class StabilitySelector(OwnParameters, MetaEstimatorMixin, SelectorMixin, Packed
         levels: Array,
         most: int | None,
     ) -> list[Mask]:
-        """Return the selection of each half: all halves at once if the model is one of ours."""
+        """Return the mask of selected features for each half, fitted jointly if possible.
+
+        parts : rows of each half; routed : whether ``fit`` was given further parameters; levels :
+        alphas in decreasing order; most : maximum number of features per half.
+        """
         if not routed and isinstance(base, (AtomicRegressor, AtomicClassifier)):
             falling = levels if levels.size else np.array([float(base.alpha)])
             together = masks_of_parts(base, X, y, parts, falling, most)
@@ -263,7 +268,7 @@ class StabilitySelector(OwnParameters, MetaEstimatorMixin, SelectorMixin, Packed
 
     @available_if(_estimator_has("predict"))  # type: ignore[untyped-decorator]
     def predict(self, X: Any) -> Any:
-        """Return predictions of the estimator that is fitted to all rows with all it selects."""
+        """Return predictions of ``estimator_``, fitted to all rows and all features."""
         check_is_fitted(self)
         return self.estimator_.predict(X)
 
