@@ -1,4 +1,4 @@
-"""Intervals given a selection: what all rows say, less what selecting on some of them has used.
+"""Post-selection intervals: data carving, and truncated normal estimates with undecided regions.
 
 b ~ N(theta, V) are the estimates from all rows, a = b + d those of the rows that selected, with
 d ~ N(0, V_d) independent of b; the selection is  s_k (a_k - c_k) > 0  for all k. For one
@@ -26,7 +26,7 @@ from scipy.special import erf, erfcx, expit, log_ndtr
 
 from atomlearn.core import TINY, Array
 
-#: A value that is too large as often as too small, the ends of its interval, and p of "zero".
+#: Median-unbiased estimate, lower and upper end of its interval, and two-sided p-value of zero.
 Found = tuple[float, float, float, float]
 #: The grid of values on which a density is summed: standard errors to each side of the estimate,
 #: and the number of steps.
@@ -37,7 +37,11 @@ STEPS = 1201
 def carved(
     b: Array, V: Array, d: Array, V_d: Array, signs: Array, c: Array, j: int, confidence: float
 ) -> Found:
-    """Return the law of theta_j, given  s_k (b_k + d_k - c_k) > 0  where s_k is not 0.
+    """Return data-carving inference for theta_j given  s_k (b_k + d_k - c_k) > 0  for s_k not 0.
+
+    b : (m,) estimates from all rows, with covariance V (m, m); b + d : those of the selecting rows,
+    with d of covariance V_d; signs : (m,) s_k, 0 for coefficients without a constraint; c : (m,)
+    the bounds; j : the coefficient.
 
     References
     ----------
@@ -62,7 +66,11 @@ def carved(
 def _of_density(
     b: float, error: float, steps: Array, log_weight: Array, confidence: float
 ) -> Found:
-    """Return what b says of the mean of a normal variable whose density has one more factor."""
+    """Return estimate, interval and p-value of a normal mean from a reweighted normal density.
+
+    b : observed value with standard error ``error``; steps : grid of values, in standard errors
+    from b; log_weight : log of the factor of the density at each grid value.
+    """
     half = np.where(steps < 0, 1.0, np.where(steps > 0, 0.0, 0.5))
 
     def below(shifts: Array) -> Array:
@@ -78,9 +86,10 @@ def _of_density(
 
 
 def inverted(below: Callable[[Array], Array], shares: Array, reach: float) -> Array:
-    """Return where P, which falls as the mean grows, is each share; infinite beyond the reach.
+    """Return the means at which a decreasing distribution function equals each share.
 
-    ``below`` : of means (m, n_shares), for each share its own column.
+    below : function from means (m, n_shares) to probabilities of that shape, one column per share;
+    shares : (n_shares,); the result is infinite if its absolute value exceeds ``reach``.
     """
     least, most = np.full((2, shares.size), np.arcsinh(reach)) * [[-1.0], [1.0]]
     outside = np.zeros(shares.size)
@@ -99,7 +108,10 @@ FARTHEST = 1e6
 
 
 def truncated(b: float, error: float, known: Array, unknown: Array, confidence: float) -> Found:
-    """Return what b says of its mean; ``known``, ``unknown`` : (m, 2) in units of b less b.
+    """Return truncated normal inference for the mean of b ~ N(mean, error^2).
+
+    known : (m, 2) intervals of deviations from b known to be in the truncation set; unknown : those
+    for which this is undecided, treated conservatively.
 
     References
     ----------

@@ -1,8 +1,10 @@
-"""p-values of features given all others: by the part of a column that others do not share.
+"""Model-X conditional independence tests: p-values of features given all other features.
 
-The law of x_j given the other columns comes from only X, as for knockoffs. If y does not depend
-on x_j given the others, x_j is as good as drawn anew from that law, and whatever is computed from y
-and the *other* columns stays as it is. Both tests here are of that kind.
+The conditional distribution of x_j given the other columns is estimated from X without y, as for
+knockoffs. Under the null hypothesis that y is independent of x_j given the other columns, x_j can
+be resampled from that distribution without changing the joint distribution of the data. Statistics
+are compared with their values under such resampling: the distilled conditional randomization test
+(``p_values``) and conditional permutation importance (``conditional_importance``).
 """
 
 from __future__ import annotations
@@ -43,11 +45,11 @@ from atomlearn.findings.precision import columns_named, grouped, members_of
 from atomlearn.findings.sums import SumOfProducts
 from atomlearn.findings.verdict import numbers_of
 
-#: Draws that do as well as the data, after which more of them would tell nothing new.
+#: Sequential Monte Carlo test: stop once this number of draws has a statistic at least as extreme.
 ENOUGH = 10
-#: Variance of a direction, as a share of the largest one, below which it is none.
+#: Eigenvalues below this share of the largest eigenvalue count as 0 when the rank is determined.
 RANK = 1e-10
-#: Relative error of the robust variance from which on it says nothing.
+#: The robust variance is not used if its relative standard error exceeds this.
 MOST_NOISE = 0.5
 CONDITION = (
     "of no effect given all other columns, where rows are independent and each column, given the "
@@ -58,14 +60,13 @@ CONDITION = (
 
 @dataclass(frozen=True, slots=True)
 class FeatureTests:
-    """A p-value of each feature, or group of features, given all others.
+    """Conditional independence tests of m features, or groups of features, given all others.
 
-    units : the columns of each test; p_values : (m,); adjusted : (m,) the smallest false discovery
-    rate at which each is selected, by the rule of Benjamini and Hochberg; sizes : (m,) how far from
-    nothing, in errors of the statistic (``p_values``), or by how much the loss of a row left out
-    rises without it
-    (``conditional_importance``); law : how the columns given the others were estimated; fitted : to
-    which rows the model of the target was.
+    units : the m arrays of column indices that are tested together; p_values : (m,); sizes : (m,)
+    effect sizes: the square root of the chi-squared statistic from ``p_values``, the mean increase
+    of the held-out loss under permutation from ``conditional_importance``; law : how the
+    conditional distribution of a column given the others was estimated, in words; fitted : which
+    rows the model of the target was fitted to, in words.
     """
 
     units: tuple[Columns, ...]
@@ -76,15 +77,16 @@ class FeatureTests:
 
     @property
     def adjusted(self) -> Array:
+        """The p-values adjusted by Benjamini and Hochberg's method, (m,)."""
         return np.asarray(false_discovery_control(self.p_values))
 
     @property
     def condition(self) -> str:
-        """What must hold for a feature without an effect to have p <= 0.05 in one of 20 tables."""
+        """The assumptions under which p-values of null features are uniformly distributed."""
         return CONDITION.format(self.law, self.fitted)
 
     def selected(self, fdr: float = 0.1) -> list[int]:
-        """Return the numbers of the columns in units that are selected at this rate."""
+        """Return the sorted column indices of the units whose adjusted p-value is at most fdr."""
         return sorted(
             j
             for unit, rate in zip(self.units, self.adjusted, strict=True)
@@ -93,12 +95,15 @@ class FeatureTests:
         )
 
     def of_columns(self) -> dict[int, tuple[float, float]]:
-        """Return of each column that was tested the p-value of its unit, and the adjusted one."""
+        """Return {column: (p-value, adjusted p-value)}, both of the unit that holds the column."""
         values = zip(self.units, self.p_values.tolist(), self.adjusted.tolist(), strict=True)
         return {j: (p, rate) for unit, p, rate in values for j in unit.tolist()}
 
     def sentences(self, names: Any = None, most: int = 20) -> tuple[str, ...]:
-        """Return the condition, and a line for each of the units with the smallest p-values."""
+        """Return the condition, then one sentence per unit for the ``most`` smallest p-values.
+
+        names : the names of all columns, by which columns are called; None: their indices.
+        """
         told = [f"p-values {self.condition}"]
         for at in np.argsort(self.p_values, kind="stable")[:most]:
             unit = self.units[at].tolist()
@@ -115,11 +120,12 @@ class FeatureTests:
 
 @dataclass(frozen=True, slots=True)
 class TestedUnits:
-    """The units of a test: columns tested together, and the parts that others do not explain.
+    """The units to test and the residuals of their columns given all other columns.
 
-    X : (n, p) standardized, the means of clusters where ``groups`` is "auto"; own : (n, p) what
-    each column of it does not share with the others; places : columns of it, a unit; members :
-    columns of the data, a unit; law : in words.
+    X : (n, p) standardized columns, or the means of clusters of columns if ``groups`` is "auto";
+    own : (n, p) residual of each column of X given the other columns, up to a factor per column;
+    places : column indices in X of each unit; members : column indices in the data of each unit;
+    law : how the conditional distribution was estimated, in words.
     """
 
     X: Array
@@ -158,34 +164,37 @@ def p_values(
     cv: int | Literal["auto"] = "auto",
     rng: int = 0,
 ) -> FeatureTests:
-    r"""Return p-values of features given all others: distilled conditional randomization.
+    r"""Return p-values of features by the distilled conditional randomization test (dCRT).
 
-    With r_j the residuals of a lasso of y on all columns but x_j, and e_j = x_j - E(x_j | others),
-    the sum e_j'r_j has mean 0 if y does not depend on x_j given the others, whatever it depends
-    on otherwise. Its variance is the larger one of sum_i e_ij^2 r_ij^2 and that of e_j in another
-    order. Where few rows matter (rare columns, rare classes, heavy tails) p is that of a
-    saddlepoint approximation to the law of such sums. The lasso is fitted again without each column
-    that it uses; of the others it is the same fit, to the gap that is proved.
+    The null hypothesis of feature j is that y is independent of x_j given all other columns. With
+    r_j the residuals of a lasso of y on all columns except x_j, and e_j = x_j - E(x_j | others),
+    the statistic e_j'r_j then has mean 0. Its variance is the larger one of the robust estimate
+    sum_i e_ij^2 r_ij^2 and the variance under random permutations of e_j. If few rows
+    dominate the sum (rare columns, rare classes, heavy tails), the p-value comes from a saddlepoint
+    approximation to the distribution of the sum. The lasso is fitted again without each column in
+    its support; for the other columns the fit does not change, up to the proved duality gap.
 
     Parameters
     ----------
     X : (n_samples, n_features)
         Held in memory as a dense array.
     y : (n_samples,)
-        Numbers, labels (one test a feature, for all classes together) or survival times.
-    columns : numbers or names of columns, optional
-        Those to test, all by default. Fewer need fewer fits.
+        Numbers, labels (one test per feature, for all classes together) or survival times.
+    columns : column indices or names, optional
+        The columns to test, all by default. Fewer columns need fewer fits.
     groups : lists of columns, labels (n_features,) or "auto", optional
-        One test a group: of "no column of it has an effect". "auto": clusters of columns that are
-        all correlated by more than 0.95 are tested by their mean, given the means of others.
-        Alone they have hardly any power.
+        Test one hypothesis per group: that no column of the group has an effect. "auto": each
+        cluster of columns with all pairwise correlations above 0.95 is tested by its mean, given
+        the means of the other clusters. A test of a single column of such a cluster has hardly any
+        power.
     covariance : {"auto", "factors", "sparse_precision", "ledoit_wolf"} or (p, p) array
-        Of the columns, see ``KnockoffSelector``. "factors" is "auto" without Ledoit-Wolf, which
-        takes columns for less dependent than they are: too many p-values would be small.
+        The covariance of the columns or its estimator, see ``KnockoffSelector``. "factors" is
+        "auto" without Ledoit-Wolf shrinkage, which underestimates the dependence between columns,
+        so that p-values would be too small.
     loss, n_alphas, cv
-        Of the lasso, see ``KnockoffSelector``.
+        Parameters of the lasso, see ``KnockoffSelector``.
     rng : int
-        Seed of the folds, if there are any.
+        Seed of the cross-validation folds, if there are any.
 
     References
     ----------
@@ -206,7 +215,7 @@ def p_values(
     target = targets_of_rows(X, y)
     units = TestedUnits.of(X, columns, groups, covariance)
     found = loss_for(target, loss)
-    # By columns: what fits read of X is in one piece.
+    # The fits read whole columns of X: in column-major order each is contiguous in memory.
     table = np.asfortranarray(units.X)
     level = coefficients(table, target, L1(), found, n_alphas, cv, rng)[1] * len(target)
     targets = [target]
@@ -226,11 +235,14 @@ def p_values(
 
 
 def _length(own: Array, left: Array) -> tuple[float, int]:
-    """Return the squared length of own'left in errors, and how many numbers it is made of.
+    """Return the chi-squared statistic of own'left, and its degrees of freedom.
 
-    Along each direction that with the larger one of two variances: that of rows drawn anew, and the
-    robust one. Where few rows matter the robust one says nothing (if no case is a carrier, it is
-    far too small), and the law is not normal: the length is then that with the same p.
+    own : (n, k) residuals of the k columns of a unit given all other columns; left : (n, q)
+    residuals of the q targets. own'left is whitened by its covariance under permutations of the
+    rows. Along each eigenvector of the robust covariance the variance is the larger one of the
+    permutation variance and the robust variance. If few rows dominate, the robust variance is
+    unreliable (far too small if no case is a carrier) and is not used; the statistic is then
+    reduced to that with the p-value of the saddlepoint approximation.
     """
     left = left - left.mean(axis=0)
     sums = (own[:, :, None] * left[:, None, :]).reshape(len(left), -1)
@@ -248,7 +260,11 @@ def _length(own: Array, left: Array) -> tuple[float, int]:
 
 
 def _residuals(X: Array, y: Any, loss: Loss, level: float) -> Callable[[Columns], Array]:
-    """Return what gives the residuals of a lasso of y without some columns."""
+    """Return a function from columns to residuals (n,) of a lasso of y on all other columns.
+
+    Residuals are negative gradients of the loss; level : the weight alpha of the l1 norm. Each fit
+    is warm-started from the lasso on all columns.
+    """
     penalty = Regularizer(L1(), "penalized", level)
     free = loss.task != "survival"  # a hazard has no intercept
     problem = Problem.build(as_design(X), y, loss, penalty, fit_intercept=free)
@@ -283,25 +299,27 @@ def conditional_importance(
     n_draws: int | None = None,
     rng: int = 0,
 ) -> FeatureTests:
-    """Return by how much any model predicts worse if a feature has no information of its own.
+    """Return the conditional permutation importance of features for any model, with p-values.
 
-    A clone is fitted to a part of the rows. On the others, x_j keeps the part that the other
-    columns explain, and the rest is permuted between rows. Its size is the mean rise of the loss of
-    a row; p is the share of draws in which the loss is no larger than at the data.
+    A clone is fitted to a part of the rows. On the held-out rows the residual of x_j given the
+    other columns is permuted between rows, while its conditional mean is kept. The importance is
+    the mean increase of the held-out loss; the p-value is the share of permutations whose loss is
+    no larger than the loss without a permutation.
 
     Parameters
     ----------
-    estimator : any regressor or classifier of scikit-learn's kind
-        Squared errors count; for classifiers minus the log probability of the label, if there are
-        probabilities, else errors.
+    estimator : regressor or classifier with the interface of scikit-learn
+        The loss is the squared error; for classifiers the log loss if there is ``predict_proba``,
+        else the error rate.
     X, y : (n_samples, n_features), (n_samples,)
     columns, groups, covariance : see ``p_values``
     test_fraction : float
-        Share of the rows that are left out of the fit.
+        Share of the rows that are held out.
     n_draws : int, optional
-        Permutations at most: p is never below 1 / (n_draws + 1). They end early where ten of them
-        did as well as the data. By default ten times the number of tests, so that a single one
-        can be detected at a false discovery rate of 0.1; at least 199 and at most 4,999.
+        Maximum number of permutations; the smallest possible p-value is 1 / (n_draws + 1). A test
+        stops early once ten permutations have a loss no larger than without a permutation
+        (sequential Monte Carlo). By default ten times the number of tests, so that a single
+        feature can be detected at a false discovery rate of 0.1; at least 199 and at most 4,999.
     rng : int
         Seed of the split and the permutations.
 
@@ -339,7 +357,8 @@ def conditional_importance(
     for at, (places, members) in enumerate(zip(units.places, units.members, strict=True)):
         own = units.own[:, places]
         mine = table[:, members]
-        # The projection of the columns on it is the part that the others do not explain.
+        # ``own`` is known up to a factor per column: least squares of the raw columns on it gives
+        # their residual given all other columns, in their own units.
         part = own @ np.linalg.lstsq(own, mine - mine.mean(axis=0), rcond=None)[0]
         draws = _permuted(losses, table[test], members, part[test], n_draws, random)
         values[at], sizes[at] = draws
@@ -348,7 +367,7 @@ def conditional_importance(
 
 
 def _losses_of(model: Any, y: NDArray[Any]) -> Callable[[Array], float]:
-    """Return what gives the mean loss of rows whose target is known."""
+    """Return a function from held-out X to the mean loss of the model against the target y."""
     if not is_classifier(model):
         return lambda X: float(np.mean((y - model.predict(X)) ** 2))
     if not hasattr(model, "predict_proba"):
@@ -366,7 +385,11 @@ def _permuted(
     n_draws: int,
     rng: np.random.Generator,
 ) -> tuple[float, float]:
-    """Return the share of permutations of a part that do as well as none, and the mean rise."""
+    """Return the p-value of a permutation test, and the mean increase of the loss.
+
+    part : (n, k) residuals of the k columns in ``columns`` given the others; their rows are
+    permuted jointly in each draw. The test is the sequential one of Besag and Clifford.
+    """
     before = loss(X)
     drawn = list[float]()
     changed = X.copy()
@@ -375,6 +398,7 @@ def _permuted(
         changed[:, columns] = X[:, columns] - part + rng.permutation(part)
         drawn.append(loss(changed))
         as_well += drawn[-1] <= before
-    # Ended by the draws that did as well, the share of them is exact; else the data are one more.
+    # After early stopping the share h / l is a valid p-value (Besag and Clifford); otherwise the
+    # data count as one more draw.
     share = as_well / len(drawn) if as_well == ENOUGH else (1 + as_well) / (1 + len(drawn))
     return share, float(np.mean(drawn)) - before

@@ -29,7 +29,7 @@ from atomlearn.storage.formats.format import stacked
 def full_conformal(
     estimator: Any, X: Any, y: ArrayLike, X_new: Any, confidence: float = 0.9
 ) -> tuple[Array, Array]:
-    r"""Return the ends of intervals that hold the targets of new rows, from fits to all rows.
+    r"""Return full conformal prediction intervals of a lasso for new rows.
 
     A target t of a new row is in the set where, in a fit to all rows and (x_new, t) together,
 
@@ -104,7 +104,11 @@ def full_conformal(
 
 
 def _farthest(line: LassoLine, move: Array, needed: int, reach: float) -> float:
-    """Return the largest t >= 0 at which the last of the targets y + t move is in the set."""
+    """Return the largest t >= 0 at which the new row's target is in the conformal set, or infinity.
+
+    line : the lasso of all rows and the new one, the last; move : (n + 1,) direction of the
+    targets; needed : minimum number of rows with a residual at least as large as the new row's.
+    """
     at = far = 0.0
     for piece in line.pieces(move, reach):
         low = piece.ends[0]

@@ -1,4 +1,4 @@
-"""Rows that repeat others, exactly or nearly: of these a model knows the answer.
+"""Detection of duplicate and near-duplicate rows, which would leak between training and test rows.
 
 Rows are compared as they were given, before anything is encoded or filled in: words and gaps count
 as values. Each row is identified by random sums over its standardized columns. Rows with the same
@@ -50,7 +50,7 @@ MOST_COLUMNS = 256
 
 
 def repeated_rows(X: Any) -> Rows | None:
-    """Return a number for each row, which rows share that repeat each other; None if none do.
+    """Return cluster labels (n_rows,) shared by duplicate or near-duplicate rows; None if none.
 
     X may be anything that has rows: a design, an array with gaps, a table with words.
 
@@ -158,7 +158,7 @@ def _near(keys: Array) -> Rows:
 
 
 def _neighbors(keys: Array, radius: float) -> tuple[Rows, Rows]:
-    """Return links of each row to its nearest ones, if these are set apart from all others."""
+    """Return edges of each row to its nearest neighbors, if a gap separates them from the rest."""
     n_rows = len(keys)
     most = max(1, min(MOST_ALIKE, n_rows // 4))
     order, near = np.empty((2, n_rows, most + 1))
@@ -194,7 +194,7 @@ def _along(keys: Array, radius: float, reach: int = 8) -> tuple[Rows, Rows]:
 
 
 def _by_chance(design: Design, rows: Rows, columns: Rows, share: float, alike: Any) -> bool:
-    """Return whether tables of independent rows have the same number of similar rows."""
+    """Return whether simulated tables of independent rows have a similar share of such rows."""
     rng = np.random.default_rng(4)
     block = dense_part(design, columns)[rows]
     weights = rng.standard_normal((columns.size, SUMS)) / standardized(block)[2][:, None]

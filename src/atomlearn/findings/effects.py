@@ -1,4 +1,4 @@
-"""Estimates of coefficients with intervals: of columns named before, or selected on other rows."""
+"""Confidence intervals of coefficients: debiased lasso and post-selection inference."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ from atomlearn.findings.nodewise import directions
 from atomlearn.findings.precision import columns_named
 from atomlearn.findings.subset_line import SubsetLine, subset_line
 
-#: Shares of a refit that the first fit of named columns chooses from: the less it shrinks, the
-#: others are mistaken for less.
+#: Grid of the relaxed lasso from which the initial fit of the debiased lasso is chosen (0: the
+#: lasso, 1: the unpenalized refit): less shrinkage of the other coefficients means less bias.
 RELAX = (0.0, 0.5, 1.0)
 
 
@@ -59,7 +59,7 @@ def estimates(
     groups: Any = None,
     rng: int = 0,
 ) -> Estimates:
-    r"""Return estimates of coefficients of a linear model that no penalty pulls, with intervals.
+    r"""Return estimates of coefficients without penalization bias, with confidence intervals.
 
     Parameters
     ----------
@@ -143,7 +143,8 @@ def _named(
 ) -> Estimates:
     units = _units(estimator, columns, data.design.shape[1])
     fit, prediction, used = _searched(X, y, data)
-    # Rows of a group share errors, of which a fit to them takes a part that no count of rows tells.
+    # Rows of a group have correlated errors, so no degrees-of-freedom correction undoes overfitting
+    # to them: residuals come from the cross-validation fits without the fold of the group.
     left_out = None if data.units is None else _left_out(fit, data)
     W = data.loss.curvature(data.y, prediction, data.weight)
     found = directions(data.design, W, units, data.lengths(W), data.free)
@@ -165,7 +166,10 @@ def _named(
 
 
 def _searched(X: Any, y: Any, data: Given) -> tuple[Any, Array, int]:
-    """Return an l1 fit with alpha by cross-validation, its predictions, and its coefficients."""
+    """Return an l1 fit with alpha chosen by cross-validation, as (fit, prediction, n_used).
+
+    prediction : (n,) linear predictor; n_used : number of nonzero coefficients and the intercept.
+    """
     search = AtomicClassifierCV if data.loss.task == "classification" else AtomicRegressorCV
     norm = L1(weights=data.lengths(data.weight) / np.sqrt(data.y.size))
     fit = search(norm, loss=data.loss, features=data.model.features, tol=1e-5, relax=RELAX,
@@ -176,7 +180,7 @@ def _searched(X: Any, y: Any, data: Given) -> tuple[Any, Array, int]:
 
 
 def _left_out(fit: Any, data: Given) -> Array | None:
-    """Return the prediction for each row by the fit without its fold."""
+    """Return the cross-validated prediction (n,): each row by the fit without its fold, or None."""
     known = fit._out_of_fold
     if known is None:
         return None
@@ -186,7 +190,7 @@ def _left_out(fit: Any, data: Given) -> Array | None:
 
 
 def _units(estimator: Any, columns: Any, n_columns: int) -> list[Columns]:
-    """Return the columns that were named, as numbers: one array for each that is tested."""
+    """Return the named columns as arrays of column indices, one array per tested unit."""
     names = input_names(estimator)
     entries = [columns] if isinstance(columns, str) else list(columns)
     if not entries:
@@ -195,9 +199,10 @@ def _units(estimator: Any, columns: Any, n_columns: int) -> list[Columns]:
 
 
 def _chosen(data: Given, step: Step) -> Array:
-    """Return the robust covariance; for counts and classes the one with the larger of both errors.
+    """Return the robust covariance of a Newton step, inflated unless the loss is quadratic.
 
-    Of few rows their scores have long tails, and either error may be too small.
+    For counts and classes it is scaled so that each standard error is at least the model-based one:
+    with few rows the scores have heavy tails, and either standard error may be too small.
     """
     if is_quadratic(data.loss):
         return step.robust
@@ -208,14 +213,17 @@ def _chosen(data: Given, step: Step) -> Array:
 
 
 def _student(values: Array, errors: Array, left: int, confidence: float) -> Array:
-    """Return (m, 4) values, both ends of their intervals, and p-values."""
+    """Return (m, 4): values, lower and upper ends of Student t intervals, two-sided p-values.
+
+    errors : (m,) standard errors; left : degrees of freedom.
+    """
     width = float(student.isf((1 - confidence) / 2, left)) * errors
     p_values = 2 * student.sf(np.abs(values) / errors, left)
     return np.column_stack([values, values - width, values + width, p_values])
 
 
 def _coefficients(fitted: Any, columns: Columns) -> Array:
-    """Return the coefficients of these columns."""
+    """Return the coefficients of these columns in a fitted model with one output, 0 if unused."""
     used, weights = nonzero_coefficients(fitted.coef_)
     found = np.zeros(columns.size)
     _, at, of = np.intersect1d(columns, used, return_indices=True)
@@ -264,13 +272,19 @@ def _selected(
 
 
 def _widened(spread: Any, left: float, confidence: float) -> Any:
-    """Return a variance estimated from this number of rows: widened as Student's t is."""
+    """Return a variance scaled so that normal intervals have the width of Student t intervals.
+
+    spread : the estimated variance; left : its degrees of freedom.
+    """
     side = (1 - confidence) / 2
     return spread * float(student.isf(side, left) / normal.isf(side)) ** 2
 
 
 def _prices(fitted: Any, X: Any, y: Any, data: Given) -> Array | None:
-    """Return the prices of columns where the fit is of l1 at one level; infinite of free ones."""
+    """Return the l1 penalty of each column times n, (n_columns,), infinite for free columns.
+
+    None unless the estimator is a lasso at one alpha, with an intercept and independent rows.
+    """
     problem = own_problem(clone(fitted), X, y)
     if (
         problem is None
@@ -294,7 +308,11 @@ def _prices(fitted: Any, X: Any, y: Any, data: Given) -> Array | None:
 def _exact(
     estimator: Any, X: Any, y: Any, data: Given, confidence: float, sigma: float | None
 ) -> Estimates:
-    """Return estimates from all rows of their selection, given targets that select the same."""
+    """Return exact post-selection estimates, conditional on the columns that all rows select.
+
+    The estimates are truncated normal: along each direction the set of targets with the same
+    selection is found by following the solution path.
+    """
     spread = 1.0 if sigma is None else sigma**2
     left = np.inf
     if sigma is None and data.loss.dispersed:
@@ -307,8 +325,8 @@ def _exact(
     whole = unpenalized_fit(data, line.columns)
     found = []
     inverse = la.pinvh(whole.information)
-    # The direction that moves only one coefficient, in the likelihood, in units of the squares of
-    # the line.
+    # Directions in target space along which one coefficient of the refit changes by 1 and all
+    # others stay constant, in the weighted least-squares problem of the line.
     moves = whole.weighed @ (inverse / np.diag(inverse))
     moves /= np.maximum(line.data.weight, TINY)[:, None]
     for value, own, move in list(zip(whole.values, np.diag(inverse), moves.T, strict=True))[1:]:
@@ -321,7 +339,7 @@ def _exact(
 def exact_line(
     estimator: Any, X: Any, y: Any, data: Given, spread: float
 ) -> LassoLine | SubsetLine:
-    """Return the targets among which to look for those that select the same columns."""
+    """Return the solution path along lines of targets: of a best subset, else of a lasso."""
     if isinstance(estimator, SubsetRegressor) and is_quadratic(data.loss) and data.units is None:
         line = subset_line(estimator, X, y, data, spread)
         if line is not None:
@@ -330,7 +348,7 @@ def exact_line(
 
 
 def line_of_lasso(estimator: Any, X: Any, y: Any, data: Given) -> LassoLine:
-    """Return lines of targets from y on, of a fit of l1 at one level to about these rows."""
+    """Return the solution path of a lasso at one alpha along lines of targets y + t move."""
     prices = _prices(estimator, X, y, data)
     if prices is None:
         raise ValueError(
@@ -355,7 +373,7 @@ def _told(
     groups: tuple[Columns, ...] = (),
     p_values: Array | None = None,
 ) -> Estimates:
-    """Return the estimates of rows of values, ends and p-values, as the model reports them."""
+    """Return ``Estimates`` from rows (m, 4) of value, lower end, upper end and p-value."""
     values, *ends, p = np.reshape(rows, (-1, 4)).T
     known = columns, _coefficients(estimator, columns), values, np.column_stack(ends), p
     return Estimates(*known, confidence, how, groups, p_values, data.units is not None)
@@ -370,19 +388,22 @@ def _carved(
     other: Step,
     confidence: float,
 ) -> list[Found]:
-    """Return what all rows say of these columns, given that a lasso of some rows selected them.
+    """Return data-carving estimates from all rows, given that a lasso on ``train`` selected.
 
-    ``other`` : the fit to the rows that did not select, from which the noise is known.
+    columns, weights : the selected columns and their lasso coefficients; fitted : that lasso;
+    other : the unpenalized fit to the held-out rows, from which the noise variance is estimated.
     """
     whole = unpenalized_fit(data, columns)
     part = data.rows(train)
     Z = np.column_stack([np.ones(train.size), part.columns_of(columns)])
     b = np.concatenate([np.ravel(fitted.intercept_)[:1], weights])
-    # One step from the lasso to the fit without a penalty undoes it: the selection bounds that.
+    # A Newton step from the lasso to the unpenalized fit gives the debiased coefficients on which
+    # the signs of the selected columns impose linear constraints.
     step = Step.of(part, Z @ b, Z, Z, b, b.size)
     signs = np.concatenate([[0.0], np.sign(weights)])
     signs[1 + np.flatnonzero(np.isin(columns, data.free))] = 0.0
-    # The spread by which the model has the error that other rows give the coefficient.
+    # The dispersion for each coefficient at which the model-based standard error equals the robust
+    # standard error from the held-out rows.
     model = np.diag(other.covariance)
     chosen = np.diag(_chosen(data, other))
     ratio = np.divide(chosen, model, out=np.zeros(model.size), where=model > 0)

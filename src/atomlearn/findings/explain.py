@@ -16,10 +16,11 @@ from atomlearn.maps.feature_map import map_of
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """prediction_i = base + sum_j contribution_ij, for each output.
+    """Additive feature attributions: decision_i = base + sum_j contribution_ij, for each output.
 
-    base : (n_outputs,) mean decision over the reference rows; contributions : (n_samples,
-    n_features, n_outputs) of ``names``; inputs : numbers of these features among the inputs.
+    base : (n_outputs,) mean decision over the reference rows; contributions : (n_samples, n_used,
+    n_outputs) Shapley values of the features that the model uses; names : their n_used names;
+    inputs : (n_used,) their column indices in X. Decisions are those before a link function.
     """
 
     base: Array
@@ -29,25 +30,27 @@ class Explanation:
 
     @property
     def decisions(self) -> Array:
-        """Base and contributions together: the decisions of the model, (n_samples, n_outputs)."""
+        """The decisions of the model, (n_samples, n_outputs): base plus contributions."""
         return np.asarray(self.base + self.contributions.sum(axis=1))
 
 
 def explain(estimator: Any, X: Any, reference: Any = None) -> Explanation:
-    """Return the contribution of each input to each decision, against the mean over reference rows.
+    """Return the Shapley values of a linear or additive model for each row of X.
 
-    These are the Shapley values of the model where inputs are replaced by those of reference rows
-    independently of each other, which for sums of functions of one input are exactly
-    f_j(x_j) - mean f_j. A product of two inputs is shared between them: for x_i x_j each gets half
-    of what both add together beyond their own parts.
+    They are interventional Shapley values relative to the reference rows. For a model
+    sum_j f_j(x_j) they equal f_j(x_j) - mean f_j exactly, with the mean over the reference rows.
+    For a product x_i x_j, each of the two features receives its main effect and half of the
+    interaction.
 
     Parameters
     ----------
-    estimator : fitted linear model, ours (with curves and products) or one with ``coef_``
+    estimator : fitted linear model
+        An estimator of this library, also with spline terms and products, or any estimator with
+        ``coef_`` and ``intercept_``.
     X : (n_samples, n_features)
         Rows to explain.
     reference : (n_reference, n_features), optional
-        Rows to compare with, for example those of the fit; default: X.
+        Background rows, for example those of the fit; default: X.
 
     References
     ----------
@@ -103,12 +106,18 @@ def explain(estimator: Any, X: Any, reference: Any = None) -> Explanation:
 
 
 def _shares(centered: Array, product: Array, x: Array, m: Array) -> list[Array]:
-    """Return the contributions of two inputs to their product; they sum to its centered value.
+    """Return the Shapley values (n,) of two inputs for their product; they sum to ``centered``.
 
-    (x_i - m_i) m_j, (x_j - m_j) m_i, and half of the rest each; m are means over reference rows.
+    Input i receives its main effect factor (x_i - m_i) m_j and half of the interaction, which is
+    ``centered`` less both main effects.
+
+    centered : (n,) ``product`` less its mean over the reference rows; product : (n,) the column of
+    the expanded table, factor x_i x_j; x : (n, 2) both inputs; m : (2,) their means over the
+    reference rows. The number ``factor``, by which a feature map scales products, is found by
+    least squares.
     """
     plain = x[:, 0] * x[:, 1]
-    # Maps may scale products: the factor is the same in every row.
+    # A feature map may scale its product columns by a factor that is the same in every row.
     size = float(plain @ plain)
     factor = float(product @ plain) / size if size > 0 else 0.0
     one = factor * (x[:, 0] - m[0]) * m[1]

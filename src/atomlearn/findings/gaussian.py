@@ -1,8 +1,9 @@
 """Gaussian knockoffs: X~ = X - (X - mu) Theta S + noise of covariance 2 S - S Theta S.
 
-Any pair (x_j, x~_j) may then be swapped without changing the joint covariance. S = s D, with s a
-share of the largest number at which that is a covariance: at the largest one itself, columns could
-be reconstructed from the others and the knockoffs.
+mu is the mean and Theta the precision matrix of the columns. Any pair (x_j, x~_j) may then be
+swapped without changing the joint covariance. S = s D with a diagonal D, and s is a share of the
+largest number at which the joint covariance is positive semidefinite: at the largest number itself
+it is singular, so that columns could be reconstructed from the others and the knockoffs.
 """
 
 from __future__ import annotations
@@ -46,13 +47,13 @@ SHARE = 2 / 3
 
 @dataclass(frozen=True, slots=True)
 class Knockoffs:
-    """A way to draw knockoffs of one matrix, and how its covariance was found.
+    """A sampler of knockoffs of one matrix, and the covariance estimate it uses.
 
-    draw : (generator) -> (n, p) knockoffs of the standardized columns; covariance : its name;
-    words : a sentence on it; s : the number s of S = s D; own : (n, p) the part of each column that
-    it does not share with the others, X Theta up to a factor a column; shared : (n, q) common
-    factors, which knockoffs keep as they are; unsure : whether the covariance is a guess, by which
-    more features may be false.
+    draw : function from a generator to (n, p) knockoffs of the standardized columns; covariance :
+    name of the estimator; words : its description; s : the number s of S = s D; own : (n, p)
+    residual of each column given all others, X Theta up to a factor per column; shared : (n, q)
+    common factors, which knockoffs keep unchanged; unsure : whether the covariance may be so
+    inaccurate that the false discovery rate exceeds its bound.
     """
 
     draw: Callable[[np.random.Generator], Array]
@@ -69,7 +70,7 @@ def gaussian_knockoffs(
     covariance: str | ArrayLike = "auto",
     rng: int | np.random.Generator | None = None,
 ) -> Array:
-    """Return knockoffs of the columns of X (n, p): as alike as they can be, and without y.
+    """Return Gaussian model-X knockoffs (n, p) of the columns of X, drawn without y.
 
     Parameters
     ----------
@@ -100,9 +101,10 @@ def gaussian_knockoffs(
 
 
 def rescaled(covariance: Any, scales: Array, turned: Array | None = None) -> Any:
-    """Return a covariance that is given as that of the columns over their scales; words as is.
+    """Return a given covariance (p, p) in units of the standardized columns; a string unchanged.
 
-    turned : what these columns are multiplied by before, or None.
+    scales : (p,) standard deviations; turned : (p, k) matrix by which the standardized columns are
+    multiplied, or None.
     """
     if isinstance(covariance, str):
         return covariance
@@ -118,10 +120,10 @@ def rescaled(covariance: Any, scales: Array, turned: Array | None = None) -> Any
 
 
 def generator(rng: Any) -> np.random.Generator:
-    """Return the generator of a seed; a seed is mixed first.
+    """Return a random generator from a seed that is mixed with a constant, or from a generator.
 
-    Data that was simulated with the same small number would else meet the very noise it is made of
-    again, in its own knockoffs.
+    Without mixing, data simulated with the same small seed would contain the same noise as its
+    knockoffs.
     """
     if is_whole(rng):
         return np.random.default_rng([int(rng), 0x6B6E6F63])
@@ -129,7 +131,7 @@ def generator(rng: Any) -> np.random.Generator:
 
 
 def knockoffs_of(X: Array, covariance: str | Array = "auto") -> Knockoffs:
-    """Return how to draw knockoffs of standardized columns; constants are their own."""
+    """Return the knockoff sampler of standardized columns X (n, p); constant columns are copied."""
     varies = np.flatnonzero(X.any(axis=0))
     some = X[:, varies]
     if not varies.size:
@@ -153,7 +155,10 @@ def knockoffs_of(X: Array, covariance: str | Array = "auto") -> Knockoffs:
 
 
 def _estimated(X: Array, covariance: str) -> Knockoffs:
-    """Return knockoffs that keep the factors, if there are any, and redraw the remainder."""
+    """Return the knockoff sampler with an estimated covariance: factors are kept, if there are any.
+
+    The residuals of the factor model get knockoffs with another covariance estimator.
+    """
     if covariance not in COVARIANCES:
         raise ValueError(
             f"covariance must be one of {COVARIANCES} or a (p, p) array, got {covariance!r}"
@@ -175,7 +180,7 @@ def _estimated(X: Array, covariance: str) -> Knockoffs:
 
 
 def _by_neighbors(X: Array, covariance: str) -> Knockoffs:
-    """Return knockoffs by the nearest columns of each; where these do not do, by Ledoit-Wolf."""
+    """Return the knockoff sampler by a sparse precision matrix; if it does not fit, Ledoit-Wolf."""
     if covariance == "ledoit_wolf":
         return _ledoit_wolf(X)
     precision, fits = sparse_precision(X)
@@ -196,14 +201,14 @@ def _by_neighbors(X: Array, covariance: str) -> Knockoffs:
 
 
 def _strongly_correlated(X: Array) -> bool:
-    """Return whether columns have another one near them, more than a few of them."""
+    """Return whether over 5 % of the columns have a correlation above 0.7 with another column."""
     sizes = np.abs(X.T @ X) / len(X)
     np.fill_diagonal(sizes, 0.0)
     return bool(np.mean(sizes.max(axis=0) > STRONG) > FEW)
 
 
 def _of_precision(X: Array, precision: Any, name: str, words: str) -> Knockoffs:
-    """Return knockoffs for a precision matrix, dense or with few entries a column.
+    """Return the knockoff sampler for a precision matrix Theta (p, p), dense or sparse.
 
     With D = 1 / diag(Theta), the variance of a column given all others, and M = D^1/2 Theta D^1/2,
     the noise has covariance s D^1/2 (2 - s M) D^1/2.
@@ -250,9 +255,10 @@ def _ends(matrix: Any) -> tuple[float, float]:
 
 
 def _root_times(times: Callable[[Array], Array], V: Array) -> Array:
-    """Return A^(1/2) V of a symmetric A with its spectrum in [2 - 2 SHARE, 2], by polynomials.
+    """Return A^(1/2) V for a symmetric A with spectrum in [2 - 2 SHARE, 2], by Chebyshev expansion.
 
-    Chebyshev's of a degree that leaves 1e-6: more than enough for noise.
+    times : function V -> A V. The polynomial of degree 8 has an error near 1e-6, far below the
+    random noise it is applied to.
     """
     middle = 2.0 - SHARE
     half = SHARE
@@ -267,7 +273,10 @@ def _root_times(times: Callable[[Array], Array], V: Array) -> Array:
 
 
 def _ledoit_wolf(X: Array) -> Knockoffs:
-    """Return knockoffs for (1 - g) X'X / n + g I: from only the n x n Gram matrix, S = s I."""
+    """Return the knockoff sampler for the Ledoit-Wolf covariance (1 - g) X'X / n + g I, S = s I.
+
+    It uses the eigenvectors of the smaller Gram matrix only; no p x p matrix is formed if n < p.
+    """
     values, _, right = _principal(X)
     share = max(float(ledoit_wolf_shrinkage(X, assume_centered=True)), 1e-3)
     # of columns of variance 1
@@ -293,9 +302,10 @@ def _ledoit_wolf(X: Array) -> Knockoffs:
 
 
 def _principal(X: Array, count: int | None = None) -> tuple[Array, Array, Array]:
-    """Return the eigenvalues of X'X / n above rounding, falling, and vectors of rows and columns.
+    """Return the nonzero eigenvalues of X'X / n, decreasing, with left and right singular vectors.
 
-    From the smaller one of the two Gram matrices; ``count`` : only the largest ones.
+    They are computed from the smaller one of the Gram matrices X X' and X'X; count : the number of
+    leading ones to compute, all by default.
     """
     n_rows, n_columns = X.shape
     wide = n_rows <= n_columns
@@ -312,14 +322,17 @@ def _principal(X: Array, count: int | None = None) -> tuple[Array, Array, Array]
 
 
 def _factors(X: Array) -> Array:
-    """Return the factors that exceed the noise, (n, q) with variance one."""
+    """Return the common factors (n, q) with variance 1: principal components above the noise edge.
+
+    q maximizes the eigenvalue ratio, if it is at least FACTOR_GAP; else q = 0.
+    """
     n_rows, n_columns = X.shape
     most = min(MOST_FACTORS, n_rows // 10, n_columns // 10)
     values, vectors, _ = _principal(X, most + 1)
     most = min(most, values.size - 1)
     if most < 1:
         return X[:, :0]
-    # The edge of pure noise (Marchenko and Pastur).
+    # The Marchenko-Pastur edge: the largest eigenvalue of pure noise.
     above = values[:most] > (1 + np.sqrt(n_columns / n_rows)) ** 2
     gaps = np.where(above, values[:most] / np.maximum(values[1 : most + 1], 1e-300), 0.0)
     n_factors = int(np.argmax(gaps)) + 1 if gaps.max(initial=0.0) >= FACTOR_GAP else 0

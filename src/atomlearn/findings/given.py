@@ -1,4 +1,4 @@
-"""What coefficients are estimated from: one step of Newton, and its covariance two ways."""
+"""One-step (Newton) estimators of coefficients, with model-based and robust covariances."""
 
 from __future__ import annotations
 
@@ -32,15 +32,16 @@ MOST_STEPS = 50
 
 
 def of_single_rows(loss: Loss) -> bool:
-    """Return whether this is a smooth loss that is a sum over rows, of one number each."""
+    """Return whether the loss is smooth and a sum over rows, each with one linear predictor."""
     return loss.coupled == 1 and loss.smoothed(1.0) is None
 
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """The data of a fit: X, the target as the loss takes it, weights of mean 1.
+    """The data of a fit: X as ``design`` (n, p), the encoded target y (n,), weights of mean 1.
 
-    free : covariates; units : number of the group of each row, None if rows are independent.
+    free : indices of unpenalized columns (covariates); units : (n,) group labels of the rows, None
+    if rows are independent; model : an unfitted estimator with the settings of the fit.
     """
 
     design: Design
@@ -78,7 +79,7 @@ class Given:
         return cls(checked.design, checked.targets[0], weights, loss, free, units, model)
 
     def rows(self, rows: Columns) -> Given:
-        """Return the same of these rows."""
+        """Return the data restricted to these rows."""
         units = None if self.units is None else self.units[rows]
         design = part_of(self.design, rows=rows)
         y = self.y[rows]
@@ -94,7 +95,10 @@ class Given:
         return dense_part(self.design, columns)
 
     def projected(self, V: Array) -> Array:
-        """Return W^1/2 v less the part that an intercept and free columns explain."""
+        """Return the residuals of W^1/2 V on the weighted intercept and free columns.
+
+        V : (n, k); W : the diagonal matrix of the row weights.
+        """
         root = np.sqrt(self.weight)[:, None]
         ones = np.ones(self.y.size)
         basis = la.orth(root * np.column_stack([ones, self.columns_of(self.free)]))
@@ -103,12 +107,14 @@ class Given:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One step of Newton: values b + A^-1 Z'r and their covariance A^-1 M A^-T, A = Z'W X.
+    """A one-step estimator b + A^-1 Z'r with A = Z'W X, and its sandwich covariance A^-1 M A^-T.
 
-    left : rows less coefficients, at most the groups of rows less one; spread : variance of r_i
-    over W_i; weighed : W X; information : A; covariance : if that variance is one number;
-    robust : the squares of the change if a row, or group of rows, is left out (the
-    jackknife; of rows HC3), which holds for any spread.
+    W are the curvatures of the loss at a prediction and r its negative gradients, (n,) each; X
+    (n, k) are the columns to estimate and Z (n, k) the instruments. values : (k,) the estimates;
+    left : residual degrees of freedom, at most the number of groups less one; spread : dispersion,
+    the variance of r_i / sqrt(W_i); weighed : W X; information : A; covariance : model-based, for a
+    constant dispersion; robust : the jackknife covariance over rows (HC3) or groups of rows, valid
+    under heteroskedasticity.
 
     References
     ----------
@@ -137,16 +143,18 @@ class Step:
         used: int,
         left_out: Array | None = None,
     ) -> Step:
-        """Return the step from predictions that took ``used`` coefficients, along Z for X.
+        """Return the one-step estimator of the coefficients of X with instruments Z.
 
-        ``left_out`` : predictions of each group of rows by the others.
+        prediction : (n,) linear predictor of an initial fit with ``used`` coefficients; b : (k,)
+        its coefficients of X; left_out : (n,) cross-validated predictions, each row predicted
+        without its group, from which the robust covariance is then computed.
         """
         W = data.loss.curvature(data.y, prediction, data.weight)
         r = -data.loss.gradient(data.y, prediction, data.weight)
         rows = int(np.count_nonzero(data.weight))
         left = max(rows - used, 1)
         positive = W > 0
-        # If the deviance has units, as squares have, residuals give them.
+        # Losses with a dispersion parameter, such as squares, have it estimated from residuals.
         spread = (
             float(np.sum(r[positive] ** 2 / W[positive])) / left if data.loss.dispersed else 1.0
         )
@@ -172,7 +180,7 @@ class Step:
 def _without_each(
     units: Columns | None, Z: Array, weighed: Array, inverse: Array, r: Array
 ) -> Array:
-    """Return A times the change of b if a row, or group of rows, is left out, one in each row."""
+    """Return (m, k): A times the jackknife change of b when each row, or group, is left out."""
     if units is None:  # the residual over one less the leverage
         rest = 1.0 - np.einsum("ij,jk,ik->i", weighed, inverse, Z)
         left = np.divide(r, rest, out=np.zeros_like(r), where=rest > EPS)
@@ -186,11 +194,11 @@ def _without_each(
 
 
 def unpenalized_fit(data: Given, columns: Columns) -> Step:
-    """Return the step at the fit of only these columns, with an intercept, which comes first.
+    """Return the unpenalized fit of these columns by Firth's penalized likelihood, as a ``Step``.
 
-    Not the likelihood is maximized but that times the root of the determinant of the information
-    (Firth; nothing changes for squares): so effects are not too large where rows are few, and
-    finite for classes that can be separated.
+    The first coefficient is the intercept. The likelihood is multiplied by the square root of the
+    determinant of the information matrix (Jeffreys' prior; no change for the squared loss), which
+    reduces small-sample bias and keeps estimates finite under separation.
     """
     Z = np.column_stack([np.ones(data.y.size), data.columns_of(columns)])
     b = np.zeros(Z.shape[1])

@@ -1,4 +1,4 @@
-"""What many parts of the rows select: a model of ours is fitted to all of them at once.
+"""Selections on many subsamples of the rows, fitted simultaneously.
 
 Paths share each reading of the data; a lasso of few columns is left to scikit-learn.
 """
@@ -147,7 +147,11 @@ def _lasso_sizes(
 
 
 def first_columns(sizes: Iterable[Array], most: int | None) -> Mask:
-    """Return the columns with a size at any level; the first ones, of them the largest."""
+    """Return a mask of the columns that are nonzero at any level, at most ``most`` of them.
+
+    sizes : absolute coefficients (p,) per level, in decreasing order of alpha. Columns that enter
+    earlier come first; among those that enter at one level, the largest.
+    """
     found = np.zeros(0, dtype=bool)
     for of_level in sizes:
         found = found if found.size else np.zeros(of_level.size, dtype=bool)

@@ -46,7 +46,9 @@ def held_out_verdict(
     groups: Any = None,
     order: Any = None,
 ) -> Verdict:
-    """Return the verdict on an estimator: a clone is fitted to a part of the rows.
+    """Return whether an estimator predicts better than a baseline, tested on held-out rows.
+
+    A clone is fitted to a part of the rows and scored on the others.
 
     Rows that repeat others, exactly or nearly, are held out and folded together, and count once;
     they are looked for in X as it is given, with its words and gaps. Where held-out rows are few,
@@ -116,7 +118,10 @@ def held_out_test(
     order: Any = None,
     repeated: Rows | None = None,
 ) -> tuple[Any, Trial, Verdict]:
-    """Return a clone that is fitted to one part, how it is judged, and the verdict."""
+    """Return a clone fitted to the training rows, its ``Trial``, and its ``Verdict``.
+
+    parts : (training rows, test rows); repeated : (n,) labels shared by duplicate rows, or None.
+    """
     train, test = parts
     fitted = fitted_to(unproved(estimator), X, y, train, groups, order)
     trial = trial_of(fitted, X, y, rng, groups, order, repeated)
@@ -127,7 +132,7 @@ def held_out_test(
 def split_of(
     estimator: Any, y: NDArray[Any], fraction: float, rng: int, groups: Any, order: Any
 ) -> tuple[Rows, Rows]:
-    """Return rows to fit to and rows to hold out; classes, and events, keep their shares."""
+    """Return a train-test split as (training rows, test rows), stratified by class or event."""
     codes = None
     if is_classifier(estimator):
         codes = class_codes(y)[1]
@@ -145,7 +150,7 @@ def trial_of(
     order: Any = None,
     repeated: Rows | None = None,
 ) -> Trial:
-    """Return how this estimator is judged on these rows."""
+    """Return the ``Trial`` of a fitted estimator on the rows of X (n, p) and y (n,)."""
     task, values, known, ranks = _asked_of(fitted, X, y)
     model = clone(fitted)
     for part in models_of(model):  # no closer gap than a test needs, that fits very often
@@ -166,10 +171,10 @@ def trial_of(
 
 
 def fits_of(fitted: Any) -> int:
-    """Return how many fits an estimator makes: by its settings, so that no clock has a say.
+    """Return an estimate of the number of model fits in one call of ``fit``, from its settings.
 
-    Its own, those of its cross-validations, and of halves of the rows; a search for a best subset
-    counts for many.
+    It counts the final fit, cross-validation fits, and half-samples; a best-subset search counts as
+    SUBSET_FITS. No time is measured, so the result is the same on every machine.
     """
     steps = [step for _, step in fitted.get_params(deep=False).get("steps", ())]
     count = 1
@@ -185,7 +190,7 @@ def fits_of(fitted: Any) -> int:
 def fitted_to(
     model: Any, X: Any, y: NDArray[Any], rows: Rows, groups: Any = None, order: Any = None
 ) -> Any:
-    """Return a clone that is fitted to these rows, and told which of them belong together."""
+    """Return a clone fitted to these rows, with their groups and order passed to ``fit``."""
     own = fit_parameters(model, rows, groups, order)
     return clone(model).fit(rows_of(X, rows), y[rows], **own)
 
@@ -197,7 +202,7 @@ def models_of(estimator: Any) -> list[AtomicModel]:
 
 
 def unproved(estimator: Any) -> Any:
-    """Return a clone for re-fits, of which only the selection counts."""
+    """Return a clone that skips the certificate of optimality, for faster refits."""
     model = clone(estimator)
     for part in models_of(model):
         part.skip_proof()
@@ -220,9 +225,10 @@ def judged_rows(fitted: Any, X: Any, y: NDArray[Any], rng: int = 0) -> Verdict:
 def _asked_of(
     fitted: Any, X: Any, y: NDArray[Any]
 ) -> tuple[Task, NDArray[Any], Array | None, bool]:
-    """Return task, target in numbers, values of covariates if there are any, and whether to rank.
+    """Return (task, values, known, ranks) as in ``Trial``.
 
-    That is so where predictions are means through a link, of amounts with a long tail.
+    values : the encoded target; known : (n, q) covariates or None; ranks : whether the loss is of a
+    heavy-tailed target (Poisson, gamma, Tweedie), which is scored by rank correlation.
     """
     loss = fitted.get_params(deep=False).get("loss")
     ranks = (loss.name if isinstance(loss, Loss) else loss) in LONG_TAILED
@@ -255,7 +261,10 @@ def unsearched(estimator: Any) -> Any:
 
 
 def decisions_of(fitted: Any, X: Any, before_link: bool = False) -> Array:
-    """Return the output of a fitted estimator for rows: decisions for classes, else predictions."""
+    """Return the decision function or class probabilities of a classifier, else predictions.
+
+    before_link : whether a regression returns its linear predictor if it has one.
+    """
     ways = ["decision_function", "predict_proba"] if is_classifier(fitted) else ["predict"]
     if before_link and not is_classifier(fitted):
         ways = ["decision_function", "predict"]

@@ -66,8 +66,8 @@ RATIO = 0.05
 #: Ratio of the left-out loss to its minimum above which no further level is tried: it wavers by
 #: less before it falls again.
 RISEN = 1.05
-#: Leverage of a row over the mean one, and its minimum, above which no formula gives the
-#: fit would be without that row. Those of normal columns are at most twice the mean, if not small.
+#: The leave-one-out formula is not used if a leverage exceeds both this multiple of the mean
+#: leverage and HIGH. For normal columns large leverages are at most twice the mean.
 STANDS_OUT = 4.0
 HIGH = 0.25
 
@@ -78,7 +78,7 @@ def loss_for(y: NDArray[Any], loss: str | Loss) -> Loss:
         return as_loss(loss)
     if y.dtype.names is not None:
         return as_loss(SEARCHES["survival"][1])
-    # So many whole numbers are a quantity rather than labels.
+    # Integers with many distinct values are treated as a quantity rather than as labels.
     numbers = y.dtype.kind in "iuf" and not (
         are_whole(finite(y)) and np.unique(y).size <= max(20, y.size // 5)
     )
@@ -98,7 +98,7 @@ def coefficients(
     order: Any = None,
     n_free: int = 0,
 ) -> tuple[Array, float]:
-    """Return the sizes of the coefficients of X, and the level that was chosen.
+    """Return the absolute coefficients of a penalized fit, and the alpha chosen by validation.
 
     ``cv="auto"`` leaves out one row at a time if there is a formula and rows are independent, else
     a fifth of them; ``groups`` and ``order`` of the rows as ``dependent_rows`` has them. The last
@@ -141,7 +141,7 @@ def _by_folds(
     cut: Sequence[Fold],
     free: Columns,
 ) -> tuple[Array, float]:
-    """Return the sizes of all coefficients at the level that predicts best in folds, and that."""
+    """Return absolute coefficients (p,) at the alpha chosen by cross-validation, and that alpha."""
     # Levels of the squared form count twice: they weigh the square of the norm.
     ratio = RATIO ** (4 if norm.usual_form == "squared" else 2)
     kind: Any = SEARCHES[loss.task][0]
@@ -185,7 +185,7 @@ def path_with_scores(
     ratio: float,
     free: Columns | None = None,
 ) -> Scored:
-    """Return a path with the losses of rows that are left out.
+    """Return an l1 path with the approximate leave-one-out loss of each solution.
 
     ``ratio`` : last level over the first; ``free`` : columns without a penalty. The path ends where
     its best level is well behind, and continues once by the same number of levels if the last one
@@ -233,7 +233,7 @@ class _Passed(End):
 
 
 def _left_out(X: Array, y: Array, loss: Loss, result: Result) -> tuple[float, Array]:
-    """Return the mean loss of rows that are left out one at a time, and their leverages."""
+    """Return the approximate leave-one-out loss (ALO), averaged over rows, and leverages (n,)."""
     (n_rows, _) = X.shape
     columns = result.columns
     if columns.size >= n_rows - 2:

@@ -1,4 +1,4 @@
-"""Estimates: intervals of coefficients, each with the condition without which it says nothing."""
+"""Estimates: confidence intervals of coefficients, with the assumptions under which they hold."""
 
 from __future__ import annotations
 
@@ -64,9 +64,10 @@ class Estimates:
 
     @property
     def wrong_signs(self) -> int:
-        """The maximum number of values with the wrong sign (zero has none), at this confidence.
+        """Upper confidence bound on the number of values with the wrong sign (or effect zero).
 
-        Those that Holm's method does not tell, whatever the p-values have to do with each other.
+        It is the number of hypotheses that Holm's method does not reject, valid under any
+        dependence of the p-values.
         """
         size = self.p_values.size
         told = np.sort(self.p_values) * np.arange(size, 0, -1) <= 1 - self.confidence

@@ -72,13 +72,13 @@ class Kept:
 
 
 def linear_at(design: Design, point: Point) -> Array:
-    """Return X w + b."""
+    """Return the linear predictor X w + b of a model, (n,)."""
     columns, weights, intercept = point
     return np.asarray(design.gather(columns).predict(weights) + intercept, dtype=np.float64)
 
 
 def rows_that_stand(problem: Problem, point: Point) -> tuple[Array, float, float]:
-    """Return the kept part of X, f*(-v), and the bound on the rounding in them."""
+    """Return (rows, f*(-v), bound on the relative rounding error), as stored in ``Kept``."""
     linear = linear_at(problem.design, point)
     certificate = prove(problem, point[0], point[1], linear).certificate
     lost = certificate.rounding / max(certificate.objective, TINY)

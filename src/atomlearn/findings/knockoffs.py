@@ -1,4 +1,4 @@
-"""KnockoffSelector: features with a bound on the expected share of false ones among them."""
+"""KnockoffSelector: feature selection by model-X knockoffs with false discovery rate control."""
 
 from __future__ import annotations
 
@@ -43,10 +43,11 @@ from atomlearn.storage.intake.typed import frame_of
 
 
 def knockoff_threshold(statistics: ArrayLike, fdr: float, offset: int = 1) -> float:
-    """Return min t with  (offset + #{W_j <= -t}) / max(1, #{W_j >= t}) <= fdr, or infinity.
+    """Return the knockoff selection threshold for the statistics W, infinity if there is none.
 
-    ``statistics`` (n_features,) : finite numbers. ``offset`` 1 is knockoff+, which bounds the
-    false discovery rate itself; 0 bounds a modified one.
+    It is the smallest t > 0 with  (offset + #{W_j <= -t}) / max(1, #{W_j >= t}) <= fdr.
+    ``statistics`` (n_features,) : the finite numbers W_j. ``offset`` 1 is knockoff+, which controls
+    the false discovery rate; 0 controls the modified false discovery rate.
 
     Examples
     --------
@@ -71,7 +72,10 @@ def knockoff_threshold(statistics: ArrayLike, fdr: float, offset: int = 1) -> fl
 
 
 def e_values(statistics: Array, fdr: float) -> Array:
-    """Return p 1{W_j >= T} / (1 + #{W <= -T}), with T the threshold of knockoff+ at ``fdr``."""
+    """Return the knockoff e-values p 1{W_j >= T} / (1 + #{W <= -T}), (p,).
+
+    T is the knockoff+ threshold at level ``fdr``, W are the p ``statistics``.
+    """
     threshold = knockoff_threshold(statistics, fdr)
     if not np.isfinite(threshold):
         return np.zeros(statistics.size)
@@ -88,28 +92,30 @@ def e_threshold(values: Array, fdr: float) -> float:
 
 @dataclass(eq=False, repr=False)
 class KnockoffSelector(OwnParameters, SelectorMixin, BaseEstimator):
-    """Select features so that on average at most a share ``fdr`` of them is false.
+    """Select features by model-X knockoffs with control of the false discovery rate at ``fdr``.
 
-    That holds where rows are independent and columns are normal with the covariance that is taken
-    (``condition``). A feature is false if the target does not depend on it, given all other
-    features. Each column x_j gets a knockoff x~_j, as alike as can be but drawn without the target.
-    Both are fitted together, and W_j = |b_j| - |b~_j| tells true from false: of false features
-    either sign is as likely. The threshold T is the smallest t with
-    (1 + #{W <= -t}) / #{W >= t} <= fdr.
+    The control holds if rows are independent and columns are jointly normal with the covariance
+    that is used (``condition``). A feature is null if the target is conditionally independent of it
+    given all other features. Each column x_j gets a knockoff copy x~_j, drawn without the target.
+    One penalized model is fitted to all columns and knockoffs, and the statistic is
+    W_j = |b_j| - |b~_j|, with b_j and b~_j their coefficients; for null features the sign of W_j is
+    symmetric. Features with W_j >= T are selected, with the knockoff+ threshold T: the smallest t
+    with (1 + #{W <= -t}) / #{W >= t} <= fdr.
 
     Parameters
     ----------
     norm : str or Norm, default="l1"
-        Of the fit: "l1", a ``KSupport``; with ``groups`` l1 becomes the norm of the groups.
+        The norm of the penalized fit: "l1" or a ``KSupport``; with ``groups`` l1 becomes the group
+        lasso norm.
     fdr : float, default=0.1
         The false discovery rate to stay below, in expectation over data and knockoffs.
     knockoffs : "gaussian", array (n_samples, n_features) or list of arrays, default="gaussian"
-        Drawn here, or made by you or another package, one array a draw.
+        Gaussian knockoffs drawn here, or precomputed knockoffs, one array per draw.
     n_draws : int, default=None
-        Above 1, knockoffs are drawn so often and the draws joined by e-values, which makes the
-        selection stable and cautious. None: 10 where columns are strongly correlated and neither
-        factors nor few neighbors explain it, so that Ledoit-Wolf guesses, as a warning says;
-        else 1.
+        Number of independent draws of the knockoffs. Draws are combined by e-values (derandomized
+        knockoffs), which makes the selection more stable and more conservative. None: 10 if columns
+        are strongly correlated and neither a factor model nor a sparse precision matrix fits, so
+        that Ledoit-Wolf shrinkage is used, with a warning; else 1.
     random_state : int, Generator or None, default=None
         Seed of the knockoffs and of the folds.
     covariance : {"auto", "factors", "sparse_precision", "ledoit_wolf"} or array (p, p)
@@ -144,7 +150,7 @@ class KnockoffSelector(OwnParameters, SelectorMixin, BaseEstimator):
     covariance_ : str
         How the covariance was found, in words.
     alphas_ : list of float
-        The weight that cross-validation chose, a draw.
+        The penalty weight chosen by cross-validation, one per draw.
     n_features_in_, feature_names_in_
 
     Notes
@@ -221,7 +227,7 @@ class KnockoffSelector(OwnParameters, SelectorMixin, BaseEstimator):
         found = []
         self.alphas_ = []
         for knockoffs in draws:
-            # Each in one piece. Factors that column and knockoff share tell nothing of either.
+            # Columns are contiguous. Factors shared by a column and its knockoff are unpenalized.
             columns = np.vstack([standard.T, knockoffs.T, shared.T]).T
             norm = self._norm(of, shared.shape[1])
             n_free = shared.shape[1]
@@ -251,7 +257,7 @@ class KnockoffSelector(OwnParameters, SelectorMixin, BaseEstimator):
             self.threshold_ = knockoff_threshold(self.statistics_, self.fdr)
             self._chosen = self.statistics_ >= self.threshold_
             return
-        # At fdr / 2 a draw: at fdr itself averages of e-values hardly ever reach what e-BH asks.
+        # Each draw uses fdr / 2: at fdr itself, mean e-values hardly ever reach the e-BH threshold.
         self.e_values_ = np.mean([e_values(W, self.fdr / 2) for W in each], axis=0)
         self.threshold_ = e_threshold(self.e_values_, self.fdr)
         self._chosen = self.e_values_ >= self.threshold_
@@ -259,9 +265,10 @@ class KnockoffSelector(OwnParameters, SelectorMixin, BaseEstimator):
     def _draws(
         self, X: Array, means: Array, scales: Array, rng: np.random.Generator, turned: Any
     ) -> tuple[list[Array], Array, str]:
-        """Return knockoffs of standardized columns, one for each draw, the kept part, and the way.
+        """Return the knockoff matrices, the shared factors (n, q), and the method in words.
 
-        turned : what these are multiplied by before, or None.
+        X : (n, p) standardized columns; means, scales : (p,) those removed by standardization;
+        turned : (p, k) matrix by which X is multiplied first (see ``independent``), or None.
         """
 
         def turn(columns: Array) -> Array:
@@ -289,9 +296,10 @@ class KnockoffSelector(OwnParameters, SelectorMixin, BaseEstimator):
         return draws, X[:, :0], "knockoffs as given"
 
     def _norm(self, of: Columns | None, n_free: int) -> Norm:
-        """Return the norm over columns and knockoffs; it has twice as many groups as the columns.
+        """Return the norm over columns, knockoffs and ``n_free`` unpenalized columns, in order.
 
-        Free columns follow, with separate groups.
+        of : (p,) group labels of the columns, or None. The group of a knockoff differs from that of
+        its column, and each unpenalized column is its own group.
         """
         norm = as_norm(self.norm)
         if of is None:
@@ -317,7 +325,10 @@ class KnockoffSelector(OwnParameters, SelectorMixin, BaseEstimator):
 
 
 def _of_units(sizes: Array, of: Columns | None) -> Array:
-    """Return (n_units, 2): the size of each column, or group, and that of its knockoff."""
+    """Return (n_units, 2): coefficient norms of each column, or group, and of its knockoff.
+
+    sizes : (2 p,) absolute coefficients of columns, then knockoffs; of : (p,) group labels or None.
+    """
     pairs = sizes.reshape(2, -1)
     if of is None:
         return pairs.T
@@ -326,9 +337,10 @@ def _of_units(sizes: Array, of: Columns | None) -> Array:
 
 
 def indicators_of(estimator: Any, X: Any) -> tuple[Array, Columns | None]:
-    """Return X as an array, and which columns of it are of one column of X; None: each its own.
+    """Return X as a dense array with one-hot encoded categories, and the source of its columns.
 
-    Sets what scikit-learn's ``validate_data`` sets.
+    The source is the index of the column of X for each encoded column, None if nothing was encoded.
+    Sets ``n_features_in_`` and ``feature_names_in_`` as scikit-learn's ``validate_data`` does.
     """
     table = as_table(X)
     if table_names(table):
@@ -345,7 +357,7 @@ def indicators_of(estimator: Any, X: Any) -> tuple[Array, Columns | None]:
 
 
 def _encoded(estimator: Any, X: Any, frame: Frame, text: Sequence[str]) -> tuple[Array, Columns]:
-    """Return the columns that the intake of files makes of a table, and their numbers in X."""
+    """Return the one-hot encoded table, and the index in X of the source of each column."""
     validate_data(estimator, X, skip_check_array=True)
     plans = [
         described(frame, [name])[0] if name in text else ColumnPlan(name) for name in frame.header

@@ -1,4 +1,4 @@
-"""Where on a line of targets a lasso selects the same columns: piece by piece, each one proved.
+"""The lasso's solution path along a line of targets y + t move: piecewise linear in t, with proofs.
 
     min over b, g of  1/2 sum_i w_i (y_i - x_i'b - z_i'g)^2 + sum_j price_j |b_j|
 
@@ -26,7 +26,9 @@ MOST_PIECES = 500
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """Columns in use, their signs, and their weights (2, m): at t = 0, and slopes.
+    """A linear piece of the solution path: active columns, their signs, and weights (2, m).
+
+    The rows of ``weights`` are values at t = 0, and slopes in t.
 
     forms : (2, k), values at 0 and slopes of the forms that end the piece at 0: s_j b_j, then
     both sides of all scores; ends : between which t >= 0 no form is below the bound on rounding.
@@ -54,7 +56,7 @@ class Stretch:
 
 @dataclass
 class LassoLine:
-    """Lines of targets of a lasso.
+    """Solution paths of a lasso at fixed penalties along lines of targets y + t move.
 
     Parameters
     ----------
@@ -202,7 +204,7 @@ class LassoLine:
 
 
 def _between(known: Array) -> Array:
-    """Return the intervals between and beyond these intervals."""
+    """Return the complement (k, 2) of a union of intervals (m, 2) on the real line."""
     known = known[np.argsort(known[:, 0], kind="stable")]
     low = np.append(-np.inf, np.maximum.accumulate(known[:, 1]))
     found = np.column_stack([low, np.append(known[:, 0], np.inf)])
@@ -210,9 +212,10 @@ def _between(known: Array) -> Array:
 
 
 def lasso_line(data: Given, price: Array, columns: Columns, signs: Array, z: Array) -> LassoLine:
-    """Return the line of a fit that selects roughly these columns and predicts roughly z.
+    """Return the ``LassoLine`` of a fit, started from columns, signs and linear predictor z (n,).
 
-    Of losses but squares: that of the lasso of squares that has the same solution, by Newton.
+    price : (p,) l1 penalties. For losses other than the squared one it is the line of the weighted
+    least-squares lasso with the same solution, found by iteratively reweighted least squares.
     """
     if is_quadratic(data.loss):
         return LassoLine(data, price, columns, signs)

@@ -1,4 +1,4 @@
-"""monitor: what new rows say of a model that was fitted before they came."""
+"""monitor: optimality gap of a fitted model on new rows, and a test for distribution shift."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ N_DRAWS = 999
 
 @dataclass(frozen=True, slots=True)
 class Monitored:
-    """What new rows say of a model.
+    """The optimality gap of a model on old and new rows, and a test for distribution shift.
 
-    gap : a proved bound on (F - F*) / F, F the objective of the old model over old and new rows
-    together, at the shares that they have; p_value : how often rows like the old ones would differ
-    as much; differs : the column in which they differ the most; n_old, n_new : rows; model : fitted
-    to all rows from the old model, if requested and worthwhile, else None.
+    gap : a proved upper bound on (F - F*) / F, with F the objective of the old model on all rows
+    and F* its minimum; p_value : of the permutation test that old and new rows are exchangeable;
+    differs : the statistic of the residuals that differs the most; n_old, n_new : numbers of rows;
+    model : warm-started refit to all rows, if requested and the gap is large, else None.
     """
 
     gap: float
@@ -240,7 +240,7 @@ def _point(estimator: Any) -> Point:
 
 
 def _told(problem: Problem, fit: Point, rows: Rows) -> Array:
-    """Return the residuals, and the predictions, of rows by a fit, (r, 2)."""
+    """Return residuals (negative loss gradients) and linear predictors of rows by a fit, (r, 2)."""
     linear = linear_at(problem.design, fit)[rows]
     residual = -problem.loss.gradient(problem.y[rows], linear, np.ones(rows.size))
     return np.column_stack([residual, linear])

@@ -1,4 +1,4 @@
-"""Directions in which a coefficient is estimated whatever the others are: one l1 path a column."""
+"""Nodewise lasso: the score vectors of the debiased lasso, from one l1 path per column."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from atomlearn.core import (
 
 #: By how much a standard error may grow for a smaller bias: a quarter, as Zhang and Zhang have it.
 MOST_GROWTH = 1.25
-#: A price at which no column enters; an infinite one would keep the fast solvers of l1 away.
+#: Penalty factor of an excluded column: large but finite, so that the fast l1 solvers apply.
 BARRED = 1e6
 #: Gap of fits of which only the residuals count: their error is then far below their noise.
 GAP = 1e-4
@@ -38,7 +38,7 @@ LAST = 0.01
 def directions(
     design: Design, weight: Array, units: Sequence[Columns], price: Array, free: Columns
 ) -> list[Array]:
-    """Return the residual of each unit of columns on a lasso of all columns outside, (n, size).
+    """Return the nodewise lasso residuals of the columns of each unit, (n, size) per unit.
 
     z_j = x_j - b - sum over k outside the unit of g_k x_k, where g minimizes
     1/2 sum_i w_i z_ij^2 + level sum_k price_k |g_k|. Then |x_k'W z_j| <= level price_k: the smaller

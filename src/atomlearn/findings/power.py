@@ -1,4 +1,4 @@
-"""power: the effects that a selection could find in this X, by simulated targets."""
+"""power: statistical power of a feature selector on a given X, by simulated targets."""
 
 from __future__ import annotations
 
@@ -20,9 +20,10 @@ from atomlearn.findings.stability import selected_by
 class PowerCurve:
     """The share of features with an effect that is found, and the false share of those found.
 
-    sizes : (m,) of effects, a standard deviation of the feature, in standard deviations of the
-    noise (of classes: in log odds); found, false : (m,) means over the draws, found_error : the
-    standard error of the first; n_true : features with an effect; n_draws : targets a size.
+    sizes : (m,) effect per standard deviation of the feature, in standard deviations of the noise
+    (log odds for classes); found : (m,) true positive rate, found_error : its standard error over
+    the draws; false : (m,) false discovery proportion, averaged over the draws; n_true : number of
+    features with an effect; n_draws : simulated targets per size.
     """
 
     sizes: Array
@@ -53,7 +54,7 @@ def power(
     classes: bool = False,
     rng: Any = 0,
 ) -> PowerCurve:
-    """Return the share of effects of these sizes that a selection would find in X.
+    """Return the power of a selector at each effect size, simulated with targets made from X.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Precision of columns from few rows: each column on the few that it is most correlated with.
+"""Sparse precision matrix by regressing each column on its most correlated columns.
 
 Theta_jj = 1 / t_j^2 and Theta_ij = -b_ij / t_j^2 for x_j = sum_i b_ij x_i + noise of variance
 t_j^2, over only the neighbors i of j. No order of the columns is assumed, and no p x p matrix is
@@ -23,12 +23,12 @@ from atomlearn.core import Array, Columns, Groups, named, named_columns
 
 #: Columns that each one is regressed on: the most correlated ones.
 N_NEIGHBORS = 8
-#: Standard errors from which on a neighbor stays.
+#: Minimum absolute t-statistic of a neighbor that is kept.
 LEAST_T = 4.0
 #: Share of pairs beyond ``LEAST_T`` that shows that few neighbors do not explain a column; without
 #: dependence 6e-5 of them are.
 MOST_UNEXPLAINED = 1e-3
-#: Columns looked at together: what keeps the work in the cache of a laptop.
+#: Number of columns per batch, so that the working set fits in the cache of a laptop.
 TOGETHER = 512
 #: Correlation beyond which columns are near-duplicates.
 NEAR = 0.95
@@ -79,7 +79,7 @@ def _edges(columns: Array, count: int) -> sp.csr_array:
     Those are the columns that it is most correlated with.
     """
     n_columns, n_rows = columns.shape
-    # half the digits tell who is near
+    # Single precision suffices to rank the correlations.
     at = []
     to = []
     rough = columns.astype(np.float32)
@@ -103,7 +103,11 @@ def _edges(columns: Array, count: int) -> sp.csr_array:
 def _moments(
     columns: Array, js: Columns, neighbors: Columns, ridge: float
 ) -> tuple[Array, Array, Array]:
-    """Return of each column its neighbors, their correlations, and those with the column."""
+    """Return neighbors (m, k, n), their Gram matrices (m, k, k), and cross-moments (m, k, 1).
+
+    columns : (p, n) standardized; js : (m,) column indices; neighbors : (m, k) indices of the
+    neighbors of each; the cross-moments are the correlations of neighbors with their column.
+    """
     around = columns[neighbors]
     n_rows = columns.shape[1]
     gram = around @ around.transpose(0, 2, 1) / n_rows + ridge * np.eye(neighbors.shape[1])
@@ -111,7 +115,11 @@ def _moments(
 
 
 def _refitted(columns: Array, graph: sp.csr_array) -> tuple[Any, bool]:
-    """Return the precision over a symmetric graph, made symmetric by the mean of both ends."""
+    """Return the precision matrix with the sparsity of ``graph`` (p, p), and whether it fits.
+
+    Each column is regressed on its neighbors; the matrix is symmetrized by averaging (i, j) and
+    (j, i). It fits if hardly any residual is correlated with a column by more than chance.
+    """
     n_columns, n_rows = columns.shape
     data = np.empty(graph.nnz)
     variances = np.ones(n_columns)
@@ -140,7 +148,7 @@ def _refitted(columns: Array, graph: sp.csr_array) -> tuple[Any, bool]:
 
 
 def near_duplicates(X: Array) -> Columns:
-    """Return labels of standardized columns: the same if all pairs are correlated by over 0.95."""
+    """Return cluster labels (p,) by complete linkage: all correlations in a cluster exceed 0.95."""
     n_rows, n_columns = X.shape
     pieces = gen_batches(n_columns, TOGETHER)
     rough = X.astype(np.float32)
@@ -163,7 +171,7 @@ def near_duplicates(X: Array) -> Columns:
 
 
 def connected_parts(rows: Columns, others: Columns, count: int) -> Columns:
-    """Return the number of the part of a graph that each of ``count`` points is in."""
+    """Return the connected component (count,) of each vertex; edges join rows and others."""
     links = sp.coo_array((np.ones(rows.size), (rows, others)), shape=(count, count))
     return connected_components(links, directed=False)[1].astype(np.int64)
 
@@ -243,7 +251,7 @@ def means_of(X: Array, labels: Columns) -> Array:
 
 
 def independent(X: Array, labels: Columns) -> tuple[sp.csr_array | None, Columns]:
-    """Return the map that makes columns of each group uncorrelated if they depend on each other.
+    """Return the map that whitens the columns of each linearly dependent group.
 
     X : (n, p) standardized; labels : (p,) groups. The k indicators of a category sum to one, so
     that no knockoff could differ from its column. They become k - 1 columns of variance one that

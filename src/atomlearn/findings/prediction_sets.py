@@ -1,4 +1,4 @@
-"""prediction_sets: intervals and sets of labels with a separate share in each part of the rows."""
+"""prediction_sets: conformal prediction with coverage per group (Mondrian) or covariate shift."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def prediction_sets(
     by: Any = None,
     shift: bool = False,
 ) -> tuple[NDArray[Any], ...]:
-    """Return predictions with intervals, or sets of labels, that hold a share in parts of the rows.
+    """Return predictions with conformal intervals, or label sets, with coverage in each group.
 
     ``search.predict(X_new, interval=confidence)`` covers that share of all rows together. It may
     cover far fewer rows of a rare class, or of one hospital. Here the errors of each part make the
@@ -123,7 +123,7 @@ def prediction_sets(
 
 
 def _parts(known: OutOfFold, by: Any, n_old: int, n_new: int) -> Iterator[tuple[OutOfFold, Mask]]:
-    """Yield the fits with the errors of each part, and the new rows of it."""
+    """Yield, for each group, the out-of-fold errors of its rows and a mask of its new rows."""
     if by is None:
         yield known, np.ones(n_new, dtype=bool)
         return
@@ -140,7 +140,10 @@ def _parts(known: OutOfFold, by: Any, n_old: int, n_new: int) -> Iterator[tuple[
 def _shifted(
     known: OutOfFold, old: Design, new: Design, confidence: float
 ) -> tuple[OutOfFold, NDArray[Any]]:
-    """Return the fits with rows that count by the odds of the new data, and the mass each needs."""
+    """Return out-of-fold errors weighted by likelihood ratios, and the required mass (n_new,).
+
+    The ratios of new to old data are the odds of a cross-validated logistic regression.
+    """
     columns = known.columns if known.columns.size else np.arange(1)
     X = np.vstack([dense_part(design, columns) for design in (old, new)])
     is_new = np.repeat([0, 1], [old.shape[0], new.shape[0]])

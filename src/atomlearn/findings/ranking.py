@@ -1,4 +1,4 @@
-"""Scores of held-out decisions that know no threshold, with their errors and null distributions.
+"""Threshold-free scores of held-out decisions, with standard errors and permutation distributions.
 
 Each kind of target has one statistic: the area under the ROC curve (two classes), its mean over
 classes (more), the correlation (numbers), the concordance index (survival times); given covariates,
@@ -19,16 +19,16 @@ from scipy.stats import t as student
 
 from atomlearn.core import Array, Columns, Mask, Rows
 
-#: Level of the test; intervals leave out as much on each side, so that their lower end and the
-#: test agree. Error rates at this level, and how often verdicts are right, are measured by
-#: ``benchmarks/findings/verdict.py``.
+#: Level of the one-sided test, and the error probability of each side of an interval, so that the
+#: lower end of the interval and the test agree. ``benchmarks/findings/verdict.py`` measures
+#: error rates at this level, and how often verdicts are right.
 LEVEL = 0.05
 #: Probability with which a signal must be detectable before its absence is reported.
 POWER = 0.8
 #: Minimum of rows beyond the covariates for a partial correlation: with fewer the rest
 #: of the rows is not exchangeable enough.
 FEWEST_BESIDE = 8
-#: Numbers of all permutations: what keeps a verdict below a second, and in memory.
+#: Maximum of (permutations) x (rows) x (columns): it bounds time (below a second) and memory.
 MOST_DRAWN = 10_000_000
 #: Rows whose pairs are looked at for the concordance index.
 MOST_PAIRED = 1_000
@@ -36,12 +36,13 @@ MOST_PAIRED = 1_000
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
-    """A statistic, its error, and its law if target and decisions had no relation.
+    """A score, its standard error, and its studentized permutation distribution.
 
-    score, error : at the labels as they are; null : (n_draws,) with permuted labels, each draw
-    times the error at these labels over its own: the share of draws above the score is that of
-    t-values, and right where only the spread of the target depends on decisions; usual : standard
-    error of a guess of rows of equal spread; freedom : degrees of freedom of the error.
+    score, error : of the observed targets; baseline : the score of a guess; null : (n_draws,)
+    scores of permuted targets, whose deviation from the baseline is multiplied by the ratio of the
+    observed standard error under the null to that of the draw. Comparing them with the score is
+    comparing t-statistics, which is valid under heteroskedasticity; usual : standard error of the
+    score of a guess for homoskedastic rows; freedom : degrees of freedom of the error.
 
     C. J. DiCiccio, J. P. Romano. Robust permutation tests for correlation and regression
     coefficients. JASA 112 (2017) 1211-1220. E. Chung, J. P. Romano. Exact and asymptotically robust
@@ -56,33 +57,37 @@ class Ranked:
     freedom: float = np.inf
 
     def p_value(self) -> float:
-        """Return P(permuted score >= score), never 0."""
+        """Return the one-sided permutation p-value, (1 + #{null >= score}) / (1 + n_draws)."""
         least = self.score - 1e-12
         return float((1 + np.count_nonzero(self.null >= least)) / (1 + self.null.size))
 
     def critical(self) -> float:
-        """Return the score from which on a guess would be rejected."""
+        """Return the critical value of the score: the 1 - LEVEL quantile of the null draws."""
         return float(np.quantile(self.null, 1.0 - LEVEL, method="higher"))
 
     def sees(self, score: float) -> bool:
-        """Return whether a model with this true score would be detected with POWER."""
+        """Return whether the test has power of at least POWER for a model with this true score."""
         spread = max(float(np.std(self.null)), self.usual)
         return self.critical() + float(norm.ppf(POWER)) * spread <= score
 
 
 def null_of(scores: Array, errors: Array, baseline: float, error: float) -> Array:
-    """Return draws as they count for a score with this error; one without error is a guess."""
+    """Return studentized null scores (n_draws,): deviations from the baseline times error / errors.
+
+    scores, errors : (n_draws,) permuted scores and their standard errors; error : the observed one.
+    A draw with standard error 0 becomes the baseline.
+    """
     known = np.where(errors > 0, errors, np.inf)
     return np.asarray(baseline + (scores - baseline) * (error / known))
 
 
 def _in_the_limit(baseline: float, error: float) -> Array:
-    """Return quantiles of the normal limit, for many rows."""
+    """Return 9,999 quantiles of N(baseline, error^2), which replace permutations of many rows."""
     return np.asarray(baseline + error * norm.ppf(np.arange(1, 10_000) / 10_000))
 
 
 def _orders(n_rows: int, n_columns: int, rng: np.random.Generator) -> Iterator[Rows]:
-    """Yield orders of the rows, some at a time, (n, n_rows); none if there are too many rows."""
+    """Yield batches of random permutations, (batch, n_rows); none if there are too many rows."""
     n_draws = min(9_999, MOST_DRAWN // (n_rows * max(n_columns, 1)))
     step = max(1, MOST_DRAWN // 5 // n_rows)
     for start in range(0, n_draws if n_draws >= 999 else 0, step):
@@ -118,7 +123,11 @@ def areas(codes: Columns, decisions: Array, rng: np.random.Generator) -> Ranked:
 
 @dataclass(frozen=True, slots=True)
 class _Sorted:
-    """Rows in the order of their decisions; first, last : (n,) ends of ties of each, last + 1."""
+    """Rows sorted by decision, with their ties.
+
+    order : (n,) the sorting permutation; first, last : (n,) for each sorted row, the half-open
+    range of positions of the decisions tied with it.
+    """
 
     order: Rows
     first: Rows
@@ -132,9 +141,10 @@ class _Sorted:
         return cls(order, *ends)
 
     def off(self, labels: Mask) -> Array:
-        """Return of each row the share of the other kind on its right side, less one half.
+        """Return the DeLong placement value of each row less one half, (n_draws, n).
 
-        labels : (n_draws, n), in this order.
+        It is the share of rows of the opposite class that are ranked correctly relative to the row;
+        ties count one half. labels : (n_draws, n) True for positive rows, in sorted order.
         """
         before = np.zeros((len(labels), self.order.size + 1))
         np.cumsum(labels, axis=1, out=before[:, 1:])
@@ -146,10 +156,10 @@ class _Sorted:
 
 
 def mean_area(codes: Columns, decisions: Array) -> tuple[float, Array]:
-    """Return the mean AUC of the classes, each against the rest, and the influence of rows on it.
+    """Return the mean one-vs-rest AUC over the classes, and the influence of each row on it, (n,).
 
-    decisions (n, m) : one column for each class, or a single one for class 1 of two. It is
-    NaN if there is only one class.
+    codes : (n,) class codes from 0; decisions (n, m) : one column per class, or a single column for
+    class 1 of two. The AUC is NaN if there is only one class.
     """
     positive, columns = _against_rest(codes, decisions)
     each = [area_of(column, mine) for column, mine in zip(columns.T, positive.T, strict=True)]
@@ -159,7 +169,7 @@ def mean_area(codes: Columns, decisions: Array) -> tuple[float, Array]:
 
 
 def guess_area(codes: Columns, decisions: Array) -> tuple[float, Array]:
-    """Return the mean area less one half, and twice the part that each row adds to it: (n,)."""
+    """Return the mean one-vs-rest AUC less one half, and twice the contributions of rows, (n,)."""
     positive, columns = _against_rest(codes, decisions)
     found = np.zeros(codes.size)
     for column, mine in zip(columns.T, positive.T, strict=True):
@@ -171,7 +181,7 @@ def guess_area(codes: Columns, decisions: Array) -> tuple[float, Array]:
 
 
 def _against_rest(codes: Columns, decisions: Array) -> tuple[Mask, Array]:
-    """Return which rows are positive, (n, m), and the decisions of these classes."""
+    """Return one-vs-rest labels and decisions, (n, m) both, of classes with both labels present."""
     classes = np.array([1]) if decisions.shape[1] == 1 else np.arange(decisions.shape[1])
     positive = codes[:, None] == classes
     known = positive.any(axis=0) & ~positive.all(axis=0)
@@ -179,9 +189,9 @@ def _against_rest(codes: Columns, decisions: Array) -> tuple[Mask, Array]:
 
 
 def area_of(decisions: Array, positive: Mask) -> tuple[float, Array]:
-    """Return the area, and the part of each row in its error: the squares sum to DeLong's variance.
+    """Return the AUC, and an influence of each row (n,) whose squares sum to DeLong's variance.
 
-    A positive row adds the share of negative ones below it, less the area, and so the other way.
+    The influence is the placement value of the row less the AUC, scaled by its class size.
     """
     side = _Sorted.of(decisions)
     shares = np.empty(decisions.size)
@@ -198,12 +208,12 @@ def area_of(decisions: Array, positive: Mask) -> tuple[float, Array]:
 def correlations(
     truth: Array, predicted: Array, known: Array | None, rng: np.random.Generator | None
 ) -> Ranked | None:
-    """Return the correlation of what linear functions of ``known`` (n, q) do not explain.
+    """Return the partial correlation of truth and predicted given the covariates ``known`` (n, q).
 
-    The mean over the columns of truth and predicted, (n, m) both. None if ``known`` has nearly
-    one column for each row. The error, on Fisher's scale, is that of the
-    jackknife; its freedom is the number of rows that it rests on, less one. The null permutes what
-    is left of ``predicted``; without ``rng`` there is none.
+    It is the mean over the columns of truth and predicted, (n, m) both. None if too few residual
+    degrees of freedom are left. The standard error, on Fisher's z scale, is the jackknife's; its
+    degrees of freedom are the effective number of rows that contribute to it, less one. The null
+    distribution permutes the residuals of ``predicted``; it is empty without ``rng``.
     """
     left = _basis(known, len(truth))
     freedom = len(truth) - left.shape[1]
@@ -233,7 +243,10 @@ def correlations(
 
 
 def correlation_rows(truth: Array, predicted: Array, known: Array) -> Array:
-    """Return the part of each row in the correlation given ``known``; zeros if too few are left."""
+    """Return the contribution of each row to the partial correlation given ``known``, (n,).
+
+    All are 0 if too few residual degrees of freedom are left.
+    """
     left = _basis(known, len(truth))
     if len(truth) - left.shape[1] < FEWEST_BESIDE:
         return np.zeros(len(truth))
@@ -241,10 +254,11 @@ def correlation_rows(truth: Array, predicted: Array, known: Array) -> Array:
 
 
 def _jackknife(x: Array, y: Array, left: Array) -> tuple[float, float]:
-    """Return the jackknife's error of the mean correlation, on Fisher's scale, and its freedom.
+    """Return the jackknife standard error of Fisher's z of the mean correlation, and its freedom.
 
-    x, y : of length 1 and free of ``left``, so that a row left out changes them as it would change
-    residuals. If few rows make up most of the error, it is known only as well as from these few.
+    x, y : (n, m) residuals of unit norm, orthogonal to the orthonormal basis ``left`` (n, k) of the
+    covariates. The degrees of freedom are the effective number of rows that dominate the error,
+    less one.
     """
     stays = np.maximum(1.0 - np.sum(left**2, axis=1), 1e-6)[:, None]
     products = np.sum(x * y, axis=0) - x * y / stays
@@ -258,7 +272,7 @@ def _jackknife(x: Array, y: Array, left: Array) -> tuple[float, float]:
 
 
 def _basis(known: Array | None, n_rows: int) -> Array:
-    """Return an orthonormal basis of a constant and the columns of ``known``."""
+    """Return an orthonormal basis (n_rows, k) of the span of a constant and ``known``."""
     ones = np.ones((n_rows, 1))
     columns = ones if known is None else np.column_stack([ones, known])
     scale = np.maximum(np.abs(columns).max(axis=0), 1e-300)
@@ -267,7 +281,10 @@ def _basis(known: Array | None, n_rows: int) -> Array:
 
 
 def _free_of(left: Array, values: Array) -> Array:
-    """Return each column's residual on the basis, of length 1; pure rounding counts as zero."""
+    """Return the residuals of the columns on the basis ``left``, scaled to unit norm.
+
+    A residual that is only rounding error becomes 0.
+    """
     rest = values - left @ (left.T @ values)
     rest[:, np.abs(rest).max(axis=0) <= 1e-10 * np.abs(values).max(axis=0)] = 0.0
     sizes = np.sqrt(np.sum(rest**2, axis=0))
@@ -275,9 +292,10 @@ def _free_of(left: Array, values: Array) -> Array:
 
 
 def comparable(records: NDArray[Any]) -> tuple[Rows, Rows]:
-    """Return the pairs of rows of which it is known who has the event first: these, and others.
+    """Return the comparable pairs of the concordance index as two arrays of rows (first, second).
 
-    Both are of one stratum, and the other was under observation when the first had its event.
+    The first row has an event; the second is in the same stratum, was at risk at that time, and has
+    its event or censoring later. records : structured array with time, event, entry and stratum.
     """
     time = records["time"]
     event = records["event"]
@@ -292,9 +310,9 @@ def comparable(records: NDArray[Any]) -> tuple[Rows, Rows]:
 def ranked_concordance(
     records: NDArray[Any], risk: Array, rng: np.random.Generator
 ) -> Ranked | None:
-    """Return Harrell's index with its error and null; None if no pair can be compared.
+    """Return Harrell's concordance index as ``Ranked``; None if there is no comparable pair.
 
-    Risks are permuted within strata: what these have in common is no order of times.
+    Risks are permuted within strata, since only rows of the same stratum are compared.
     """
     if risk.size > MOST_PAIRED:
         some = rng.choice(risk.size, MOST_PAIRED, replace=False)
@@ -322,28 +340,28 @@ def ranked_concordance(
 
 
 def concordance_rows(risk: Array, first: Rows, second: Rows) -> Array:
-    """Return of each row twice what its pairs add to the concordance above one half."""
+    """Return (n,): twice the contribution of each row's pairs to the concordance less one half."""
     off = 0.5 * np.sign(risk[first] - risk[second]) / max(first.size, 1)
     found = np.bincount(first, off, risk.size) + np.bincount(second, off, risk.size)
     return np.asarray(found, dtype=np.float64)
 
 
 def plain_interval(ranked: Ranked) -> tuple[float, float]:
-    """Return the interval of an area (or a concordance) with an error that is of a guess.
+    """Return the symmetric interval of an AUC or concordance, from the standard error of a guess.
 
-    Areas spread most at one half: at a larger area the interval is rather too wide. On
-    the scale of the logit that error would grow without bound near 1.
+    The standard error is largest at one half, so the interval is conservative for larger scores.
+    A logit scale is not used, since with this error the interval would diverge near 1.
     """
     width = float(norm.isf(LEVEL)) * ranked.error
     return max(ranked.score - width, 0.0), min(ranked.score + width, 1.0)
 
 
 def area_interval(ranked: Ranked, n_fewer: int) -> tuple[float, float]:
-    """Return the interval of an area (or a concordance) on the scale of its logit.
+    """Return the confidence interval of an AUC or concordance on the logit scale.
 
-    If all pairs are right (or wrong) the error is 0, which is not credible: this number of
-    independent pairs as there are rows of the rarer kind (``n_fewer``) would all be right with
-    probability area^n_fewer, which is set to the level of one side.
+    n_fewer : number of rows of the rarer class, or of events. If the score is 1 (or 0) its standard
+    error is 0, and the lower end is instead the value at which n_fewer independent pairs are all
+    concordant with probability LEVEL: LEVEL^(1 / n_fewer) (the upper end by symmetry).
     """
     value = ranked.score
     limit = LEVEL ** (1 / max(n_fewer, 1))
@@ -356,7 +374,7 @@ def area_interval(ranked: Ranked, n_fewer: int) -> tuple[float, float]:
 
 
 def correlation_interval(ranked: Ranked) -> tuple[float, float]:
-    """Return the interval of a correlation on Fisher's scale."""
+    """Return the confidence interval of a correlation on Fisher's z scale, by Student's t."""
     middle = np.arctanh(np.clip(ranked.score, -1 + 1e-12, 1 - 1e-12))
     width = float(student.isf(LEVEL, ranked.freedom)) * ranked.error
     return float(np.tanh(middle - width)), float(np.tanh(middle + width))

@@ -1,4 +1,4 @@
-"""StabilitySelector: features that are selected again and again from halves of the rows.
+"""StabilitySelector: stability selection with complementary pairs of half-samples.
 
 How many false features it lets through, in expectation: with theta = q / p the share of features a
 resample selects, and features of a selection probability of at most theta called low, the expected
@@ -50,10 +50,11 @@ from atomlearn.findings.precision import labels_of
 
 
 def selected_by(estimator: Any) -> tuple[Mask, Array]:
-    """Return which inputs a fitted estimator uses, and the size of their effects.
+    """Return a mask of the inputs that a fitted estimator selects, and their coefficient norms.
 
-    By ``get_support`` if it has one, else by coefficients that are not zero; for models of
-    products and curves these are the inputs that any of them is made of.
+    Both have shape (n_features,). The selection is ``get_support()`` if the estimator has it, else
+    the nonzero coefficients; for models with products or splines, the inputs of any selected term,
+    each with size 1.
     """
     estimator = unsearched(estimator)
     n_inputs = int(estimator.n_features_in_)
@@ -80,12 +81,12 @@ def selected_by(estimator: Any) -> tuple[Mask, Array]:
 
 @dataclass(eq=False, repr=False)
 class StabilitySelector(OwnParameters, MetaEstimatorMixin, SelectorMixin, PackedState):
-    """Keep the features that an estimator selects from a share ``threshold`` of random halves.
+    """Stability selection: keep features selected on at least a share ``threshold`` of the halves.
 
-    The rows are split into two halves, again and again, and the estimator is fitted to each half
-    (complementary pairs). This tells which features would be chosen again. It is a tool for
-    stability, not for discovery: it finds few features where effects are weak, and neighbors of
-    true features, correlated with them, may be as stable as these.
+    The rows are repeatedly split into two random halves (complementary pairs), and the estimator is
+    fitted to each half. The selection probabilities measure how reproducible a selection is. The
+    power is low if effects are weak, and features that are correlated with true features may be
+    selected as often as these.
 
     Parameters
     ----------
@@ -118,12 +119,13 @@ class StabilitySelector(OwnParameters, MetaEstimatorMixin, SelectorMixin, Packed
     both_probabilities_ : array
         Share of the pairs of which both halves selected each.
     n_selected_ : float
-        q: features a half selects on average.
+        q: average number of features that a half selects.
     expected_false_ : float
         Bound on the expected number of selected features that a half selects with probability at
         most q / p (those "no better than random"): ``bounds_["unimodal"]``.
     bounds_ : dict
-        That and "meinshausen_buhlmann", which does not ask for one mode of the probabilities.
+        The bounds "unimodal" and "meinshausen_buhlmann"; the latter holds without the assumption
+        that selection frequencies are unimodal.
     estimator_ : fitted to all rows, with "auto" at the smallest alpha.
     n_features_in_, feature_names_in_
 
@@ -238,7 +240,11 @@ class StabilitySelector(OwnParameters, MetaEstimatorMixin, SelectorMixin, Packed
         levels: Array,
         most: int | None,
     ) -> list[Mask]:
-        """Return the selection of each half: all halves at once if the model is one of ours."""
+        """Return the mask of selected features for each half, fitted jointly if possible.
+
+        parts : rows of each half; routed : whether ``fit`` was given further parameters; levels :
+        alphas in decreasing order; most : maximum number of features per half.
+        """
         if not routed and isinstance(base, (AtomicRegressor, AtomicClassifier)):
             falling = levels if levels.size else np.array([float(base.alpha)])
             together = masks_of_parts(base, X, y, parts, falling, most)
@@ -262,13 +268,13 @@ class StabilitySelector(OwnParameters, MetaEstimatorMixin, SelectorMixin, Packed
 
     @available_if(_estimator_has("predict"))  # type: ignore[untyped-decorator]
     def predict(self, X: Any) -> Any:
-        """Return predictions of the estimator that is fitted to all rows with all it selects."""
+        """Return predictions of ``estimator_``, fitted to all rows and all features."""
         check_is_fitted(self)
         return self.estimator_.predict(X)
 
 
 def codes_of(y: NDArray[Any]) -> Columns | None:
-    """Return the classes whose shares halves keep; None if there are many values."""
+    """Return class codes (n,) for stratified halves; None if y has too many distinct values."""
     if y.ndim != 1 or y.dtype.names is not None:
         return None
     values, codes, counts = np.unique(y, return_inverse=True, return_counts=True)
@@ -277,15 +283,20 @@ def codes_of(y: NDArray[Any]) -> Columns | None:
 
 
 def meinshausen_buhlmann(q: float, p: int, threshold: float) -> float:
-    """Return q^2 / ((2 t - 1) p), infinity for t <= 1/2."""
+    """Return Meinshausen and Buhlmann's bound q^2 / ((2 t - 1) p), infinity for t <= 1/2.
+
+    q : average number of features that a half selects; p : number of features; t : threshold.
+    """
     return float("inf") if threshold <= 0.5 else q * q / ((2 * threshold - 1) * p)
 
 
 def unimodal(q: float, p: int, threshold: float, n_pairs: int) -> float:
-    """Return C(t, B) q^2 / p, where distributions of low features' frequencies have one mode.
+    """Return Shah and Samworth's bound C(t, B) q^2 / p on falsely selected features.
 
-    It asks for t > 1/2 + min(theta^2, 1 / (2 B) + 3 theta^2 / 4) and theta <= 1 / sqrt(3); beyond
-    that the bound is Meinshausen and Buhlmann's.
+    q : average number of features that a half selects; p : number of features; t : ``threshold``;
+    B : ``n_pairs``. It assumes unimodal selection frequencies of the features with low selection
+    probability, and requires t > 1/2 + min(theta^2, 1 / (2 B) + 3 theta^2 / 4) and
+    theta <= 1 / sqrt(3), theta = q / p; otherwise Meinshausen and Buhlmann's bound is returned.
     """
     theta = q / p
     half = 1 / (2 * n_pairs)

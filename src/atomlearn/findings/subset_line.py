@@ -31,7 +31,7 @@ FITTED = 1e-9
 
 @dataclass
 class SubsetLine:
-    """Lines of targets of the best subset.
+    """The region of a line of targets y + t move on which one subset stays the best subset.
 
     Parameters
     ----------
@@ -100,7 +100,7 @@ class SubsetLine:
         return np.reshape(known, (-1, 2)), np.array(unknown)
 
     def _look(self, t: float) -> None:
-        """Search at t: which subsets are near there, and how much worse all others are."""
+        """Run a best-subset search at t; store near-optimal subsets and a bound for all others."""
         if t in self._bounds:
             return
         problem = replace(self.problem, y=self.data.y + t * self._move)
@@ -115,7 +115,7 @@ class SubsetLine:
         self._bounds[t] = self.data.y.size * (beyond if found.near_complete else found.lower_bound)
 
     def _where(self, low: float, high: float) -> list[tuple[float, float]]:
-        """Return the parts of a stretch where no subset that was listed is better."""
+        """Return the subintervals of (low, high) on which no listed subset is better."""
         if not self._others:
             return [(low, high)]
         rates = np.array(list(self._others.values())) - [0.0, 0.0, self._lost]

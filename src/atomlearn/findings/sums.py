@@ -1,13 +1,15 @@
-"""The law of a sum of products e_i r_i if the e_i and the r_i have nothing to do with each other.
+"""Tail probabilities of sum_i e_i r_i when e and r are independent, by saddlepoint approximation.
 
-One of the two stays as it is, the one with the longer tails. The other is drawn anew from its own
-values, for each row. Tails of that law come from its cumulants K by the saddlepoint approximation:
-with K'(t) = x,  w = sign(t) sqrt(2 (t x - K(t)))  and  s = t sqrt(K''(t)),
+e and r are vectors with one entry per row, for example two kinds of residuals. The one with the
+larger kurtosis is held fixed; the entries of the other are drawn with replacement from its observed
+values, independently for each row. The tail of the resulting distribution follows from its
+cumulant generating function K by the saddlepoint approximation of Barndorff-Nielsen: solve
+K'(t) = x, then with  w = sign(t) sqrt(2 (t x - K(t)))  and  s = t sqrt(K''(t)),
 
     P(sum > x)  ~  1 - Phi(w + log(s / w) / w).
 
-A normal law with the same variance is far off in the tails where few rows have an e_i, or an r_i,
-of any size: carriers of a rare allele, a rare class, skewed numbers.
+The normal approximation with the same variance has large errors in the tails if only a few rows
+have an e_i or r_i far from 0: carriers of a rare allele, a rare class, skewed numbers.
 """
 
 from __future__ import annotations
@@ -20,19 +22,24 @@ from scipy.stats import norm as normal
 
 from atomlearn.core import Array
 
-#: Standardized third and fourth cumulants up to which the normal law does: p = 0.001 is then right
-#: to a twentieth.
+#: Use the normal approximation while skewness and excess kurtosis are at most these; p-values near
+#: 0.001 then have a relative error of at most 5 %.
 MOST_SKEW = 0.1
 MOST_KURTOSIS = 0.02
-#: Different values that are kept of the e_i, and of the r_i: neighbors are joined to their mean.
+#: Maximum number of distinct values of e, and of r: the values are binned, and each is replaced by
+#: the mean of its bin.
 MOST_VALUES = 128
-#: Steps of Newton's method with bisection for K'(t) = x.
+#: Maximum number of iterations of Newton's method, safeguarded by bisection, for K'(t) = x.
 MOST_STEPS = 60
 
 
 @dataclass(frozen=True, slots=True)
 class Cumulants:
-    """K(t) = sum_i counts_i log sum_k shares_k exp(t products_ik)."""
+    """The cumulant generating function K(t) = sum_i counts_i log sum_k shares_k exp(t products_ik).
+
+    It is that of a sum of independent discrete variables. counts : (m,) number of variables of kind
+    i; products : (m, q) values of a variable of kind i; shares : (q,) their probabilities.
+    """
 
     counts: Array
     products: Array
@@ -53,7 +60,7 @@ class Cumulants:
     def beyond(self, x: float) -> float:
         """Return P(sum >= x) for x > 0, by the saddlepoint approximation."""
         if x >= float(self.counts @ self.products.max(axis=1)):
-            return 0.0  # no draw is as large
+            return 0.0  # x is at or above the maximum of the sum
         low = 0.0
         high = np.inf
         t = x / self.at(0.0)[2]
@@ -72,19 +79,23 @@ class Cumulants:
 
 @dataclass(frozen=True, slots=True)
 class SumOfProducts:
-    """A sum of e_i r_i, two columns (n,) with mean 0."""
+    """The statistic sum_i e_i r_i of two vectors e and r, (n,) each, with mean 0."""
 
     e: Array
     r: Array
 
     @property
     def noise(self) -> float:
-        """The relative standard error of sum e_i^2 r_i^2 as an estimate of the variance."""
+        """The relative standard error of sum_i e_i^2 r_i^2 as an estimate of the sum's variance."""
         excess = (_kurtosis(self.e) - 1.0) * (_kurtosis(self.r) - 1.0)
         return float(np.sqrt(max(excess, 0.0) / self.e.size))
 
     def p_value(self) -> float | None:
-        """Return P(|sum| >= the observed one), None if the normal law is as good."""
+        """Return the two-sided p-value P(|sum| >= |observed sum|) by the saddlepoint approximation.
+
+        None if skewness and excess kurtosis of the sum are so small that the normal approximation
+        is accurate (``MOST_SKEW``, ``MOST_KURTOSIS``).
+        """
         drawn, kept = sorted((self.e, self.r), key=_kurtosis)
         variance = np.mean(drawn**2) * np.sum(kept**2)
         skew = np.mean(drawn**3) * np.sum(kept**3) / variance**1.5
@@ -100,10 +111,14 @@ class SumOfProducts:
         return law.beyond(size) + turned.beyond(size)
 
     def shortened(self, robust: bool) -> float:
-        """Return the share of the squared length in errors at which a normal law has the same p.
+        """Return the factor that corrects the chi-squared statistic for the tails of the sum.
 
-        ``robust`` : whether these are errors by the larger one of both variances. Below a length of
-        one no law says much, and the share is 1.
+        The statistic is sum^2 / variance, with one degree of freedom. Multiplied by the factor, at
+        most 1, it has the p-value of the saddlepoint approximation. The factor is 1 if the
+        statistic is at most 1 or the normal approximation is accurate.
+
+        ``robust`` : whether the variance is the larger one of the model-based estimate
+        sum e_i^2 sum r_i^2 / n and the robust estimate sum e_i^2 r_i^2; else the model-based one.
         """
         products = self.e * self.r
         variance = (self.e @ self.e) * (self.r @ self.r) / self.e.size
@@ -113,12 +128,15 @@ class SumOfProducts:
 
 
 def _kurtosis(values: Array) -> float:
-    """Return the kurtosis."""
+    """Return the kurtosis of values (n,) with mean 0: 3 for a normal distribution."""
     return float(np.mean(values**4) / np.mean(values**2) ** 2)
 
 
 def _joined(values: Array) -> tuple[Array, Array]:
-    """Return at most ``most`` values and how often each occurs; the mean does not change."""
+    """Return the means and counts of the non-empty bins among MOST_VALUES bins of equal width.
+
+    The mean of the binned values is the mean of ``values``.
+    """
     low = values.min()
     high = values.max()
     cells = np.minimum((values - low) * (MOST_VALUES / (high - low)), MOST_VALUES - 1).astype(int)

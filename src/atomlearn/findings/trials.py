@@ -73,16 +73,17 @@ Decide = Callable[[Rows, Rows, NDArray[Any] | None, Rows | None], Array]
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """A way to select and fit, with the rows that it is judged by.
+    """A fitting procedure with the data on which it is tested.
 
-    decide : fits to training rows, with another target or with features in another order where
-    such are given, and returns decisions at test rows, those of regressions with covariates before
-    the link; values : codes of classes, numbers, or records of (event, time); ranks : whether
-    numbers have a long tail; known : (n_rows, q) columns of the baseline, such as covariates;
-    inputs : the columns of the data, None if there are too many of them; groups, order : as in
-    ``dependent_rows``; repeated : a number for each row that rows share which repeat each other, or
-    None; work : entries of the data that one call of ``decide`` fits to, ``A_FIT`` more for each
-    fit, infinite if it may not be called often.
+    decide : function (train, test, values, order) -> decisions at the test rows; it fits to the
+    training rows, with the target replaced by ``values`` or the rows of X permuted by ``order``
+    unless these are None; decisions of regressions with covariates are linear predictors; values :
+    (n_rows,) class codes, numbers, or records of (event, time); ranks : whether the target is
+    heavy-tailed, so that rank correlations are used; known : (n_rows, q) covariates of the
+    baseline, or None; inputs : the columns of X, None if there are too many to list; groups, order
+    : dependence of the rows as in ``dependent_rows``; repeated : (n_rows,) labels shared by
+    duplicate rows, or None; work : number of data entries that one call of ``decide`` reads, plus
+    ``A_FIT`` per fit, infinite if repeated calls are too expensive; say : receives messages.
     """
 
     decide: Decide
@@ -99,7 +100,10 @@ class Trial:
     say: Callable[[str], None] = field(default=lambda line: None)
 
     def verdict(self, train: Rows, test: Rows, decisions: Array) -> Verdict:
-        """Return the verdict on ``decisions`` at the test rows of the model of the others."""
+        """Return the verdict on ``decisions`` (n_test, m) of a model fitted to ``train``.
+
+        With few test rows it comes from repeated cross-validation of all rows instead.
+        """
         copies = self.copies(train, test)
         if copies.all():
             return no_verdict("every held-out row is a training row too, or nearly")
@@ -116,7 +120,7 @@ class Trial:
         return found
 
     def copies(self, train: Rows, test: Rows) -> Mask:
-        """Return which test rows repeat a training row, or a test row before them."""
+        """Return a mask of the test rows that duplicate a training row or an earlier test row."""
         if self.repeated is None:
             return np.zeros(test.size, dtype=bool)
         again = np.ones(test.size, dtype=bool)
@@ -124,14 +128,14 @@ class Trial:
         return again | self.across(train, test)
 
     def across(self, train: Rows, test: Rows) -> Mask:
-        """Return which test rows repeat a training row: none, where such rows are kept together."""
+        """Return a mask of the test rows that duplicate a training row."""
         if self.repeated is None:
             return np.zeros(test.size, dtype=bool)
         return np.asarray(np.isin(self.repeated[test], self.repeated[train]))
 
     @property
     def folds(self) -> list[Fold]:
-        """The folds that few rows are judged by, each row that repeats another once; or none."""
+        """The cross-validation folds without duplicate test rows; empty if folds are impossible."""
         n_folds = 5 if self._codes is None else min(5, int(np.bincount(self._codes).min()))
         if n_folds < 2:
             return []
@@ -156,10 +160,10 @@ class Trial:
         return replace(found, how=found.how | words)
 
     def _of_units(self, test: Rows, decisions: Array) -> Verdict:
-        """Return the verdict on rows that belong together, whose targets are moved together.
+        """Return the verdict on dependent rows, by a permutation test that keeps the dependence.
 
-        Those of held-out groups are exchanged. Those of a series are shifted along all of it: so
-        neighbors stay neighbors, except at the end.
+        Targets of held-out groups are permuted as blocks. Targets of a series are shifted
+        cyclically, which keeps the autocorrelation except at the ends.
         """
         if self.order is None and np.unique(np.asarray(self.groups)[test]).size < 2:
             return no_verdict("the held-out rows are one group")
@@ -276,10 +280,11 @@ class Trial:
     def _measure(
         self, truth: NDArray[Any], rows: list[Rows], told: list[Array]
     ) -> tuple[float, float]:
-        """Return how well these decisions tell the target of rows, and the error of a guess.
+        """Return the score of the decisions, and the standard error of a guess.
 
-        In comparison with others of their fold: models differ from fold to fold in more than their
-        order of rows. Rows that belong together count together for the error.
+        rows, told : test rows and their decisions (n_test, m) for each fold. Decisions are compared
+        only within a fold, since their scale differs between the models of the folds. The error is
+        clustered by groups of rows.
         """
         baseline = self._asked[1]
         every = np.concatenate(rows) if rows else np.arange(0)
@@ -305,7 +310,7 @@ class Trial:
         return baseline + above, float(np.linalg.norm(sums))
 
     def _ranks(self, truth: NDArray[Any], decisions: Array) -> tuple[float, Array]:
-        """Return the area, or the concordance, less one half, and twice what rows add to it."""
+        """Return the AUC or concordance less one half, and twice the contributions of rows (n,)."""
         if self.task == "classification":
             if np.unique(truth).size < 2:
                 return float("nan"), np.zeros(truth.size)
@@ -320,7 +325,7 @@ class Trial:
     def _correlation(
         self, truth: NDArray[Any], rows: list[Rows], told: list[Array]
     ) -> tuple[float, list[Array]]:
-        """Return the correlation given the means of parts, and the columns of the baseline."""
+        """Return the partial correlation given folds and covariates, and rows' contributions."""
         if not rows:
             return 0.0, []
         numbers = numbers_of(self.task, truth)
@@ -337,11 +342,12 @@ class Trial:
         return float(added.sum()), [added]
 
     def _with_power(self, found: Verdict, parts: Sequence[Fold]) -> Verdict:
-        """Return a verdict of "no better" with its power: how often signals are found.
+        """Return a verdict of "no better" with the estimated power for a useful signal.
 
-        So many are put into the data as a few features would carry, of a useful size: their sum
-        with noise orders the values of the target. It ends as soon as it is known whether POWER of
-        N_PLANTED are found.
+        In each of up to N_PLANTED simulations the values of the target are reordered by a signal
+        of FEATURES_PLANTED random features plus noise, and the test is repeated. The simulations
+        stop once it is decided whether the share of detected signals reaches POWER; below POWER the
+        verdict becomes "too few rows to tell".
         """
         work = len(parts) * N_PLANTED * self.work
         if self.inputs is None or self.values.ndim > 1 or work > MOST_WORK:
@@ -365,7 +371,7 @@ class Trial:
         )
 
     def _planted(self, rng: np.random.Generator) -> NDArray[Any]:
-        """Return the values of the target in an order that a few features have a part in."""
+        """Return the target values reordered by the sum of a few random features and noise."""
         assert self.inputs is not None
         n_rows, n_columns = self.inputs.shape
         units = unit_numbers(n_rows, self.groups)
@@ -384,5 +390,5 @@ class Trial:
 
 
 def _t(score: float, error: float, baseline: float) -> float:
-    """Return a score above the baseline over its error; without an error it is a guess."""
+    """Return the t-statistic (score - baseline) / error, 0 if the error is 0."""
     return (score - baseline) / error if error > 0 else 0.0

@@ -150,12 +150,15 @@ def _largest(results: Sequence[Result], design: Design, most: int) -> list[int]:
 def _without(
     estimator: Any, problems: Sequence[Problem], results: Sequence[Result], column: int
 ) -> tuple[float, float, Columns]:
-    """Return the relative rise of the objective without a column, its error, and what grew."""
+    """Return the relative increase of the objective without a column, its error, and substitutes.
+
+    Substitutes are the up to three columns whose absolute coefficients grew the most.
+    """
     n_columns = problems[0].design.shape[1]
     others = np.delete(np.arange(n_columns), column)
     before = after = error = 0.0
     growth = np.zeros(n_columns)
-    # Who watches the fit, or keeps its checkpoints, asked for the fit and not for these.
+    # Observers and checkpoints belong to the user's fit and must not receive these refits.
     settings = replace(estimator._settings(), observers=())
     for problem, result in zip(problems, results, strict=True):
         keep = result.columns != column

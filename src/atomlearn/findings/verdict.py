@@ -1,4 +1,4 @@
-"""The verdict: whether a model predicts better than a guess, by rows that no fit has seen."""
+"""Verdict: whether a model predicts better than a baseline, tested on held-out rows."""
 
 from __future__ import annotations
 
@@ -24,15 +24,17 @@ from atomlearn.findings.ranking import (
 )
 from atomlearn.survival.target import checked_survival
 
-#: How far from a guess to perfection a signal is that should be seen: a correlation of 0.3, an area
-#: of 0.65. Where it would be missed more often than once in five times, rows are too few.
+#: Smallest effect of interest, as a share of the distance from a guess to a perfect score: a
+#: correlation of 0.3, an AUC of 0.65. If the power for it is below 80 %, rows are too few.
 USEFUL = 0.3
-#: Knots of the curve of a covariate where rows are many; one with fewer values has none.
+#: Knots of the spline of a covariate if there are enough rows; a covariate with at most this number
+#: of distinct values enters linearly.
 KNOTS = 5
 
 Word = Literal["better", "no better", "too few rows to tell"]
 
-#: Losses of counts and amounts, whose few large values would rule a plain correlation.
+#: Losses of heavy-tailed targets, whose few large values would dominate Pearson's correlation:
+#: Spearman's rank correlation is used instead.
 LONG_TAILED = ("poisson", "gamma", "tweedie")
 
 
@@ -51,24 +53,23 @@ class Verdict:
     baseline : float
         The score of a guess: 0.5, or 0 for correlations.
     p_value : float
-        How often targets that have nothing to do with the features would score as much, one-sided:
-        by permutations, of scores over their errors; at the most so often where no permutation
-        did (``at_most``).
+        One-sided p-value of a studentized permutation test of no relation between target and
+        features; an upper bound if no permutation scored as high (``at_most``).
     critical : float
-        The score from which on the verdict is "better".
+        The critical value: the smallest score at which the verdict is "better".
     n_rows : int
         Held-out rows.
     how : dict
-        Sentences on how score, interval, p_value and verdict came about.
+        Sentences that describe how score, interval, p_value and verdict were computed.
     n_folds : int
-        Of the cross-validation that the score is of; 0 if it is of one held-out part.
+        Number of cross-validation folds behind the score; 0 for a single held-out part.
     guess : str
         The baseline of the comparison: a guess, or only the covariates.
     power : float or None
-        Share of signals of this size, put into the data, that this test finds; None if that
-        was not tried.
+        Estimated power: share of simulated signals of a useful size that the test detects; None if
+        it was not estimated.
     n_draws : int
-        Permutations, or draws of targets, behind p_value.
+        Number of permutations behind p_value.
 
     References
     ----------
@@ -204,15 +205,15 @@ def verdict_on(
         Codes of classes from 0; numbers, of several targets the mean of their correlations is
         taken; or records of ``survival_target``, of which only rows of one stratum are compared.
     decisions : (n,) or (n, m)
-        The larger the more they speak for class 1, or one column for each class; predicted numbers;
-        or risks, the larger the earlier an event.
+        Scores of class 1, or one column of scores per class; predicted numbers; or risk scores, for
+        which larger means an earlier event.
     rng : int or Generator
     ranks : bool
-        Of ranks of numbers instead (Spearman), for counts and amounts with long tails.
+        Whether to use Spearman's rank correlation, for counts and amounts with heavy tails.
     known : (n, q), optional
-        The baseline's knowledge of the rows, such as covariates. The null hypothesis is then: given
-        these, predictions and target are independent, and linear functions of them explain what
-        one of both, or the other, has in common with them; columns of curves make it curves.
+        Covariates of the baseline. The null hypothesis is then that predictions and target are
+        conditionally independent given the covariates, with at least one of the two conditional
+        means linear in them (spline columns make it additive).
     """
     truth = np.asarray(truth)
     rng = np.random.default_rng(rng)
@@ -291,9 +292,10 @@ def _numbers(name: str, given: ArrayLike) -> Array:
 
 
 def numbers_of(task: Task, truth: NDArray[Any]) -> Array:
-    """Return the target as columns of numbers: classes as 0 and 1, times as the unexpected part.
+    """Return the target as columns of numbers: one-hot classes, or martingale residuals of times.
 
-    That is the event less the hazard of its stratum summed from entry until then (Nelson, Aalen).
+    A martingale residual is the event indicator less the Nelson-Aalen cumulative hazard of the
+    stratum from entry to the observed time.
     """
     if task == "survival":
         y = checked_survival(truth)
@@ -320,9 +322,11 @@ def judged(
     guess: str = "a guess",
     draws: str = "permutations of the held-out targets",
 ) -> Verdict:
-    """Return the verdict on a score and its null distribution.
+    """Return the ``Verdict`` from a score and its permutation distribution.
 
-    words : the method of the interval; draws : the kind of draws of the null distribution.
+    It is "better" if p <= LEVEL; else "no better" if the power for a useful signal is at least
+    POWER; else "too few rows to tell". name : of the score; words : the method of the interval;
+    draws : how the null distribution was drawn, in words.
     """
     p_value = ranked.p_value()
     critical = ranked.critical()
