@@ -105,7 +105,7 @@ class AtomicModel(FitParameters):
     # --- fitting ----------------------------------------------------------------------------
 
     def skip_proof(self) -> Self:
-        """Skip a long proof whose result is not used; most models have none to skip."""
+        """Skip the proof of optimality if it is long and not needed; by default nothing is done."""
         return self
 
     @keeps_blas_single
@@ -163,7 +163,7 @@ class AtomicModel(FitParameters):
         return inputs if linear else expanded(inputs, self.features, weight)
 
     def _regularized_by(self) -> tuple[str | Norm, float, float]:
-        """Return the norm, alpha (or the radius) and l1_ratio of the fit."""
+        """Return the norm, its amount (alpha, or the radius if constrained), and l1_ratio."""
         return self.norm, amount_of(self), checked_l1_ratio(self.l1_ratio)
 
     def _problems(
@@ -191,7 +191,7 @@ class AtomicModel(FitParameters):
     def _starts(
         self, n_outputs: int, n_columns: int, classes: NDArray[Any] | None = None
     ) -> list[WarmStart | None]:
-        """Return the last solution of each output, or None if it does not fit this data."""
+        """Return a warm start for each output from the last fit, None if its shape differs."""
         former = self.results_
         if (
             self.warm_start
@@ -203,7 +203,7 @@ class AtomicModel(FitParameters):
         return [None] * n_outputs
 
     def _take(self, data: Checked, results: list[Result]) -> None:
-        """Set coefficients and intercepts in the shapes of the task."""
+        """Set the fitted attributes from the result of each output, in the shapes of the task."""
         entries = []
         intercepts = []
         for result in results:
@@ -282,8 +282,8 @@ class AtomicModel(FitParameters):
     def predict_proba(self, X: Any, offset: Any = None) -> NDArray[Any]:
         """Return P(class | x), shape (n_samples, n_classes); for the logistic loss.
 
-        Two classes: 1 / (1 + exp(-decision)). More classes: the one-against-rest values scaled to
-        sum 1, or the softmax if the loss is multinomial.
+        Two classes: 1 / (1 + exp(-decision)). More classes: the one-vs-rest probabilities,
+        normalized to sum 1, or the softmax if the loss is multinomial.
         """
         probabilities: NDArray[Any] = np.exp(self.predict_log_proba(X, offset))
         return probabilities

@@ -1,4 +1,4 @@
-"""Coefficient vectors as people receive them: dense, or sparse where implicit columns are many."""
+"""Coefficient arrays of estimators: dense, or sparse if there are very many implicit columns."""
 
 from __future__ import annotations
 
@@ -13,11 +13,12 @@ from atomlearn.core import LIMITS, Array, Columns, is_sparse
 
 
 def coefficient_rows(parts: Sequence[tuple[Columns, Array]], n_columns: int, implicit: bool) -> Any:
-    """Return coefficients (n_outputs, n_columns) in float64, given their non-zeros by output.
+    """Return the coefficient matrix (n_outputs, n_columns) in float64 from its nonzero entries.
 
-    They are the numbers that gap and objective are of. In fewer digits they would be those of
-    another point, up to 10,000 times farther from the optimum. A dense array; where the columns are
-    ``implicit`` and more than 2^26, a csr_array.
+    ``parts`` has, for each output, the numbers of its columns and their coefficients. The result is
+    a dense array, or a csr_array if the columns are ``implicit`` and more than 2^26. It is float64
+    because gap and objective hold for these very numbers: rounding to float32 can increase the
+    distance to the optimum by a factor of 10,000.
     """
     if implicit and n_columns > LIMITS.most_dense:
         columns = np.concatenate([part[0] for part in parts]).astype(np.int64)
@@ -31,14 +32,14 @@ def coefficient_rows(parts: Sequence[tuple[Columns, Array]], n_columns: int, imp
 
 
 def single_row(rows: Any) -> Any:
-    """Return the coefficients of the one output: a vector, or the csr_array of one row itself."""
+    """Return the coefficients of a single output: a vector, or the csr_array with its one row."""
     return rows if is_sparse(rows) else rows[0]
 
 
 def nonzero_coefficients(coef: Any) -> tuple[Columns, Array]:
-    """Return the columns where an output has a coefficient, and those (n_outputs, m), float64.
+    """Return the m columns with a nonzero coefficient, and their coefficients (n_outputs, m).
 
-    ``coef`` : what ``coefficient_rows`` returns, or one row of it.
+    ``coef`` is a result of ``coefficient_rows``, or one row of it.
     """
     if not is_sparse(coef):
         columns = (coef if coef.ndim == 1 else coef.any(axis=0)).nonzero()[0]
@@ -54,7 +55,7 @@ def nonzero_coefficients(coef: Any) -> tuple[Columns, Array]:
 
 
 def coefficient_matrix(columns: Columns, weights: Array, shape: tuple[int, int]) -> Any:
-    """Return the matrix with these entries, numbered row after row, as a csr_array."""
+    """Return a csr_array of this shape from the row-major positions of its entries."""
     # scikit-learn takes indices of 32 bits only.
     rows, cols = (part.astype(np.int32) for part in np.divmod(columns, shape[1]))
     return sp.csr_array(sp.coo_array((weights, (rows, cols)), shape=shape))
@@ -75,7 +76,7 @@ class Packed(NamedTuple):
 
 
 def packed(state: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a state to pickle whose arrays of numbers take no room for their zeros."""
+    """Return a state for pickling, in which zeros of numeric arrays are not stored."""
     return {name: _packed(value) for name, value in state.items()}
 
 

@@ -278,7 +278,8 @@ class FeatureGenerator(ScaledModel):
         inputs = checked_design(self, X, reset=True)
         loss = as_loss(self.loss)
         C = RISING[-1] if self.C == "auto" else self.C
-        # Accuracy and concordance do not depend on the size of the coefficients.
+        # C is only chosen by a score that depends on the scale of the coefficients, which accuracy
+        # and concordance do not.
         tells = loss.task == "regression" or has_probabilities(loss)
         free = self.C == "auto" and tells and self.debias is None
         self.C_choice_ = self.size_choice_ = None
@@ -291,7 +292,7 @@ class FeatureGenerator(ScaledModel):
         if self.n_features == "auto":
             tried = [(size, RISING[-2:-1] if free else rising) for size in sizes_of(inputs)]
         if free or self.n_features == "auto":
-            # The other half of the time is for the fit itself.
+            # The other half of the time is for the final fit.
             half = Deadline.after(0.5 * settings.deadline.left)
             limited = replace(settings, observers=(), deadline=half)
             rows = (y, sample_weight, offset, groups, order)
@@ -314,10 +315,12 @@ class FeatureGenerator(ScaledModel):
         strengths: Sequence[float],
         settings: Settings,
     ) -> Iterator[None]:
-        """Select at the first C with the requested number of features; then set each model of them.
+        """Select features once, then fit their coefficients for each C of ``strengths``.
 
-        ``rising`` are the values of C for the selection; at the last one there may be fewer
-        features. ``strengths`` are the values of C of the models over the selected features.
+        It yields after each fit, when the attributes of the estimator describe this model.
+        ``rising`` are increasing values of C for the selection, which is done at the first one
+        with the requested number of features, or at the last one with fewer. ``sample_weight`` and
+        ``offset`` are (n_samples,) or None.
         """
         loss = as_loss(self.loss)
         weight = rising[-1] * check_weight(sample_weight, inputs.shape[0])
@@ -365,7 +368,13 @@ class FeatureGenerator(ScaledModel):
         n_units: int,
         settings: Settings,
     ) -> tuple[Problem, float, Result]:
-        """Return the problem at the first C with ``wanted`` features, this C, and the result."""
+        """Run feature generation for increasing C until ``wanted`` features are selected.
+
+        Returns the problem at the last C that was used, this C, and the result of the solver with
+        the passes and seconds of all runs. A run that does not converge is the last one.
+        ``problem`` has the loss weight of ``rising[-1]``, and ``n_units`` is the number of
+        candidate features (or groups).
+        """
         # If all may be selected there is no limit, and the run ends at the optimum.
         limit = wanted if wanted < n_units else None
         observers = (*settings.observers, *((PrintProgress(every=1),) if self.verbose else ()))
@@ -386,7 +395,7 @@ class FeatureGenerator(ScaledModel):
         return own, C, replace(found, passes=passes, seconds=seconds)
 
     def _record_selection(self, selected: Selected) -> None:
-        """Set the attributes of the selection."""
+        """Set ``selected_``, ``rounds_``, ``selected_names_``, ``pairs_`` and ``scaling_``."""
         map = self.feature_map_
         self.selected_ = selected.terms
         self.rounds_ = selected.rounds
@@ -398,9 +407,17 @@ class FeatureGenerator(ScaledModel):
         self.scaling_ = single_row(rows)
 
     def _report_selection(self, result: Result, found: Result, wanted: int) -> None:
-        """Set the attributes of the fit; warn if there are fewer features than requested.
+        """Set the convergence attributes; warn if the fit ended early or selected too few features.
 
-        ``found`` is the result of generation at its C, before the fit of the weights.
+        Parameters
+        ----------
+        result : Result
+            The final fit of the coefficients, whose convergence is reported. Its status becomes
+            that of the cross-validation if this was interrupted or ran out of time.
+        found : Result
+            The result of feature generation, which selected the features.
+        wanted : int
+            The requested number of features, at most the number of candidates.
         """
         cut = found.status is Status.INTERRUPTED
         if self.C_choice_ and self.C_choice_.cut:
@@ -424,5 +441,5 @@ class FeatureGenerator(ScaledModel):
             )
 
     def _terms_selected(self) -> Columns:
-        """Return ``selected_``, which has terms of the map."""
+        """Return the numbers of the selected terms of the feature map, ``selected_``."""
         return self.selected_

@@ -1,4 +1,4 @@
-"""The norm, the problem and the selection of feature generation."""
+"""Convex problem, selected terms and coefficients of the estimators of feature generation."""
 
 from __future__ import annotations
 
@@ -49,9 +49,10 @@ from atomlearn.papers.feature_generation import FeatureGeneration, GenerationSta
 
 
 def norm_of(estimator: Any, design: Design) -> tuple[Any, int]:
-    """Return the norm, and the number of features (or groups) from which it selects.
+    """Return the k-support norm of an estimator, and the number of features (or groups).
 
-    The norm is a latent one if groups overlap, or if they are a norm of sets such as
+    k is the batch size: the number of features (or groups) that one pass adds. The norm is the
+    latent k-support norm if groups overlap, or if ``estimator.groups`` is a latent norm such as
     ``Trees(...)``.
     """
     groups = estimator.feature_map_.column_groups(estimator.groups)
@@ -69,7 +70,7 @@ def norm_of(estimator: Any, design: Design) -> tuple[Any, int]:
 
 
 def _overlap(groups: Any) -> bool:
-    """Return True if these are lists of columns that overlap."""
+    """Return whether ``groups`` is a list of index lists of which two share a column."""
     if not isinstance(groups, list | tuple):
         return False
     lists = [one for one in groups if np.ndim(one) == 1]
@@ -79,11 +80,12 @@ def _overlap(groups: Any) -> bool:
 
 
 def problem_of(estimator: Any, data: Checked) -> tuple[Problem, int]:
-    """Return the problem, and the number of features (or groups) from which it selects.
+    """Return the optimization problem of an estimator, and its number of candidate features.
 
-    For several classes the variables are the rows of W (n_features, n_classes), and a feature is
-    selected with its whole row. The loss is the joint loss of all classes (softmax) if there is
-    one, else the sum of the losses of each class against the rest.
+    Candidates are the penalized features, or groups. With several classes the coefficients are a
+    matrix W (n_features, n_classes), and a feature is selected with its whole row of W. The loss is
+    then the multinomial (softmax) version of the loss if there is one, else the sum of the
+    one-vs-rest losses.
     """
     design = data.design
     loss = data.loss
@@ -93,7 +95,7 @@ def problem_of(estimator: Any, data: Checked) -> tuple[Problem, int]:
     names = input_names(estimator)
     norm, n_units = norm_of(estimator, design)
     norm = named(norm, names)
-    # A baseline hazard takes the place of the intercept.
+    # Survival models have no intercept: it is part of the baseline hazard.
     intercept = estimator.fit_intercept and loss.task != "survival"
     free = named_columns(estimator.unpenalized, names, type(estimator).__name__)
     if free is not None:
@@ -127,7 +129,10 @@ def problem_of(estimator: Any, data: Checked) -> tuple[Problem, int]:
 
 
 def _of_rows(norm: Any, design: Design, n_classes: int) -> Any:
-    """Return the norm with a group for each feature, of its coefficients for all classes."""
+    """Return the norm for W (n_features, n_classes) in row-major order, with rows as groups.
+
+    Each group of features becomes the group of all coefficients of these features.
+    """
     n_features = design.shape[1]
     if too_many(design):
         raise ValueError(
@@ -149,14 +154,18 @@ def _of_rows(norm: Any, design: Design, n_classes: int) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Selected:
-    """The selection of feature generation.
+    """The terms of the feature map that feature generation selected.
 
     Attributes
     ----------
-    terms, rounds : ndarray of int
-        Selected terms of the map in order of selection, and the pass that found each.
-    scaled, scaling : ndarray
-        Terms with a scaling d > 0, and their d.
+    terms : (n_selected,) int64
+        Numbers of the selected terms, in the order of selection.
+    rounds : (n_selected,) int64
+        For each of these, the pass over the data that added it.
+    scaled : (m,) int64
+        Numbers of the terms whose scaling factor d is positive, in increasing order.
+    scaling : (m,) float64
+        The factors d of these terms, between 0 and 1: the objective penalizes w_j^2 / d_j.
     """
 
     terms: Columns
@@ -173,10 +182,25 @@ class Selected:
         map: FeatureMap,
         count: int,
     ) -> Selected:
-        """Return the selection of a state, with each term of the map once.
+        """Return the selected terms and their scaling factors from the final state of a solver.
 
-        ``count`` is the number of outputs. The d of a term is the largest of its columns, classes
-        and groups.
+        Each term is listed once, although it may have a coefficient for each class, several
+        columns, and, if groups overlap, a copy in each of its groups. The scaling factor of a term
+        (d_j in the penalty w_j^2 / d_j) is the largest factor among these coefficients.
+
+        Parameters
+        ----------
+        problem : Problem
+            The problem that was solved; its columns are the n_terms * count coefficients, or
+            their copies.
+        state : GenerationState
+            The final state of the solver.
+        lift : Lift or None
+            The map from copies of columns to columns, if groups overlap.
+        map : FeatureMap
+            The map from columns to terms.
+        count : int
+            Number of outputs (classes), which is the number of coefficients of each column.
         """
 
         def terms_of(columns: Columns) -> Columns:
@@ -197,14 +221,15 @@ class Selected:
 
 
 class ScaledModel(SelectsColumns, AtomicModel):
-    """A model that selects scaled columns, for all classes together; not for direct use."""
+    """Base class of estimators that select standardized features jointly for all classes."""
 
     def _take_scaled(
         self, problem: Problem, result: Result, units: Units, classes: NDArray[Any] | None
     ) -> None:
-        """Set coefficients, intercepts and classes, in units of the data.
+        """Set ``coef_``, ``intercept_`` and ``classes_``, rescaled to the columns of X.
 
-        ``units`` are the units of the columns during the selection.
+        ``units`` are the offsets and scales with which the columns were standardized for the fit,
+        and ``classes`` the class labels, None for a regression.
         """
         count = 1 if classes is None or len(classes) == 2 else len(classes)
         columns, places = np.unique(result.columns // count, return_inverse=True)
@@ -230,9 +255,11 @@ class ScaledModel(SelectsColumns, AtomicModel):
 
 
 def debiased(problem: Problem, result: Result, factor: float, gap: float) -> Result:
-    """Return min over the columns in use of 1/2 ||w||^2 + factor f(X w + b), [T] section 5.3.
+    """Re-fit the selected columns with a ridge penalty in place of the norm that selected them.
 
-    The norm that selected them has no part in it.
+    This is the debiasing of [T] (Tan, Tsang, Wang 2014), section 5.3: it minimizes 1/2 ||w||^2 +
+    factor * f(X w + b) over the columns of ``result``, where f is the loss of ``problem``, to the
+    relative duality gap ``gap``.
     """
     free = problem.free
     columns = result.columns if free is None else np.setdiff1d(result.columns, free)
@@ -258,9 +285,10 @@ def weighed(
     factor: float,
     ends: tuple[float, float | None],
 ) -> Result:
-    """Return the best weights over the found features if the loss has ``factor`` times its weight.
+    """Re-fit the coefficients of the selected features with the loss multiplied by ``factor``.
 
-    They start at ``state``. ``ends`` are relative gaps, over all features and over the found ones.
+    The fit is warm-started at ``state``; the selection of ``found`` does not change. ``ends`` are
+    two relative duality gaps at which it ends: over all features, and over the selected ones.
     """
     scaled = replace(problem, weight=factor * problem.weight)
     solver = FeatureGeneration(settled=True, tol=ends[1])

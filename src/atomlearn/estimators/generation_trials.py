@@ -1,4 +1,4 @@
-"""Choice of C and of the number of features of feature generation, by held-out rows."""
+"""Cross-validated choice of C and of the number of features of feature generation."""
 
 from __future__ import annotations
 
@@ -26,14 +26,15 @@ from atomlearn.core import (
 from atomlearn.estimators.checks import whole
 from atomlearn.estimators.dependent_rows import folds, splits
 
-#: Sizes to try; those above half the number of rows are left out, as their scores hardly differ.
+#: Candidate numbers of features. Those above half the number of rows are left out, because their
+#: scores hardly differ.
 SIZES = (1, 2, 3, 5, 8, 12, 20, 32, 50, 80, 128)
-#: Values of C to try for the weights.
+#: Candidate values of C for the fit of the coefficients of the selected features.
 STRENGTHS = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
-#: Values of C for the selection: from a first value on, C rises until there are ``n_features``.
-#: With a small C fewer features are selected because of noise; with a large C more of the remaining
-#: effects are found. If the number of features is chosen too, C is the last value but one, because
-#: features that do not help join at the last value.
+#: Increasing values of C for the selection: C is raised, from one of them on, until ``n_features``
+#: features are selected. A small C selects fewer noise features; a large C finds more of the weak
+#: effects. If the number of features is chosen too, C is the second-largest value, because at the
+#: largest one irrelevant features are selected.
 RISING = STRENGTHS[1::2]
 #: A number of features is as good as the best if the difference of their scores is at most AS_GOOD
 #: standard errors, or SHARE_OF_GAIN of the gain of the best over no features. No features are
@@ -46,23 +47,24 @@ SHARE_OF_FOLDS = 0.8
 CHANCE = 0.45
 
 
-#: A number of features, and values of C to select at.
+#: A candidate: a number of features, and the increasing values of C for its selection.
 Tried = tuple[int, Sequence[float]]
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The values of a parameter that were tried, and the chosen one.
+    """The cross-validated choice of a parameter.
 
     Attributes
     ----------
     values : tuple
+        The candidate values that were fitted.
     scores : (n_values, n_folds) float64
-        Larger is better.
+        Held-out score of each value in each fold; larger is better.
     chosen : object
-        One of the values.
+        The chosen value.
     cut : Status or None
-        The reason if the trials ended early.
+        INTERRUPTED or TIME_LIMIT if cross-validation ended early, else None.
     """
 
     values: tuple[Any, ...]
@@ -72,20 +74,24 @@ class Choice:
 
 
 class Trials:
-    """Fits of an estimator to the training rows of each fold, with scores at the test rows.
+    """Cross-validation of the parameters of an estimator.
 
-    The score is minus the log loss if the loss has probabilities, else the score of the estimator:
-    accuracy, R^2 or concordance. There are no folds if a class has fewer than two rows.
+    The held-out score is the negative log loss if the loss has probabilities, else the score of
+    the estimator: accuracy, R^2 or concordance. There are no folds if a class has fewer than two
+    rows.
 
     Parameters
     ----------
     estimator : FeatureGenerator or SubsetModel
+        The estimator, which is copied for each fit.
     design : Design
+        The data (n_samples, n_features_in).
     given : sequence
-        y, sample_weight, offset, groups and order, the arguments of ``fit``.
+        The arguments y, sample_weight, offset, groups and order of ``fit``.
     cv : int or splitter
+        Number of folds, or a scikit-learn splitter.
     settings : Settings, optional
-        Settings of the fits.
+        Deadline and other settings of the fits.
     """
 
     def __init__(
@@ -120,11 +126,12 @@ class Trials:
             self.folds += folds(y.size, n_folds, 0, classes, groups, order)
 
     def score(self, tried: dict[str, Any], strengths: tuple[Any, ...] = ()) -> list[Any]:
-        """Return the score of these parameters at the test rows of each fold.
+        """Return the held-out score of the parameters ``tried`` in each fold.
 
-        ``strengths`` are the arguments rising and strengths of ``fits``: values of C for the
-        selection, and for models over the selected features. With them each fold has a list of the
-        scores of these models.
+        Without ``strengths`` the result is a list of n_folds numbers. ``strengths`` is a pair, the
+        arguments rising and strengths of ``FeatureGenerator.fits``: values of C for the selection,
+        and values of C for the fits over the selected features. With it the result has, for each
+        fold, a list with the score of each of these fits.
         """
         found = [list(self._scores(tried, fold, strengths)) for fold in self.folds]
         return found if strengths else [each for [each] in found]
@@ -132,7 +139,8 @@ class Trials:
     def _scores(
         self, tried: dict[str, Any], fold: Fold, strengths: tuple[Any, ...]
     ) -> Iterator[float]:
-        # A copy keeps the names of the columns, and a clone would not.
+        """Fit the training rows of a fold; yield the score on its test rows for each model."""
+        # copy keeps the feature names of the estimator; sklearn.clone would drop them.
         model = copy(self.estimator).set_params(**tried, verbose=0, observers=None)
         if self.settings is not None and not strengths:
             seconds = self.settings.deadline.left
@@ -163,6 +171,7 @@ class Trials:
                     yield float(model.score(seen, y, tested, moved))
 
     def _late(self) -> bool:
+        """Return whether the deadline has passed."""
         return self.settings is not None and self.settings.deadline.passed
 
     def choose(
@@ -171,13 +180,29 @@ class Trials:
         strengths: Sequence[float],
         usual: float,
     ) -> tuple[Choice, Choice]:
-        """Return the choice of a number of features and values of C to select at, and that of C.
+        """Choose a number of features with its selection values of C, and C of the final fit.
 
-        Each number has the score of its best C. The smallest number that is as good as the best
-        (``_smallest``) is chosen, then a number below it that is no worse; trials end after two in
-        a row that are worse by two standard errors. If the number is given, the best C is often the
-        best by chance, so the smallest within one standard error is chosen. After Ctrl-C, or at the
-        time limit, the choice is among the values tried so far, or the ``usual`` C.
+        If the number of features is "auto", each candidate number has the score of its best C. The
+        smallest number that is as good as the best one (see ``_smallest``) is chosen, and refined
+        by bisection to a smaller number that is no worse. Cross-validation ends early after two
+        successive numbers that are worse than the best by two standard errors. If the number is
+        fixed, C is the smallest value within one standard error of the best score, because the
+        best value is often the best by chance. After Ctrl-C or at the time limit, the choice is
+        among the values scored so far; without any it is the first candidate and the ``usual`` C.
+
+        Parameters
+        ----------
+        tried : sequence of (int, sequence of float)
+            Candidates: numbers of features, and values of C for their selection.
+        strengths : sequence of float
+            Candidate values of C for the final fit.
+        usual : float
+            The value of C if there are no folds, or no candidate was scored.
+
+        Returns
+        -------
+        sizes, strength : Choice
+            The choice among ``tried``, and the choice among ``strengths``.
         """
         several = self.estimator.n_features == "auto"
         if several and not self.folds:
@@ -209,12 +234,12 @@ class Trials:
         return Choice(values, best, chosen, cut), Choice(tuple(strengths), scores, C, cut)
 
     def _judged(self, one: Tried, strengths: Sequence[float]) -> Array:
-        """Return the scores of a number of features, (n_strengths, n_folds)."""
+        """Return the held-out scores of a candidate for each C, (n_strengths, n_folds)."""
         parameters = {"n_features": one[0], "selected_tol": 1e-3}
         return np.array(self.score(parameters, (one[1], strengths))).T
 
     def _chosen(self, judged: dict[Tried, Array], several: bool) -> Tried:
-        """Return the best, or if there are several numbers the smallest that is as good."""
+        """Return the best candidate, or with ``several`` the smallest that is as good as it."""
         best = np.array([_at_best(scores) for scores in judged.values()])
         at = self._smallest(best) if several else int(np.mean(best, axis=1).argmax())
         return list(judged)[at]
@@ -222,10 +247,11 @@ class Trials:
     def _smaller(
         self, chosen: Tried, judged: dict[Tried, Array], strengths: Sequence[float]
     ) -> Iterator[Tried]:
-        """Yield numbers below the chosen one whose score is no worse, by bisection.
+        """Search smaller numbers of features by bisection; yield each one that is no worse.
 
-        They are above the next number that was tried. A loss of a small share of the gain over no
-        features is ignored.
+        The bisection is between the chosen number and the next smaller one that was scored. A
+        number is no worse if its mean score is lower by at most SHARE_OF_GAIN of the gain of the
+        chosen number over no features.
         """
         sizes = [size for size, _ in judged]
         above, rising = chosen
@@ -244,11 +270,11 @@ class Trials:
 
     @staticmethod
     def _smallest(best: Array) -> int:
-        """Return the position of the smallest number of features that is as good as the best.
+        """Return the row of the smallest number of features that is as good as the best.
 
-        ``best`` (n_numbers, n_folds) has the scores of no features and of rising numbers. See
-        AS_GOOD for "as good". The position is 0, no features, if few folds gain or the gain may be
-        chance.
+        ``best`` (n_numbers, n_folds) has the scores without features in row 0, and those of
+        increasing numbers of features in the other rows. AS_GOOD defines "as good as". The result
+        is 0 if the gain over no features is not significant (see SHARE_OF_FOLDS and CHANCE).
         """
         at = int(best[1:].mean(axis=1).argmax()) + 1 if len(best) > 1 else 0
         behind = best[at] - best
@@ -260,7 +286,10 @@ class Trials:
         return int(as_good[1:].argmax()) + 1 if gains else 0
 
     def _behind(self, scores: Any, errors: float) -> NDArray[np.bool_]:
-        """Return which mean scores are below the best by more than ``errors`` standard errors."""
+        """Return a mask of the rows whose mean is below the best by more than ``errors`` SE.
+
+        ``scores`` is (n_values, n_folds). SE is the standard error of the mean of the best row.
+        """
         means = np.mean(scores, axis=1)
         best = means.argmax()
         n_folds = len(self.folds)
@@ -269,13 +298,13 @@ class Trials:
 
 
 def _at_best(scores: Array) -> Array:
-    """Return the scores of the best C in all folds."""
+    """Return the row of ``scores`` (n_strengths, n_folds) with the largest mean."""
     found: Array = max(scores, key=np.mean)
     return found
 
 
 def sizes_of(design: Design) -> list[int]:
-    """Return the numbers of features to try, 0 included."""
+    """Return the candidate numbers of features, in increasing order from 0."""
     n_rows, n_columns = design.shape
     largest = min(max(1, min(n_columns, n_rows // 2)), SIZES[-1])
     return sorted({size for size in (0, *SIZES, n_columns) if size <= largest})

@@ -85,8 +85,9 @@ class Moments:
         )
 
     def problem(self, penalty: Regularizer, fit_intercept: bool) -> tuple[Problem, float, float]:
-        """Return the problem without a constant of its loss, the constant, and its rounding error.
+        """Return the least-squares problem from the moments, a constant, and its rounding error.
 
+        The loss of the problem plus the constant is the loss over the rows.
         The constant is a difference of sums, and loses some digits of the largest one.
         """
         sums = self.scatter

@@ -95,7 +95,7 @@ def _of_scaled_inputs(design: Any) -> Units:
 
 
 def batch_of(count: int) -> int:
-    """Return the number of features of a block when ``count`` features are to be selected.
+    """Return the number of features per block for a selection of ``count`` features.
 
     It is at most a tenth, because small blocks find better features. It is at most 10, or a 25th of
     ``count`` if that is more: 500 of 130,107 words are then selected in two thirds of the time of

@@ -76,31 +76,32 @@ class GenerationState(State):
 
     @property
     def n_blocks(self) -> int:
-        """t, the number of active blocks."""
+        """The number t of active blocks."""
         return int(self.labels.max(initial=-1)) + 1
 
     @property
     def blocks(self) -> list[Columns]:
-        """Columns of each active block, best first."""
+        """The columns of each active block, in decreasing order of their scores."""
         return [self.members[self.labels == h] for h in range(self.n_blocks)]
 
     @property
     def mu(self) -> Array:
-        """mu_h = ||omega_h|| / sum ||omega||, the weights of [T] (30), shape (t,)."""
+        """The kernel weights of [T] (30), mu_h = ||omega_h|| / sum_i ||omega_i||, shape (t,)."""
         norms = np.sqrt(np.bincount(self.labels, self.omega**2, minlength=self.n_blocks))
         total = float(norms.sum())
         return norms / total if total > 0 else norms
 
     def selected_gap(self) -> float | None:
-        """Return the proved relative gap over only the active columns, None without any."""
+        """Return the relative duality gap of the subproblem over the active columns, or None."""
         if not self.columns.size:
             return None
         return self.restricted_gap / max(abs(self.restricted_objective), 1e-300)
 
     def scaling(self, norm: KSupport, n_features: int) -> tuple[Columns, Array]:
-        """Return columns and the scaling vector d that the returned w itself is best with.
+        """Return the active columns, and the scaling vector d that is optimal for their weights w.
 
-        d_j = clip(t |w_j|, 0, 1), sum d = B; with groups, one d for all columns of a group.
+        d minimizes sum_j w_j^2 / d_j over 0 <= d <= 1, sum d <= B, so d_j = min(c |w_j|, 1) with c
+        such that sum d = B. With groups, all columns of a group have the same d.
         """
         if norm.groups is None:
             return self.columns, scaling_vector(self.weights, norm.k)
@@ -183,7 +184,7 @@ class FeatureGeneration(Solver):
     settled: bool = False
 
     def start(self, problem: Problem, warm: WarmStart | None = None) -> GenerationState:
-        """Begin at zero, alpha = -f'(b), or at the warm start cut into blocks: one pass."""
+        """Return the first state, at zero or at the warm start divided into blocks: one pass."""
         norm = _check(problem)
         members = np.zeros(0, dtype=np.int64)
         omega = np.zeros(0)
@@ -204,7 +205,11 @@ class FeatureGeneration(Solver):
     def _begun(
         self, problem: Problem, members: Columns, labels: Columns, omega: Array, intercept: float
     ) -> GenerationState:
-        """Return the state of these blocks, with their optimal intercept, not priced yet."""
+        """Return the state of these blocks with the best intercept, before its certificate.
+
+        ``members``, ``labels`` and ``omega`` (m,) are the column, block and weight of each
+        coordinate.
+        """
         block = _gathered(problem, members)
         linear = block.predict(omega)
         intercept = optimal_intercept(problem, linear, intercept)
@@ -238,7 +243,7 @@ class FeatureGeneration(Solver):
         }
 
     def restored(self, problem: Problem, arrays: Arrays) -> GenerationState:
-        """Return the state of a checkpoint, priced anew: one pass."""
+        """Return the state of a checkpoint; its certificate is recomputed in one pass."""
         members, labels = (arrays[name].astype(np.int64) for name in ("members", "labels"))
         omega = arrays["omega"].astype(np.float64)
         state = self._begun(problem, members, labels, omega, float(arrays["intercept"]))
@@ -247,7 +252,7 @@ class FeatureGeneration(Solver):
         return self._price(problem, state)
 
     def step(self, problem: Problem, state: GenerationState) -> GenerationState:
-        """Add the block, solve the subproblem, drop blocks without weight, infer the next block."""
+        """Add the block, solve the subproblem, drop blocks of weight zero, find the next block."""
         shifted = problem.fit_intercept and problem.loss.task == "classification"
         if self.from_zero and shifted and not state.members.size:
             # alpha = C 1 is the slope at predictions of zero, not at the best intercept.
@@ -262,21 +267,21 @@ class FeatureGeneration(Solver):
         if most and _count(problem, whole) >= most and _count(problem, following) == state.units:
             following = whole  # blocks cut to the remainder would trade places for ever
         if last is not None and most and _count(problem, following) >= most:
-            # The selection is settled before: it does not depend on the accuracy of the weights.
+            # The selection is final here, so it does not depend on the accuracy of this fit.
             self._refit(problem, following, min(last, self.inner_tol))
         return self._price(problem, following, state)
 
     def _refit(self, problem: Problem, following: GenerationState, accuracy: float) -> None:
-        """Solve the subproblem to this relative accuracy."""
+        """Solve the subproblem to this relative duality gap; store its solution in the state."""
         restricted = self._subproblem(problem, following)
         master = self.master or choose_master(restricted)
         free = free_columns(problem.loss)
         if free is not None and free.separable:
             master = ModelNewton(master)
-        # Next to a covariate that is the target, the remainder is rounding.
+        # If an unpenalized column equals the target, the rest of the objective is only rounding.
         target = max(self._gap_target(following, accuracy), negligible_objective(restricted))
         refit = master.solve(restricted, following.omega, following.intercept, target)
-        # May be far below the last one, of the target.
+        # The objective may now be much smaller than the one from which the target was computed.
         lower = max(accuracy * abs(refit.objective), negligible_objective(restricted))
         if lower < refit.gap <= target:
             refit = master.solve(restricted, refit.weights, refit.intercept, lower)
@@ -287,7 +292,7 @@ class FeatureGeneration(Solver):
         following.restricted_gap = refit.gap
 
     def _with_block(self, problem: Problem, state: GenerationState) -> GenerationState:
-        """Return the state with the candidate as its last block, at weight zero."""
+        """Return the state with the candidate appended as a block of weight zero."""
         following = replace(state, iteration=state.iteration + 1, found=dict(state.found))
         if state.candidate.size:
             assert state.block is not None
@@ -301,7 +306,7 @@ class FeatureGeneration(Solver):
         return following
 
     def _subproblem(self, problem: Problem, state: GenerationState) -> Problem:
-        """Return (31): the blocks' group norm, squared, over the coordinates found."""
+        """Return the subproblem [T] (31): the squared group norm over the active blocks."""
         assert state.block is not None
         n_blocks = state.n_blocks
         groups = Groups(Partition(state.labels, n_blocks, n_blocks))
@@ -332,10 +337,10 @@ class FeatureGeneration(Solver):
     def _price(
         self, problem: Problem, state: GenerationState, before: GenerationState | None = None
     ) -> GenerationState:
-        """One pass over the data: the certificate of w, and the worst-case analysis, [T] Alg. 2."""
+        """Compute the certificate of w and the next block ([T], Algorithm 2) in one pass."""
         state.columns, position = np.unique(state.members, return_inverse=True)
         weights = np.bincount(position, state.omega, minlength=state.columns.size)
-        # Without any column bincount counts, and returns integers.
+        # For an empty array bincount returns integers.
         state.weights = weights.astype(np.float64)
         price = prove(problem, state.columns, state.weights, state.prediction)
         state.certificate = price.certificate
@@ -345,7 +350,11 @@ class FeatureGeneration(Solver):
         return state
 
     def _candidate(self, problem: Problem, state: GenerationState, scores: Scores) -> Columns:
-        """Return the B best features or groups, best first, cut where n_features is reached."""
+        """Return the columns of the B features (or groups) with the largest scores, best first.
+
+        The block is truncated so that at most ``n_features`` features are selected, and empty if it
+        equals an active block.
+        """
         best: Columns = _check(problem).best_columns(scores, 1)
         best = best[scores.at(best) != 0]
         if self.n_features is not None:
@@ -360,7 +369,7 @@ class FeatureGeneration(Solver):
         return best[:0] if known else best
 
     def _reason(self, state: GenerationState, before: GenerationState | None) -> Status | None:
-        """Return why the search ends here by its own rules, or None."""
+        """Return the status if a stopping rule of the solver itself holds, else None."""
         if self.settled or (self.n_features is not None and state.units >= self.n_features):
             return Status.COLUMN_LIMIT
         if before is None:
@@ -375,17 +384,18 @@ class FeatureGeneration(Solver):
 
 
 def _gathered(problem: Problem, members: Columns) -> CachedBlock:
-    """Return the data of these columns, each once, as blocks share most of theirs."""
+    """Return the data of these columns; columns in several blocks are stored only once."""
     columns, positions = np.unique(members, return_inverse=True)
     return CachedBlock(RepeatedBlock(problem.design.gather(columns), columns, positions))
 
 
 def _count(problem: Problem, state: GenerationState) -> int:
+    """Return the number of distinct features (or groups) in the active blocks."""
     return np.unique(groups_of_columns(problem, state.members)).size
 
 
 def groups_of_columns(problem: Problem, columns: Columns) -> Columns:
-    """Return the unit that each column counts for: itself, or its group."""
+    """Return the group number of each column; without groups, the column number itself."""
     norm = _check(problem)
     if norm.groups is None:
         return columns
@@ -393,7 +403,7 @@ def groups_of_columns(problem: Problem, columns: Columns) -> Columns:
 
 
 def _blocks_of(units: Columns, count: int) -> Columns:
-    """Return block labels that put ``count`` distinct units into each block, in order."""
+    """Return a block label for each entry, with ``count`` distinct units per block, in order."""
     _, first, position = np.unique(units, return_index=True, return_inverse=True)
     rank = np.empty(first.size, dtype=np.int64)
     rank[np.argsort(first, kind="stable")] = np.arange(first.size)
@@ -401,7 +411,7 @@ def _blocks_of(units: Columns, count: int) -> Columns:
 
 
 def _check(problem: Problem) -> KSupport:
-    """Return the norm, or raise where the problem is not the one of [T]."""
+    """Return the k-support norm; raise ValueError if the problem has another form."""
     norm = problem.regularizer.norm
     form = problem.regularizer.form
     if not isinstance(norm, KSupport) or form != "squared":

@@ -1,7 +1,7 @@
 """FISTA over all columns: accelerated proximal gradient with backtracking and adaptive restart.
 
-Beck, Teboulle 2009; restart of O'Donoghue, Candes 2015; [A] section 4 and [L] section 4 for the
-k-support norm, whose rival proximal maps can be chosen by name.
+Beck, Teboulle 2009; adaptive restart of O'Donoghue, Candes 2015; [A] section 4 and [L] section 4
+for the k-support norm, for which several algorithms of its proximal map can be chosen by name.
 """
 
 from __future__ import annotations
@@ -31,15 +31,16 @@ from atomlearn.core import (
 #: (v, step) -> argmin_x 1/2 ||x - v||^2 + step * (tau/2 ||x||^2 + R(x))
 Proximal = Callable[[Array, float], Array]
 
-#: BN [L], BS (Lai 2014), AS (Eriksson 2015), and the search of [A] Algorithm 1.
+#: Algorithms of the proximal map of the squared k-support norm, in this order: BN of [L], BS (Lai
+#: 2014), AS (Eriksson 2015), and the exhaustive search of [A], Algorithm 1.
 NamedProx = Literal["box_norm", "binary_search", "two_step", "exhaustive"]
 
 
 @dataclass(slots=True)
 class FISTAState(State):
-    """State over all columns (``columns`` is 0..p-1) with the iteration behind it.
+    """State over all p columns (``columns`` is 0, ..., p - 1).
 
-    iterate : w_k and the extrapolated point.
+    ``iterate`` has the weights w_k and the extrapolated point of the accelerated iteration.
     """
 
     iterate: Iterate | None = None
@@ -49,19 +50,19 @@ class FISTAState(State):
 class FISTA(Solver):
     """min_w,b f(X w + b) + tau/2 ||w||^2 + R(w) by FISTA over all columns.
 
-    One proximal gradient iteration is two passes over the data (X'v at the extrapolated point and
-    X w at the new one), and one more for each step size the line search refuses. A solver step is
-    ``iterations`` of them and one pass for the certificate of its very last point. Where an
-    intercept is fitted, it is minimised over at every point. Needs a norm with a prox and a
-    design that forms X w.
+    One proximal gradient iteration takes two passes over the data (X'v at the extrapolated point
+    and X w at the new one), and one more for each step size that the backtracking rejects. A step
+    of the solver is ``iterations`` of these, and one pass for the certificate of the last point.
+    If an intercept is fitted, it is minimized out at every point. The norm must have a proximal
+    map, and the design must compute X w.
 
     Parameters
     ----------
     prox : {None, "box_norm", "binary_search", "two_step", "exhaustive"}
-        None: the norm's own. Else, for the squared k-support norm, a rival of the papers: BN, BS,
-        AS of [L], and the exhaustive search of [A].
+        Algorithm of the proximal map. None: the default of the norm. The others are for the
+        squared k-support norm: BN, BS and AS of [L], and the exhaustive search of [A].
     iterations : int
-        Proximal gradient iterations a step, that is between two certificates.
+        Number of proximal gradient iterations per step, that is between two certificates.
 
     References
     ----------
@@ -82,7 +83,10 @@ class FISTA(Solver):
     iterations: int = 10
 
     def start(self, problem: Problem, warm: WarmStart | None = None) -> FISTAState:
-        """Certify the warm start: one pass, and one more if it is not zero."""
+        """Return the state at the warm start, with its certificate.
+
+        This takes one pass over the data, and one more if the warm start is not zero.
+        """
         proximal_of(problem, "FISTA", self.prox, problem.tau)
         weights, linear, intercept = dense_start(problem, warm)
         price = prove(problem, None, weights, prediction := linear + intercept)
@@ -98,7 +102,7 @@ class FISTA(Solver):
         )
 
     def step(self, problem: Problem, state: FISTAState) -> FISTAState:
-        """Make a few accelerated proximal gradient iterations, then certify the point reached."""
+        """Do ``iterations`` accelerated proximal gradient iterations, then compute the gap."""
         assert state.iterate is not None
         proximal = proximal_of(problem, "FISTA", self.prox, problem.tau)
         acceleration = Acceleration(refit_intercept=True)
@@ -121,7 +125,10 @@ class FISTA(Solver):
 
 
 def dense_start(problem: Problem, warm: WarmStart | None) -> tuple[Array, Array, float]:
-    """Return all weights, X w and the optimal intercept of the warm start (or of zero)."""
+    """Return weights w (n_features,), X w (n_samples,) and the intercept of the warm start.
+
+    Without a warm start they are those of w = 0.
+    """
     design = problem.design
     n_samples, n_features = problem.design.shape
     weights = np.zeros(n_features)
@@ -135,7 +142,11 @@ def dense_start(problem: Problem, warm: WarmStart | None) -> tuple[Array, Array,
 
 
 def proximal_of(problem: Problem, owner: str, name: NamedProx | None, tau: float) -> Proximal:
-    """Return the proximal map of the problem's penalty with this tau, checked before any work."""
+    """Return the proximal map of tau / 2 ||x||^2 + R(x), with R the penalty of the problem.
+
+    ``name`` is the algorithm (see ``NamedProx``; None: the default), and ``owner`` the solver that
+    error messages name.
+    """
     if name is not None and name not in get_args(NamedProx):
         raise ValueError(
             f"{owner}: prox must be None (the norm's own) or one of {get_args(NamedProx)}, "

@@ -43,12 +43,13 @@ Direction = Literal["toward", "away", "pairwise", "blended"]
 
 @dataclass(slots=True)
 class FrankWolfeState(State):
-    """State in the set of vertices 0 and reach * a for atoms a (with their gauge, reach).
+    """State of a Frank-Wolfe method over the convex hull of zero and reach * a, for all atoms a.
 
-    reach : the radius, or the rho of [V] (4); vertex : the best atom at this point (a RankOne
-    where atoms are factored), None if zero is better; toward_gap : the decrease of the
-    linearized F that it promises; atoms, shares : w = U c, with sum c >= gauge(w); of ``toward``
-    over vectors the point itself is the one atom.
+    ``reach`` : the radius, or the bound rho on the gauge in [V] (4). ``vertex`` : the atom of the
+    Frank-Wolfe vertex at this point (a RankOne if atoms are factored), None if zero is better.
+    ``toward_gap`` : its Frank-Wolfe gap. ``atoms``, ``shares`` : active atoms a_h and weights c
+    (t,), with w = sum_h c_h a_h and sum c >= gauge(w). For ``toward`` over vectors the only atom is
+    the point itself.
     """
 
     reach: float = 0.0
@@ -149,7 +150,10 @@ class FrankWolfe(Solver):
             )
 
     def start(self, problem: Problem, warm: WarmStart | None = None) -> FrankWolfeState:
-        """Begin at zero, or at the warm start as one atom w / gauge(w) (or its factors): a pass."""
+        """Return the first state, at zero or at the warm start as one atom w / gauge(w): one pass.
+
+        Atoms of matrix norms are the singular factors of the warm start.
+        """
         factors = factored_atoms(problem)
         atoms: AtomSet | FactoredAtoms
         if factors is None:
@@ -161,7 +165,7 @@ class FrankWolfe(Solver):
         return self._price(problem, state, None)
 
     def step(self, problem: Problem, state: FrankWolfeState) -> FrankWolfeState:
-        """Move along the direction (or make local steps), then price: one pass over the data."""
+        """Take one step along the direction, or local steps, then compute the gap: one pass."""
         assert state.atoms is not None
         hull = Hull(state.atoms, state.shares, state.reach, state.intercept)
         if not (self.direction == "blended" and self._local(problem, hull, state)):
@@ -170,7 +174,7 @@ class FrankWolfe(Solver):
         return self._price(problem, self._point(problem, hull), state)
 
     def _point(self, problem: Problem, hull: Hull) -> FrankWolfeState:
-        """Return the state of a point with its optimal intercept, not priced yet."""
+        """Return the state of a point with its best intercept, before its certificate."""
         atoms, shares = hull.used()
         if self.direction == "toward" and isinstance(atoms, AtomSet):
             atoms, shares = atoms.merged(shares)
@@ -188,7 +192,10 @@ class FrankWolfe(Solver):
         )
 
     def _local(self, problem: Problem, hull: Hull, state: FrankWolfeState) -> int:
-        """Move share between atoms in use while that promises enough; return how many steps."""
+        """Take local pairwise steps between active atoms; return the number of steps.
+
+        They end when the local pairwise gap is below half of the Frank-Wolfe gap of the last pass.
+        """
         promised = state.toward_gap
         for made in range(TUNING.inner_steps):
             worst, best, scores = hull.extremes(problem)

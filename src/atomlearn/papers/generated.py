@@ -1,4 +1,4 @@
-"""generated: feature generation to the number of features asked for, or to the optimum."""
+"""Feature generation until the requested number of features is selected, or to the optimum."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ from atomlearn.papers.feature_generation import (
     groups_of_columns,
 )
 
-#: Rounds without one more feature after which the optimum itself is looked for, and the relative
-#: gap to which it is found.
+#: After SETTLED rounds without a new feature, column generation computes the optimum, to the
+#: relative gap FINISHED.
 SETTLED = 5
 FINISHED = 1e-12
 
@@ -44,13 +44,30 @@ def generated(
     selected_tol: float | None = None,
     solver: FeatureGeneration | None = None,
 ) -> Result:
-    """Return the result of feature generation, of ``wanted`` features if there are that many.
+    """Run feature generation until ``wanted`` features are selected, or to the optimum.
 
-    ``limit`` None: all may be selected, so the run ends at the optimum. If that is all that is left
-    to find, generation would come to it in ever smaller steps: once it finds no further features
-    for some rounds, column generation solves the problem. ``also_stop`` is one more rule that ends
-    generation; ``selected_tol`` the relative gap over the selected features to which the last round
-    is solved; ``solver`` has the paper's own rules, if any.
+    The optimum may have fewer features. Feature generation converges slowly near it, so after
+    SETTLED rounds without a new feature, column generation computes the optimum.
+
+    Parameters
+    ----------
+    problem : Problem
+        The loss with the squared k-support norm, k the number of features of a block.
+    limit : int or None
+        Number of features at which the solver stops. None: no limit, because all features may be
+        selected; the run then ends at the optimum.
+    wanted : int
+        The requested number of features (or groups).
+    tol, max_iter : float, int
+        Relative gap, and number of rounds, at which the run ends.
+    observers : sequence of Observer
+        Called after each round.
+    also_stop : StoppingRule, optional
+        A further rule that ends the run.
+    selected_tol : float, optional
+        Relative gap of the last subproblem, over the selected features only.
+    solver : FeatureGeneration, optional
+        The solver, with the stopping rules of the paper if they are used.
     """
     solver = replace(solver or FeatureGeneration(), n_features=limit, tol=selected_tol)
     stop: StoppingRule = RelativeGap(tol) | Iterations(max_iter)
@@ -68,7 +85,7 @@ def generated(
     if interrupted or problem.deadline.passed:
         status = optimum.status if interrupted else Status.TIME_LIMIT
         return replace(result, status=status, passes=optimum.passes, seconds=optimum.seconds)
-    # The optimum has more: generation finds the best of them by itself.
+    # The optimum has more features than wanted, so generation runs again without the early stop.
     again = run(problem, solver, stop, observers)
     passes = optimum.passes + again.passes
     seconds = optimum.seconds + again.seconds
@@ -76,14 +93,14 @@ def generated(
 
 
 class _Settled(StoppingRule):
-    """As soon as the number of features has not grown for this number of rounds."""
+    """Stops after SETTLED successive rounds without a new feature."""
 
     def __init__(self) -> None:
         self.most = self.since = 0
 
     @property
     def reached(self) -> bool:
-        """Whether this number of rounds have brought nothing."""
+        """Whether the last SETTLED rounds added no feature."""
         return self.since >= SETTLED
 
     def reason(self, progress: Progress) -> Status | None:
@@ -94,10 +111,11 @@ class _Settled(StoppingRule):
 
 
 def polished(problem: Problem, result: Result) -> Result:
-    """Return the optimum itself, a few Newton steps away; if it is not found, the point so far.
+    """Return the optimum by column generation, warm-started at ``result``.
 
-    Blocks that overlap share their features' weights in many ways, and where generation comes
-    within the gap depends on rounding; the optimum does not.
+    The last point of feature generation depends on rounding, because overlapping blocks can divide
+    the weight of a feature in many ways; the optimum does not. If column generation does not lower
+    the gap, ``result`` is returned.
     """
     start = WarmStart(result.columns, result.weights, result.intercept)
     stop = RelativeGap(FINISHED) | Iterations(20)
@@ -111,7 +129,7 @@ def polished(problem: Problem, result: Result) -> Result:
     columns = exact.state.columns
     weights = exact.state.weights
     units = groups_of_columns(problem, columns)
-    # Groups are selected whole, zeros included.
+    # Groups are selected as a whole, including their columns with weight zero.
     order = np.argsort(columns, kind="stable")
     kept = order[np.isin(units[order], units[weights != 0])]
     columns = columns[kept]

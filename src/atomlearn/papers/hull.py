@@ -1,4 +1,4 @@
-"""Hull: a point as a convex combination of atoms in use and zero, and the moves it can make."""
+"""A Frank-Wolfe iterate as a convex combination of active atoms and zero, and its moves."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ from atomlearn.core import EPS, Array, AtomSet, Problem, negative_gradient, opti
 from atomlearn.matrices.solver.factored_atoms import FactoredAtoms
 from atomlearn.papers.line_search import Way, best_step
 
-#: The vertex zero, in arrays whose last entry is its own; atoms are numbered from 0 on.
+#: The number of the vertex zero, whose entry is the last one in arrays over vertices. Atoms have
+#: the numbers 0, 1, ...
 ZERO = -1
 
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """c + s change (t,) for s in [0, longest]."""
+    """A direction ``change`` (t,) for the atom weights, with step sizes s in [0, ``longest``]."""
 
     change: Array
     longest: float
@@ -25,9 +26,21 @@ class Move:
 
 @dataclass(slots=True)
 class Hull:
-    """w = U c with c >= 0, sum c <= reach: shares c_h / reach of the vertices reach * a_h.
+    """The point w = sum_h c_h a_h with c >= 0 and sum c <= reach, over t active atoms a_h.
 
-    Reach less the sum is the share of zero. ``intercept`` follows along.
+    It is a convex combination of the vertices reach * a_h, with weights c_h / reach, and of zero,
+    with weight 1 - sum c / reach.
+
+    Attributes
+    ----------
+    atoms : AtomSet or FactoredAtoms
+        The atoms a_h and their images X a_h.
+    shares : (t,) float64
+        The weights c.
+    reach : float
+        Largest sum of c: the radius, or the bound on the gauge in the truncated cone.
+    intercept : float
+        The intercept, as a start of its next minimization.
     """
 
     atoms: AtomSet | FactoredAtoms
@@ -37,22 +50,25 @@ class Hull:
 
     @property
     def share_of_zero(self) -> float:
-        """1 - sum c / reach."""
+        """The convex weight of the vertex zero, 1 - sum c / reach."""
         rest = 1.0 - float(self.shares.sum()) / self.reach if self.reach > 0 else 1.0
         return rest if rest > self._rounding else 0.0
 
     @property
     def _rounding(self) -> float:
-        """A share up to which a vertex is not in use: the error of the sum of all."""
+        """The rounding error of the sum of all shares; smaller shares count as zero."""
         return float(EPS * (self.shares.size + 1))
 
     def used(self) -> tuple[AtomSet | FactoredAtoms, Array]:
-        """Return the atoms with a share, and their weights."""
+        """Return the atoms with nonzero weight, and these weights."""
         kept = np.flatnonzero(self.shares)
         return self.atoms.take(kept), self.shares[kept]
 
     def add(self, problem: Problem, atom: Any) -> int:
-        """Return the number of this atom (ZERO for None), appended if it is new."""
+        """Return the number of ``atom``, which is appended with weight 0 if it is new.
+
+        None stands for the vertex zero, whose number is ZERO.
+        """
         if atom is None:
             return ZERO
         number = self.atoms.find(atom)
@@ -63,9 +79,12 @@ class Hull:
         return number
 
     def extremes(self, problem: Problem) -> tuple[int, int, Array]:
-        """Return the worst and the best vertex in use, and all scores <vertex, -F'>, zero's last.
+        """Return the away vertex, the local Frank-Wolfe vertex, and the scores of all vertices.
 
-        O(n_samples t) from the images: no pass over the data.
+        The score of a vertex is its inner product with the negative gradient of F; the array
+        (t + 1,) has that of zero last. The two vertices are those with a positive convex weight
+        that have the smallest and the largest score. It takes O(n_samples t) operations with the
+        stored images, without a pass over the data.
         """
         z = self.atoms.images.predict(self.shares)
         self.intercept = optimal_intercept(problem, z, self.intercept)
@@ -84,35 +103,40 @@ class Hull:
         return int(number_of[worst]), int(number_of[best]), scores
 
     def mean(self, scores: Array) -> float:
-        """Return <x, -F'> from the scores of the vertices."""
+        """Return the inner product of the point with -grad F, from the scores of the vertices."""
         return float(scores[:-1] @ self.shares) / self.reach if self.reach > 0 else 0.0
 
     def _share(self, vertex: int) -> float:
+        """Return the convex weight of a vertex."""
         return self.share_of_zero if vertex == ZERO else float(self.shares[vertex]) / self.reach
 
     def _unit(self, vertex: int) -> Array:
+        """Return the atom weights (t,) of a vertex: reach at its atom, or all zero."""
         unit = np.zeros(self.shares.size)
         if vertex != ZERO:
             unit[vertex] = self.reach
         return unit
 
     def toward(self, vertex: int) -> Move:
-        """x + s (v - x), s <= 1."""
+        """Return the Frank-Wolfe direction v - x to a vertex v from the point x, with s <= 1."""
         return Move(self._unit(vertex) - self.shares, 1.0)
 
     def away(self, vertex: int) -> Move:
-        """x + s (x - u), until u has no share left."""
+        """Return the away direction x - u; the longest step removes the weight of u."""
         share = self._share(vertex)
         longest = share / (1.0 - share) if share < 1.0 else 0.0
         return Move(self.shares - self._unit(vertex), longest)
 
     def exchange(self, giving: int, taking: int) -> Move:
-        """x + s (v - u), until u has no share left."""
+        """Return the pairwise direction v - u, u = ``giving`` and v = ``taking``.
+
+        The longest step moves the whole weight of u to v.
+        """
         change = self._unit(taking) - self._unit(giving)
         return Move(change, self._share(giving) if self.reach > 0 else 0.0)
 
     def move(self, problem: Problem, move: Move, length: float | None = None) -> None:
-        """Go so far along the move; None: to the exact minimum of F."""
+        """Take a step of this length along the direction; None: the exact line search of F."""
         if length is None:
             length = best_step(
                 problem, self._way(problem, move.change), move.longest, self.intercept
@@ -123,6 +147,7 @@ class Hull:
         self.shares = shares * (self.reach / total) if total > self.reach else shares
 
     def _way(self, problem: Problem, change: Array) -> Way:
+        """Return the line search problem along ``change`` (t,) from the current point."""
         images = self.atoms.images
         penalty = problem.regularizer
         grown = float(change.sum())
@@ -139,7 +164,10 @@ class Hull:
 
 
 def slope_of_gauge(problem: Problem, gauge: float) -> float:
-    """Return R'(t) inside the cone: level, level * t, or 0 in the constrained form."""
+    """Return the derivative R'(t) of the penalty R at the gauge t.
+
+    It is level if penalized, level * t if squared, and 0 in the constrained form.
+    """
     form = problem.regularizer.form
     amount = problem.regularizer.amount
     return {"penalized": amount, "squared": amount * gauge, "constrained": 0.0}[form]

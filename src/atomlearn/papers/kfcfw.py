@@ -1,6 +1,7 @@
-"""k-FCFW, [L] Algorithm 1: one new vector atom a pass, all atom weights re-fitted on the simplex.
+"""k-FCFW, a fully corrective Frank-Wolfe method: [L] (Liu, Yuan, Zhang, Liu, Metaxas 2016), Alg. 1.
 
-Liu, Yuan, Zhang, Liu, Metaxas 2016. Their lambda is half of our level: lambda gauge(w)^2.
+Each pass over the data adds one atom, and all atom weights are then re-fitted on the simplex. The
+paper penalizes lambda gauge(w)^2, so its lambda is level / 2.
 """
 
 from __future__ import annotations
@@ -34,11 +35,12 @@ from atomlearn.papers.line_search import Way, best_step
 
 @dataclass(slots=True)
 class AtomState(State):
-    """State with atoms: w = [0, U] alpha, U = [u_1, ..., u_t].
+    """State of k-FCFW at w = sum_h alpha_h u_h, with t active atoms u_1, ..., u_t.
 
-    atoms : U; alpha : (t + 1,) in the simplex; costs : (t + 1,) level/2 times v_h = gauge(u_h)^2,
-    0 in the constrained form; atom : the next one to add, already scaled, with its cost;
-    model_objective : f + costs'alpha >= F, which the re-fit minimizes.
+    ``atoms`` : the atoms u_h. ``alpha`` : (t + 1,) weights in the simplex, that of zero first.
+    ``costs`` : (t + 1,) penalties level / 2 gauge(u_h)^2, 0 in the constrained form. ``atom`` : the
+    columns, scaled values and cost of the next atom. ``model_objective`` : f + costs'alpha, the
+    upper bound on the objective F that the re-fit minimizes.
     """
 
     atoms: AtomSet | None = None
@@ -54,9 +56,10 @@ class AtomState(State):
 
 @dataclass(frozen=True, slots=True)
 class SimplexModel:
-    """phi(alpha) = min_b f(X w + b) + tau/2 ||w||^2 + costs'alpha, w = U a, alpha = (alpha_0, a).
+    """The re-fit problem phi(alpha) = min_b f(X w + b) + tau/2 ||w||^2 + costs'alpha.
 
-    alpha is in the simplex; alpha_0 is the share of zero.
+    alpha = (alpha_0, a) is in the unit simplex, w = U a, the columns of U are the atoms, and
+    alpha_0 is the weight of zero.
     """
 
     problem: Problem
@@ -64,10 +67,11 @@ class SimplexModel:
     costs: Array
 
     def minimum(self, alpha: Array, intercept: float, gap_target: float) -> tuple[Array, float]:
-        """argmin phi over the simplex by projected Newton steps, with the optimal intercept.
+        """Minimize phi over the simplex by projected Newton steps; return alpha and the intercept.
 
-        Each step minimises the quadratic model at alpha over the simplex by the active set, then
-        phi along the way there, until g'alpha - min g, which bounds phi - phi*, is small enough.
+        Each step minimizes the quadratic model at alpha over the simplex by an active-set method,
+        followed by an exact line search. The iteration ends when the Frank-Wolfe gap g'alpha -
+        min g, with g the gradient of phi, is at most ``gap_target``; it bounds phi - min phi.
         """
         for _ in range(TUNING.inner_steps):
             linear = self.atoms.images.predict(alpha[1:])
@@ -121,19 +125,19 @@ class SimplexModel:
 class KFCFW(Solver):
     """min f(X w + b) + tau/2||w||^2 + (level/2) gauge(w)^2, or gauge(w) <= radius, by [L] Alg. 1.
 
-    A step is one pass over the data. With z the scores of -gradient and a the best atom, the new
-    vector atom is u = a gauge°(z) / level with v = (gauge°(z) / level)^2, in [L] -grad_k/(2 lambda)
-    and (||grad||_(k) / (2 lambda))^2, or u = radius * a (constrained, [L] eq. 6); the weights of
-    all atoms, zero among them, are re-fitted on the simplex by projected Newton steps, warm
-    started. An intercept is minimised over within the re-fit.
+    A step is one pass over the data. With z = X'v the scores of the negative gradient v of f, a the
+    atom with the largest z'a and gauge°(z) = z'a its polar, the new atom is a gauge°(z) / level,
+    or radius * a in the constrained form ([L], eq. 6). The weights of all atoms and of zero are
+    then re-fitted on the simplex by projected Newton steps with warm starts. The intercept is
+    minimized out in the re-fit.
 
     Parameters
     ----------
     inner_ratio : float
-        The re-fit (S4) has to reach this fraction of the outer gap.
+        The re-fit (S4) ends at this fraction of the duality gap of the whole problem.
     prune : bool
-        Whether atoms without weight leave. False is the plain form of the paper, which keeps all
-        atoms: as many as there were passes.
+        Whether atoms of weight zero are dropped. False is the algorithm of the paper, which keeps
+        one atom per pass.
 
     References
     ----------
@@ -155,7 +159,7 @@ class KFCFW(Solver):
     prune: bool = True
 
     def start(self, problem: Problem, warm: WarmStart | None = None) -> AtomState:
-        """Begin at zero, or at one atom that is the warm start: one pass."""
+        """Return the first state, at zero or with the warm start as its only atom: one pass."""
         _check(problem)
         found, shares, intercept = warm_atoms(problem, warm)
         atoms = found.take(np.zeros(0, dtype=np.int64))
@@ -169,7 +173,7 @@ class KFCFW(Solver):
         return self._price(SimplexModel(problem, atoms, costs), alpha, intercept, None)
 
     def step(self, problem: Problem, state: AtomState) -> AtomState:
-        """(S3) add the atom, (S4) re-fit on the simplex, (S5) w = U alpha, then (S1, S2) price."""
+        """Add the atom (S3), re-fit on the simplex (S4, S5), and find the next atom (S1, S2)."""
         assert state.atoms is not None
         atoms = state.atoms
         alpha = state.alpha
@@ -192,7 +196,7 @@ class KFCFW(Solver):
     def _price(
         self, model: SimplexModel, alpha: Array, intercept: float, before: AtomState | None
     ) -> AtomState:
-        """One pass over the data: scores, the next atom, and the certificate of this very point."""
+        """Return the state at ``alpha`` with its certificate and the next atom: one pass."""
         problem = model.problem
         atoms = model.atoms
         weights = atoms.combine(alpha[1:])
@@ -220,7 +224,7 @@ class KFCFW(Solver):
 
 
 def _new_atom(problem: Problem, scores: Scores) -> tuple[Columns, Array, float] | None:
-    """Return (S2): the scaled atom with its cost, None if the gradient vanishes."""
+    """Return columns, scaled values and cost of the next atom (S2); None if the gradient is 0."""
     regularizer = problem.regularizer
     found = regularizer.norm.best_atom(scores)
     columns = found.columns

@@ -1,4 +1,4 @@
-"""Exact line search: argmin of F along a direction, by Newton steps on its slope."""
+"""Exact line search by a safeguarded Newton method for the derivative along the line."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from atomlearn.core import TUNING, Array, Problem, loss_gradient, optimal_interc
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """A line of points: predictions linear + s change, and penalties with slope + s bend.
+    """The objective along the line w + s d: predictions X w + s X d, and a quadratic penalty.
 
-    linear, change : X w and X d, (n_samples,); slope, bend : derivatives at 0 of all of F but the
-    loss, which is quadratic along the line.
+    ``linear`` and ``change`` are X w and X d, (n_samples,). ``slope`` and ``bend`` are the first
+    and second derivative at s = 0 of all terms of the objective except the loss; these terms are
+    quadratic in s.
     """
 
     linear: Array
@@ -23,10 +24,12 @@ class Way:
 
 
 def best_step(problem: Problem, way: Way, longest: float, intercept: float) -> float:
-    """argmin over s in [0, longest] of min_b f(X(w + s d) + b) + s slope + s^2/2 bend.
+    """Return the exact step size s in [0, longest] of a line search.
 
-    Newton steps on the slope, kept between a point that falls short and one beyond: one for the
-    squared loss. O(n_samples) a step; 0 if the direction does not descend.
+    It minimizes min_b f(X (w + s d) + b) + s slope + s^2 / 2 bend, with the terms of ``way``, by
+    Newton's method for the root of the derivative, safeguarded by a bracket. The squared loss needs
+    one step; each step takes O(n_samples) operations. ``intercept`` is the first guess for b. The
+    result is 0 if d is not a descent direction.
     """
     low = 0.0
     high = math.inf

@@ -1,6 +1,6 @@
-"""Exchange: subsets that were fitted, and improvements by exchanging single columns.
+"""Local search over subsets by adding, removing and swapping single columns.
 
-Starts are improved by exchanges, and so is each new best subset of a search.
+It improves the starting subsets, and each new best subset of the branch and bound.
 """
 
 from __future__ import annotations
@@ -14,9 +14,10 @@ from atomlearn.core import Array, Columns, negative_gradient
 from atomlearn.subsets.quadratic import Products, QuadraticModel
 from atomlearn.subsets.relaxation import Relaxation, RelaxedPoint
 
-#: Number of moves tried in a step if f is not quadratic, so that gains are estimates.
+#: Number of moves whose subsets are fitted in each step if f is not quadratic. The gains are only
+#: estimates then, so the move with the largest gain may not be the best one.
 TRIED = 3
-#: Smallest relative decrease of the objective for an exchange.
+#: Smallest relative decrease of the objective for which a move is accepted.
 LEAST_GAIN = 1e-12
 
 
@@ -26,14 +27,14 @@ class Subset:
 
     Attributes
     ----------
-    units : array of int64
-        The units.
+    units : (m,) int64
+        Numbers of the units (columns, or groups of columns), in increasing order.
     point : RelaxedPoint
-        The ridge fit.
+        The ridge fit over their columns.
     objective : float
-        Its objective.
+        The objective of the ridge fit, with the price of each unit.
     lower : float
-        A lower bound on the minimum over these units.
+        A lower bound on the minimum over these units, from the duality gap of the fit.
     perfect : bool
         Whether the objective is 0 up to rounding.
     """
@@ -46,23 +47,25 @@ class Subset:
 
 
 class Exchange:
-    """The subsets of a relaxed problem that were fitted, and the best one of them.
+    """Local search for the best subset of at most k units, with a cache of all fitted subsets.
 
     Parameters
     ----------
     relaxation : Relaxation
-        The relaxed problem.
+        The data, and the fits of subsets.
     k : int
-        Largest number of units of a subset.
+        Largest number of units (columns, or groups of columns) of a subset.
     barred : (m,) int64, optional
-        Units that exchanges may not add.
+        Units that moves may not add.
 
     Attributes
     ----------
     known : dict
-        All subsets that were fitted.
+        All fitted subsets; the keys are the bytes of their sorted units.
+    best : Subset or None
+        The subset with the smallest objective.
     fitted : float
-        The smallest of the lower bounds on their objectives.
+        The smallest lower bound of all fitted subsets.
     """
 
     def __init__(self, relaxation: Relaxation, k: int, barred: Columns | None = None) -> None:
@@ -73,7 +76,7 @@ class Exchange:
         self.best: Subset | None = None
         self.known: dict[bytes, Subset] = {}
         self.fitted = math.inf
-        #: Subsets that no single exchange improves.
+        #: Keys of the subsets that are local minima: no single move lowers the objective.
         self._settled: set[bytes] = set()
         self._products: Products | None = None
 
@@ -93,7 +96,7 @@ class Exchange:
         return self.best is not None and self.best.units.tobytes() in self._settled
 
     def offer(self, units: Columns) -> Subset:
-        """Fit a set, and keep it if it is the best so far."""
+        """Return the fitted subset of these units, from the cache if possible; update ``best``."""
         units = np.sort(units)
         key = units.tobytes()
         subset = self.known.get(key)
@@ -105,7 +108,7 @@ class Exchange:
         return subset
 
     def settle(self) -> None:
-        """Improve the best subset by exchanges until none helps or the time is up."""
+        """Run the local search from the best subset until it is a local minimum or time is up."""
         while self.best is not None and not self.is_settled:
             before = self.best
             self.exchange(before)
@@ -113,9 +116,10 @@ class Exchange:
                 break
 
     def exchange(self, subset: Subset) -> Subset:
-        """Exchange single columns of a subset as long as that lowers its objective.
+        """Return the local minimum that the local search reaches from ``subset``.
 
-        Columns are added while there are fewer than k; with a price they may also be removed.
+        A move adds a column if there are fewer than k, or swaps two columns; with a price it may
+        also remove one. Groups are not moved: with groups the result is ``subset``.
         """
         deadline = self.relaxation.problem.deadline
         while self.relaxation.units.partition is None and not deadline.use_step():
@@ -129,7 +133,10 @@ class Exchange:
         return subset
 
     def _moves(self, subset: Subset) -> list[Columns]:
-        """Return the subsets, one move from this one, with the largest estimated gains."""
+        """Return the units of the neighboring subsets with the largest positive estimated gains.
+
+        A gain is the decrease of the objective in the quadratic model at the fit of ``subset``.
+        """
         r = self.relaxation
         units = subset.units
         moves = list[tuple[float, Columns]]()
@@ -151,7 +158,10 @@ class Exchange:
         return [units for gain, units in moves if gain > 0.0]
 
     def model(self, subset: Subset) -> tuple[QuadraticModel, Array]:
-        """Return the quadratic model around a subset of columns, and v at its fit."""
+        """Return the quadratic model of f at the fit of a subset of columns, and the dual point.
+
+        The dual point (n_samples,) is the negative gradient of f at the predictions of the fit.
+        """
         r = self.relaxation
         problem = r.problem
         point = subset.point

@@ -1,4 +1,4 @@
-"""ridge_fit: the ridge fit of a few columns by Newton's method, to a relative accuracy."""
+"""Ridge-regularized fit of a few columns by a damped Newton method, to a given duality gap."""
 
 from __future__ import annotations
 
@@ -23,17 +23,23 @@ from atomlearn.core import (
     without,
 )
 
-#: Number of steps of one fit, and of halvings of one step: an exponential may overflow.
+#: Largest numbers of Newton steps of one fit, and of halvings in the line search of one step.
+#: There are many halvings because losses with an exponential may overflow at the first trial.
 STEPS = 200
 HALVINGS = 60
-#: Relative decrease below which steps are judged by the gap, because objectives differ only by
-#: rounding.
+#: If the predicted relative decrease is at most FINE, a step is accepted by its duality gap,
+#: because the objectives before and after it differ only by rounding.
 FINE = 1e-11
 
 
 @dataclass(slots=True)
 class FittedPoint:
-    """Weights on all columns of a block with intercept, slope A'v - level w, and certificate."""
+    """An iterate of ``ridge_fit`` over a block A of m columns.
+
+    ``weights`` : (m,) w. ``intercept`` : the best intercept b for w. ``prediction`` : (n,) A w + b.
+    ``slope`` : (m,) negative gradient A'v - level w, where v is the negative gradient of f and
+    level the weight of the ridge. ``certificate`` : objective and duality gap.
+    """
 
     weights: Array
     intercept: float
@@ -48,19 +54,20 @@ class FittedPoint:
 
 
 def ridge_fit(problem: Problem, accuracy: float, gram: Array | None = None) -> FittedPoint:
-    """Minimize f(A w + b) + level / 2 ||w||^2 over the columns of a block, which all may be used.
+    """Minimize f(A w + b) + level / 2 ||w||^2 over w and b by a damped Newton method.
 
-    Ends when the gap is at most ``accuracy`` times the objective, where rounding ends the steps, or
-    at the deadline; the certificate is that of the returned point.
+    A is the block of m columns of the problem, f the weighted mean loss and level the weight of
+    the ridge. The iteration ends when the duality gap is at most ``accuracy`` times the objective,
+    when rounding prevents a further decrease, or at the deadline.
 
     Parameters
     ----------
     problem : Problem
-        In the squared form, over a ``Block``, with a norm whose value is ||w||_2 there.
+        A problem over a ``Block`` with a squared norm that equals ||w||_2 for all w of the block.
     accuracy : float
-        Relative.
-    gram : (m, m), optional
-        The Hessian of f where f is quadratic; where f is not, it is formed in each step.
+        Relative duality gap at which the iteration ends.
+    gram : (m, m) float64, optional
+        The constant Hessian A'CA of a quadratic f. If it is None, it is computed in each step.
     """
     block = block_of(problem)
     level = problem.regularizer.amount
@@ -78,7 +85,8 @@ def ridge_fit(problem: Problem, accuracy: float, gram: Array | None = None) -> F
         found, length = _along(problem, at, inverse_with_ridge(H, level) @ at.slope)
         if found is None and not (bounded and damping < 1.0):
             break
-        # Where f is straight a step leads too far: the largest curvature takes part.
+        # If f is almost linear near the iterate, a Newton step is too long. Then a multiple of
+        # the Hessian at the largest possible curvature is added.
         if bounded and length < 0.25:
             damping = min(1.0, max(10.0 * damping, 1e-3))
         elif length == 1.0:
@@ -88,6 +96,7 @@ def ridge_fit(problem: Problem, accuracy: float, gram: Array | None = None) -> F
 
 
 def _certified(problem: Problem, weights: Array, intercept: float) -> FittedPoint:
+    """Return the iterate at these weights, with the best intercept and its duality gap."""
     linear = block_of(problem).predict(weights)
     intercept = optimal_intercept(problem, linear, intercept)
     prediction = linear + intercept
@@ -97,7 +106,10 @@ def _certified(problem: Problem, weights: Array, intercept: float) -> FittedPoin
 
 
 def _along(problem: Problem, at: FittedPoint, step: Array) -> tuple[FittedPoint | None, float]:
-    """Return a better point on the way of a step, None if there is none, and its length."""
+    """Do a backtracking line search along ``step``; return the new iterate and the step length.
+
+    The iterate is None if no trial point satisfies the Armijo condition.
+    """
     promised = float(step @ at.slope)
     length = 1.0
     if not math.isfinite(promised):
@@ -118,10 +130,11 @@ def _along(problem: Problem, at: FittedPoint, step: Array) -> tuple[FittedPoint 
 
 
 def inverse_with_ridge(H: Array, level: float) -> Array:
-    """Return (H + level I)^-1, H positive semidefinite up to rounding; NaN if H is not finite.
+    """Return (H + level I)^-1 for a symmetric positive semidefinite H (m, m).
 
-    Columns are scaled to one length first, so that a short one is not lost in the rounding of a
-    long one. Eigenvalues are at least a rounding error.
+    The matrix is scaled to a unit diagonal before its eigendecomposition, so that columns of very
+    different lengths keep their accuracy. Eigenvalues below the rounding error are replaced by it.
+    All entries are NaN if H is not finite.
     """
     scales = 1.0 / np.sqrt(np.maximum(np.diag(H), 0.0) + level)
     K = (H * scales) * scales[:, None]
@@ -134,13 +147,16 @@ def inverse_with_ridge(H: Array, level: float) -> Array:
 
 
 def _first_damping(problem: Problem, prediction: Array) -> float:
-    """Return 1 if f is straight along some samples, so that its model is misleading, else 0."""
+    """Return the initial damping: 1 if the second derivative of a sample is 0, else 0.
+
+    The quadratic model of such a sample is linear and may mislead a Newton step.
+    """
     curvature = problem.loss.curvature(problem.y, prediction, problem.weight)
     return float(np.any(curvature[problem.weight > 0.0] <= 0.0))
 
 
 def _hessian(problem: Problem, block: Block, prediction: Array) -> Array:
-    """Return the Hessian of f over the columns, intercept and free columns minimized out."""
+    """Return the Hessian of f in w (m, m), with intercept and unpenalized columns minimized out."""
     loss = problem.loss
     free = free_columns(problem.loss)
     plain = loss if free is None else free.inner
@@ -152,7 +168,7 @@ def _hessian(problem: Problem, block: Block, prediction: Array) -> Array:
 
 
 def _largest(problem: Problem, block: Block) -> Array:
-    """Return the Hessian of f at the largest possible curvature of all samples."""
+    """Return the Hessian (m, m) with each second derivative at its upper bound over all points."""
     largest = problem.loss.curvature_bounds[1] * problem.weight
     free = free_columns(problem.loss)
     if free is not None and not free.separable:
@@ -161,7 +177,11 @@ def _largest(problem: Problem, block: Block) -> Array:
 
 
 def _products(problem: Problem, block: Block, curvature: Array) -> Array:
-    """Return A'CA, with the intercept or free columns projected out of A in the metric C."""
+    """Return A'CA (m, m), with the intercept or unpenalized columns projected out of A.
+
+    C is the diagonal matrix of ``curvature`` (n_samples,); the projection is orthogonal in its
+    inner product.
+    """
     free = free_columns(problem.loss)
     A = np.array(block.dense(), dtype=np.float64, order="F")
     if free is not None:

@@ -1,4 +1,4 @@
-"""Hunt: one whole search, from the relaxation over all columns to the tree of branches."""
+"""The complete best-subset algorithm: root relaxation, screening, heuristic, branch and bound."""
 
 from __future__ import annotations
 
@@ -48,16 +48,18 @@ from atomlearn.subsets.search import Search
 
 #: Default relative gap, of the relaxation over all columns and of a search.
 GAP = 1e-4
-#: Relative gap of a relaxation whose result is the start of one with a price.
+#: Relative gap of a relaxation that is only the warm start of the relaxation with a price.
 LOOSE_GAP = 0.1
-#: Largest number of steps of its masters: a search can start at any point that they reach.
+#: Largest number of steps of the master problems of the root relaxation. They may end early,
+#: because any dual point gives a valid bound.
 ROOT_WORK = 300
-#: Share of the gap that the search may leave, so that with rounding it stays below the whole.
+#: Share of the requested gap at which nodes are pruned, so that the final gap, with rounding, is
+#: at most the requested one.
 AIM = 1.0 - 1e-6
-#: Largest number of columns, or groups, among which the first set is improved.
+#: Largest number of columns, or groups, in the local search before the screening.
 FIRST = 300
-#: Share of the columns that may be copied (or more, up to a piece of memory), so that a relaxation
-#: over few columns does not read all. Copying standardized columns takes twice the size at first.
+#: Share of the columns that may be copied (more if they fit into one piece of memory), so that a
+#: relaxation over few columns does not read all of X.
 COPIED = 0.05
 #: No columns.
 NONE: Columns = np.zeros(0, dtype=np.int64)
@@ -76,14 +78,25 @@ class Wanted:
 
 
 class Hunt:
-    """The search for the best k columns, or groups, of a problem under the squared k-support norm.
+    """Solver of one best-subset problem; a unit is a column, or a group of columns.
 
-    With a price for each, it looks for the best of at most k.
+    Parameters
+    ----------
+    problem : Problem
+        The loss with the squared k-support norm, k the largest number of units.
+    wanted : Wanted
+        Tolerance, limits and observers.
+    price : float
+        Added to the objective for each selected unit (an l0 penalty).
 
     Attributes
     ----------
     lower : float
-        The bound of the relaxation over all columns, or of the search.
+        Lower bound on all subsets from the root relaxation, over all columns.
+    dual : float
+        The dual objective of the root relaxation, to which differences of scores are added.
+    root : RelaxedPoint
+        The solution of the root relaxation.
     """
 
     def __init__(self, problem: Problem, wanted: Wanted, price: float = 0.0) -> None:
@@ -97,7 +110,7 @@ class Hunt:
         self.units = Choices(problem)
         self.k = self.units.norm.k
         (n_samples, self.n_features) = problem.design.shape
-        #: Largest numbers of columns of a copy, and of columns in use.
+        #: Largest number of columns in a copy (_room), and in use by a relaxation (_most).
         self._room = max(int(COPIED * self.n_features), LIMITS.piece_entries // n_samples)
         self._most = max(self._room, LIMITS.most_dense // n_samples)
         self.history: list[SubsetRecord] = []
@@ -107,14 +120,18 @@ class Hunt:
     # --- over all columns -------------------------------------------------------------------
 
     def _relax(self, given: Problem) -> None:
-        """Solve the relaxation over all columns, and compute its scores in one more pass."""
+        """Solve the root relaxation over all columns; set its point, scores and lower bound.
+
+        ``given`` is the problem before its targets were centered.
+        """
         problem = self.problem
         gap = GAP
         if self._goes_on:
             given = with_norm(given, self.units.norm.replaced(k=1))
             gap = LOOSE_GAP
         deadline = self._half.sooner(Deadline(work=Work(ROOT_WORK)))
-        # With a weak ridge most columns may be in use, and all of these are copied.
+        # With a weak ridge the relaxation may use most columns. It stops before that, because the
+        # columns in use are copied.
         few = Callback(lambda progress: 3 * progress.n_columns > self._most)
         result = Settings(tol=gap, deadline=deadline, stop=few).run(given)
         self.interrupted = result.status is Status.INTERRUPTED
@@ -144,17 +161,17 @@ class Hunt:
 
     @property
     def _half(self) -> Deadline:
-        """Half of the time that is left; the other half is for the search."""
+        """A deadline after half of the remaining time; the other half is for branch and bound."""
         deadline = self.wanted.deadline
         return deadline.sooner(Deadline.after(0.5 * deadline.left))
 
     @property
     def _goes_on(self) -> bool:
-        """Whether the relaxation with a price starts at the result of one under a norm."""
+        """Whether the relaxation without a price is only a warm start for the one with a price."""
         return self.price > 0.0 and self.problem.design.listable
 
     def _go_on(self, cutoff: float) -> None:
-        """Solve the relaxation with the price over all columns, until the bound suffices."""
+        """Improve the root bound by the relaxation with the price, until it reaches ``cutoff``."""
         relaxation = self._relaxation(with_deadline(self.problem, self._half))
         fixed = np.zeros(self.units.count, dtype=np.int8)
         if self.problem.free is not None:
@@ -170,7 +187,11 @@ class Hunt:
         self._rate(ArrayScores(np.sqrt(bound.squares)))
 
     def _rate(self, ratings: Scores) -> None:
-        """Store the ratings of all units, and the best units."""
+        """Store the ratings of all units, and the numbers of the best penalized ones.
+
+        The rating of a column is its absolute score |x_j'v|, that of a group the norm of its
+        scores.
+        """
         # Scores of unpenalized columns are zero up to rounding.
         most = max(min(FIRST, self._room // self.units.largest), 2 * self.k)
         first, _ = ratings.top(most + self.units.n_free)
@@ -178,12 +199,16 @@ class Hunt:
         self._ratings = ratings
 
     def _penalized(self, units: Columns) -> Columns:
-        """Return these units, in their order, without unpenalized columns."""
+        """Return ``units`` in their order, without those of unpenalized columns."""
         free = self.problem.free
         return units if free is None else units[~np.isin(units, self.units.of(free))]
 
     def _part(self, units: Columns) -> PartialRelaxation:
-        """Return the problem over some units, copied if they are few, else over all columns."""
+        """Return the relaxation restricted to some units.
+
+        Their columns are copied if they are few; else it is over all columns, and other units are
+        fixed out.
+        """
         columns = np.sort(self.units.columns(units))
         if columns.size > self._room:
             everything = np.arange(self.units.count)
@@ -194,13 +219,19 @@ class Hunt:
         return PartialRelaxation(self._relaxation(problem), columns, units, units)
 
     def _relaxation(self, problem: Problem) -> Relaxation:
+        """Return the relaxation solver of a problem over all or some columns."""
         accuracy = min(ACCURACY, 0.1 * self.wanted.tol)
         return Relaxation(replace(problem, free=None), self.price, accuracy, self._most)
 
     # --- the search -------------------------------------------------------------------------
 
     def run(self, starts: Sequence[Columns] = ()) -> SubsetResult:
-        """Return the best set; ``starts`` : sets of units at which exchanges start."""
+        """Run the whole algorithm and return its result.
+
+        The local search starts at the root relaxation, at the empty set and at ``starts``, which
+        are sets of unit numbers. Screening by the root bound then leaves the units over which
+        branch and bound runs.
+        """
         first, near = self._first_set(starts)
         if self._goes_on and first.best is not None:
             try:
@@ -213,14 +244,15 @@ class Hunt:
         limit = first.upper if self.wanted.within is None else first.cutoff
         left = self._left(limit, best)
         if left is not None and self.units.columns(left).size > self._room:
-            # The best possible bound may leave fewer units.
+            # A tighter root bound may screen out more units.
             try:
                 self._go_on(first.cutoff)
             except KeyboardInterrupt:
                 self.interrupted = True
             left = self._left(limit, best)
         if left is None:
-            # The search covered only some columns, and proves nothing about the others.
+            # There are too many columns to list after screening, so branch and bound is skipped,
+            # and only the root bound holds for all subsets.
             return self._told(first, near, None, self.lower)
         part = self._part(left)
         search = self._search(part)
@@ -238,12 +270,17 @@ class Hunt:
         return self._told(search, part, bound)
 
     def _search(self, part: PartialRelaxation) -> Search:
+        """Return the branch and bound over a part, before its root is bounded."""
         barred = np.flatnonzero(part.fixed == OUT)
         gap = AIM * self.wanted.tol
         return Search(part.relaxation, self.k, gap, self.wanted.within, barred)
 
     def _first_set(self, starts: Sequence[Columns]) -> tuple[Search, PartialRelaxation]:
-        """Return a search among the most promising units, with a first set, and these units."""
+        """Run the local search among the most promising units.
+
+        These are the units of the root relaxation, those with the best ratings, and ``starts``.
+        Returns the search, which has the best subset found, and the part with these units.
+        """
         units = np.concatenate([self.units.of(self.root.columns), self._first, *starts])
         units = self._penalized(np.unique(units).astype(np.int64))
         part = self._part(units)
@@ -258,11 +295,15 @@ class Hunt:
         return search, part
 
     def _left(self, limit: float, best: Columns) -> Columns | None:
-        """Return the units that a set below this objective can have; None if they are unlisted."""
+        """Return the units that safe screening by the root bound does not eliminate.
+
+        A subset with an objective below ``limit`` has only these units; those of the known subset
+        ``best`` are included. The result is None if they are too many to list.
+        """
         spare = 2.0 * self.level * (limit - self.dual)
         squares = np.square(self._ratings.at(self._first[: self.k]))
         last = float(squares[self.k - 1]) if squares.size == self.k else 0.0
-        # Units whose price exceeds their gain by less than the slack.
+        # With a price, a unit is also kept if the price exceeds its gain by less than the slack.
         last = max(last, 2.0 * self.price * self.level)
         lost = 1e-9 * last + 4.0 * self.off * (math.sqrt(last) + self.off)
         bar = last - spare * (1.0 + 1e-9) - lost
@@ -275,6 +316,7 @@ class Hunt:
         return np.union1d(self._penalized(units), best)
 
     def _stops(self, search: Search) -> bool:
+        """Return whether a limit is reached; end the listing after too many near subsets."""
         wanted = self.wanted
         within = search.within
         if within is not None and len(search.within_reach(within)) > wanted.max_near:
@@ -283,7 +325,7 @@ class Hunt:
         return enough or self.interrupted or search.is_perfect
 
     def _ended(self, search: Search, listed: bool) -> SubsetStatus:
-        """Return the reason for the end of the search, if it is not the proof."""
+        """Return the reason for the end of the search if the requested gap is not proved."""
         if search.is_perfect:
             return SubsetStatus.PERFECT_FIT
         if self.interrupted:
@@ -297,6 +339,7 @@ class Hunt:
         return SubsetStatus.ROUNDING
 
     def _note(self, search: Search) -> None:
+        """Append a record of the search to the history, and pass it to the observers."""
         seconds = time.monotonic() - self.began
         record = SubsetRecord(seconds, search.nodes, search.upper, search.lower)
         self.history.append(record)
@@ -312,7 +355,11 @@ class Hunt:
         bound: Bound | None,
         lower: float | None = None,
     ) -> SubsetResult:
-        """Return the result, with numbers of columns among all; ``lower`` : without a search."""
+        """Return the result of a search over a part, with column numbers of the whole X.
+
+        ``bound`` is the root bound of the search, for screening. ``lower`` is the lower bound if
+        branch and bound was skipped, else None.
+        """
         best = search.best
         near = None
         within = self.wanted.within
@@ -351,7 +398,7 @@ class Hunt:
     def _proved(
         self, search: Search, part: PartialRelaxation, bound: Bound | None
     ) -> tuple[Columns, Columns]:
-        """Return the units that are not proved out, and those that are proved in."""
+        """Return the units that may be in a best subset, and those that are in every best one."""
         fixed = part.fixed.copy()
         best = search.best
         limit = search.upper if self.wanted.within is not None else search.limit
@@ -366,11 +413,14 @@ class Hunt:
         return part.numbers[left], part.numbers[fixed == IN]
 
     def _is_complete(self, search: Search, listed: bool) -> bool:
-        """Return whether all sets requested by ``within`` are listed."""
+        """Return whether the list of near subsets, requested by ``within``, is proved complete."""
         return listed and search.within is not None and search.is_complete(search.within)
 
     def _fitted(self, best: Subset, part: PartialRelaxation, lower: float, nodes: int) -> Result:
-        """Return the ridge fit of a set as a fit of all columns, with its gap to all sets."""
+        """Return the ridge fit of a subset as a ``Result`` over all columns.
+
+        Its gap is the difference between its objective and the lower bound on all subsets.
+        """
         problem = self.problem
         point = best.point
         gap = max(best.objective - lower, 0.0)
@@ -396,9 +446,11 @@ class Hunt:
 
 @dataclass(slots=True)
 class PartialRelaxation:
-    """A relaxation over some units, with the numbers of units and columns among all.
+    """A relaxation restricted to some units of the problem.
 
-    searched : the units that a set may have.
+    ``columns`` and ``numbers`` are the numbers of its columns and units in the whole problem, in
+    increasing order; ``searched`` are the units, numbered in the whole problem, that a subset may
+    contain.
     """
 
     relaxation: Relaxation
@@ -407,12 +459,12 @@ class PartialRelaxation:
     searched: Columns
 
     def places(self, units: Columns) -> Columns:
-        """Return the positions of units among those of the part."""
+        """Return the positions in the part of units, numbered in the whole problem."""
         return np.searchsorted(self.numbers, units)
 
     @property
     def fixed(self) -> NDArray[np.int8]:
-        """Units that are fixed at the start: those that are not searched are out."""
+        """The state of each unit at the root: OUT if it is not in ``searched``, else 0 (free)."""
         fixed = np.full(self.numbers.size, OUT, dtype=np.int8)
         fixed[self.places(self.searched)] = 0
         return fixed

@@ -1,4 +1,4 @@
-"""BranchNorm: a k-support norm in which some columns are fixed in, and some are fixed out."""
+"""The k-support norm of a branch-and-bound node, with columns that are fixed in or out."""
 
 from __future__ import annotations
 
@@ -119,12 +119,12 @@ class BranchNorm(RatedNorm):
 
     @property
     def least(self) -> float:
-        """The size from which a column is worth its whole price."""
+        """The |w_j| from which the relaxation charges the full price: sqrt(2 price / level)."""
         return math.sqrt(2.0 * self.price / self.level)
 
     @property
     def toll(self) -> float:
-        """The amount that the price subtracts from a squared score."""
+        """The reduction of a squared score by the price: 2 price level."""
         return 2.0 * self.price * self.level
 
     def value(self, w: Array) -> float:
@@ -138,6 +138,7 @@ class BranchNorm(RatedNorm):
         return math.hypot(float(np.linalg.norm(inside)), self._free_gauge(free))
 
     def _free_gauge(self, free: Array) -> float:
+        """Return gauge_k of the weights, or group sizes, of the free units."""
         if not np.any(free):
             return 0.0
         if self.k == 0:
@@ -162,12 +163,16 @@ class BranchNorm(RatedNorm):
         return math.sqrt(self.counted(self.squares(scores)))
 
     def counted(self, squares: Array) -> float:
-        """Return the sum over units that are in, and over the k largest free ones less the toll."""
+        """Return the squared polar for squared ratings (n_units,).
+
+        It is the sum over the units fixed in, plus the k largest of max(square - toll, 0) over the
+        free units.
+        """
         free = np.maximum(_largest(squares[self.fixed == 0], self.k) - self.toll, 0.0)
         return float(squares[self.fixed == IN].sum()) + float(free.sum())
 
     def best_columns(self, scores: Scores, count: int) -> Columns:
-        """Return all columns that are in, and the largest free ones, at least k."""
+        """Return the columns of all units fixed in, and of the max(k, count) best free units."""
         squares = self.squares(scores)
         free = np.flatnonzero(self.fixed == 0)
         most = min(max(self.k, count), free.size)
@@ -177,17 +182,18 @@ class BranchNorm(RatedNorm):
         return chosen if groups is None else groups.members(chosen)
 
     def restrict(self, columns: Columns, n_features: int) -> BranchNorm:
-        """Return the norm over these columns, with the parts of the groups in them."""
+        """Return the norm for vectors on these columns only; groups are cut to these columns."""
         if self.groups is None:
             return self.replaced(fixed=self.fixed[columns])
         partition, kept = self.partition(n_features).restrict(columns)
         return self.replaced(fixed=self.fixed[kept], groups=partition)
 
     def bar(self, sizes: Array) -> float:
-        """Return the size (rating / level) that a column must exceed to enter.
+        """Return the entry threshold: a free unit enters if rating / level exceeds it.
 
-        sizes : (n,) of all columns, or groups. The result is 0 if at most k free units are in use,
-        and there is no price. Units of at least this size have the share 1.
+        ``sizes`` (n_units,) are the |w_j| of columns, or the norms of groups. Units of at least
+        this size have the share d_j = 1. The threshold is 0 if at most k free units are nonzero
+        and there is no price.
         """
         free = sizes[self.fixed == 0]
         free = free[free > 0.0]
@@ -224,6 +230,7 @@ class BranchNorm(RatedNorm):
         return ProxPoint(point, math.hypot(gauge, inner.gauge), jacobian)
 
     def _of_free(self, v: Array, amount: float) -> ProxPoint:
+        """Return the proximal map of (amount / 2) gauge_k^2 for the free units."""
         least = self.least
         sizes = np.abs(v)
         bought = sizes >= least * (1.0 + amount)

@@ -1,11 +1,12 @@
-"""QuadraticModel: f around a ridge fit, and its changes if columns are added or exchanged.
+"""Second-order model of the objective around a ridge fit, for adding or swapping single columns.
 
-With K = X_S'C X_S + level I, C the curvature of f at the fit of the columns S, and z the scores of
-all columns there, adding a column j lowers the model of the objective by
+At the ridge fit of the columns S, let C be the diagonal matrix of second derivatives of the mean
+loss f, z = X'v with v = -grad f the scores of all columns, level the weight of the ridge, X_S the
+columns S of X, and K = X_S'C X_S + level I. Adding a column x_j lowers the model by
 
     z_j^2 / (2 q_j),    q_j = x_j'C x_j + level - c_j'K^-1 c_j,    c_j = X_S'C x_j.
 
-If f is quadratic the model is f itself.
+The model is exact if f is quadratic.
 """
 
 from __future__ import annotations
@@ -19,14 +20,16 @@ from atomlearn.core import EPS, Array, Columns, free_columns, growth, without
 from atomlearn.subsets.fit import inverse_with_ridge
 from atomlearn.subsets.relaxation import Relaxation, RelaxedPoint
 
-#: Number of rows of products that are kept, as a share of the rows of X.
+#: Largest number of rows of X'CX that are cached, as a share of the number of rows of X.
 KEPT = 0.05
 
 
 class Products:
-    """x_j'C x_i of all columns j with some columns i, and with themselves, for one curvature C.
+    """The diagonal and a cache of rows of X'CX, for one diagonal matrix C.
 
-    The intercept, or the free columns, are minimized out of C.
+    ``curvature`` (n_samples,) is the diagonal of C. X is projected onto the complement of the
+    intercept, or of the unpenalized columns, in the inner product of C. ``squares`` (n_columns,)
+    is the diagonal with this projection, and ``plain`` the one without.
     """
 
     def __init__(self, relaxation: Relaxation, curvature: Array) -> None:
@@ -48,14 +51,18 @@ class Products:
         self.squares = np.maximum(squares, 0.0)
 
     def of(self, columns: Columns) -> Array:
-        """Return (m, n_columns): a row for each of these columns; each new one takes a pass."""
+        """Return the rows of X'CX of these m columns, (m, n_columns).
+
+        Each row that is not cached takes one pass over X.
+        """
         most = max(columns.size, int(KEPT * self._curvature.size))
         rows = {column: self._row(column) for column in columns.tolist()}
-        # The last ones are kept.
+        # Only the rows that were used last stay in the cache.
         self._rows = dict(list(({**self._rows, **rows}).items())[-most:])
         return np.array(list(rows.values())).reshape(columns.size, self.squares.size)
 
     def _row(self, column: int) -> Array:
+        """Return the row X'C x of a column x, (n_columns,), and drop it from the cache."""
         row = self._rows.pop(column, None)
         if row is None:
             design = self._relaxation.problem.design
@@ -67,9 +74,18 @@ class Products:
 
 
 class QuadraticModel:
-    """The model around a fit of the columns S = ``point.columns``.
+    """The second-order model of the objective at the ridge fit ``point`` of columns S.
 
-    scores : (n_columns,) X'v at the fit.
+    Parameters
+    ----------
+    products : Products
+        Rows of X'CX, with C the curvature of f at the fit.
+    point : RelaxedPoint
+        The ridge fit; S = ``point.columns``.
+    scores : (n_columns,) float64
+        X'v with v the negative gradient of f at the fit.
+    level : float
+        Weight of the ridge.
     """
 
     def __init__(
@@ -81,25 +97,27 @@ class QuadraticModel:
         self._level = level
         self._across = products.of(point.columns)
         own = self._across[:, point.columns]
-        #: K^-1, and K^-1 c_j of all j.
+        # With the symbols of the module: _inverse is K^-1, column j of _solved is K^-1 c_j, and
+        # _left has the denominators q_j.
         self._inverse = inverse_with_ridge(0.5 * (own + own.T), level)
         self._solved = self._inverse @ self._across
         self._left = products.squares + level - (self._across * self._solved).sum(axis=0)
         self._worst = 1.0 + float(np.trace(own)) / level + point.columns.size
 
     def added(self) -> Array:
-        """Return the decrease of the objective if a column is added, (n_columns,)."""
+        """Return the decrease of the model for each added column, (n_columns,); -inf in S."""
         gains = np.square(self._scores) / (2.0 * np.maximum(self._left, self._level))
         gains[self._point.columns] = -math.inf
         return np.asarray(gains)
 
     def most_added(self, gap: float, dual: Array) -> Array:
-        """Return an upper bound on this decrease, rounding included, for quadratic f.
+        """Return an upper bound on ``added`` for quadratic f, rounding included, (n_columns,).
 
-        gap : of the fit; dual : v, from which the scores are computed.
+        ``gap`` is the duality gap of the fit, and ``dual`` (n_samples,) the vector v of the scores.
         """
         lengths = np.sqrt(self._products.plain)
-        # The remaining gap changes a score by c_j'K^-1 g, with g the slope and g'K^-1 g <= 2 gap.
+        # The fit is not exact: with g the gradient over S, the exact score of column j differs by
+        # c_j'K^-1 g, and g'K^-1 g <= 2 gap.
         off = lengths * (2.0 * growth(dual.size) * float(np.linalg.norm(dual)))
         scores = np.abs(self._scores) + off + lengths * math.sqrt(2.0 * gap)
         left = self._left - 100.0 * EPS * self._worst * self._products.plain
@@ -109,10 +127,11 @@ class QuadraticModel:
         return np.asarray(gains)
 
     def exchanged(self) -> Iterator[Array]:
-        """Yield, for each column of S, the decrease if it is removed and another is added.
+        """Yield, for each column i of S, the decreases (n_columns,) if j replaces i, over all j.
 
-        At the column itself it is the decrease if none is added; at others of S it is -inf. Given
-        K^-1 and w, removing a column changes scores and denominators by its row of K^-1 C.
+        The entry of column i is the decrease (at most 0) if i is removed and no column is added;
+        the entries of the other columns of S are -inf. Scores and denominators without i are
+        rank-one updates by row i of K^-1 X_S'CX.
         """
         for at, column in enumerate(self._point.columns.tolist()):
             own = self._inverse[at, at]

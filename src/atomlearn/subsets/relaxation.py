@@ -1,4 +1,4 @@
-"""Relaxation: the relaxed problem of a branch, solved by column generation with a proved bound."""
+"""Convex relaxation of a branch-and-bound node, solved by column generation with a dual bound."""
 
 from __future__ import annotations
 
@@ -39,26 +39,27 @@ from atomlearn.core import (
 from atomlearn.subsets.fit import ridge_fit
 from atomlearn.subsets.norm import IN, OUT, BranchNorm, Choices
 
-#: Steps of one call of the kernel; the next pass continues them.
+#: Newton steps of one call of the kernel; the next round of column generation continues them.
 STEPS = 10
 #: Number of columns beyond which the deadline is checked after each step.
 MANY = 300
-#: Columns whose squared score is at least this part of the bar are re-fitted with a branch.
+#: Child nodes start with the columns whose squared score is at least this share of the entry
+#: threshold (``BranchNorm.bar``).
 NEAR = 0.7
-#: Steps to the minimum of a model of the loss between two passes, and halvings of one step.
+#: Minimizations of a quadratic model of the loss between two passes, and halvings of one step.
 WORKING = 3
 HALVINGS = 8
-#: Rounds of column generation of one branch, after which its bound is the best one proved.
+#: Largest number of rounds of column generation for one node.
 ROUNDS = 60
 #: Relative gap of the ridge fit of a subset, so that equal subsets have equal objectives.
 ACCURACY = 1e-10
-#: Steps of one re-fit of a branch by a master; the result need not be exact to prove a bound.
+#: Steps of one solve of a restricted master problem; any dual point proves a valid bound.
 WORK = 50
 
 
 @dataclass(slots=True)
 class RelaxedPoint:
-    """Weights on columns, and an intercept."""
+    """A primal point: m columns, their weights (m,), and the intercept; other weights are 0."""
 
     columns: Columns
     weights: Array
@@ -67,40 +68,41 @@ class RelaxedPoint:
 
 @dataclass(slots=True)
 class Bound:
-    """Bounds of a branch, from its relaxed optimum and one dual point v."""
+    """Lower bounds of a node from one dual point v of its relaxation, with the primal point."""
 
-    #: Lower bound on the relaxed optimum.
+    #: Lower bound on the optimum of the relaxation, at least 0 plus the prices of units fixed in.
     lower: float
-    #: Bound of v, to which scores of columns are added; it may be negative.
+    #: Dual objective at v. Fixing a unit adds a difference of squared scores to it. It may be
+    #: negative.
     dual: float
     point: RelaxedPoint
-    #: Squared scores of columns, or groups, at v.
+    #: Squared scores (x_j'v)^2 of columns, or squared ratings of groups, (n_units,).
     squares: Array
-    #: Bound on the rounding of a score.
+    #: Bound on the rounding error of a score.
     off: float
-    #: The columns in use and those that nearly are.
+    #: Columns with a nonzero weight or with a score near the entry threshold, for a warm start.
     near: Columns
 
 
-#: A branch to be bounded: norm, weights and columns at the start, and the bound that cuts it.
+#: A node to be bounded: its norm, warm start, first columns, and the bound at which it is pruned.
 Asked = tuple[BranchNorm, RelaxedPoint, Columns, float]
 
 
 class Relaxation:
-    """The relaxed problems of all branches, with the data and Gram matrix that they share.
+    """Solver of the convex relaxations of all nodes, which share gathered columns and their Gram.
 
     A unit is a column, or a group of columns if the norm has groups.
 
     Parameters
     ----------
     problem : Problem
-        Under the squared k-support norm, over columns that can be listed.
+        The loss with the squared k-support norm, over columns that can be listed.
     price : float
-        Price of each unit, in addition to its ridge.
+        Added to the objective for each selected unit (an l0 penalty).
     accuracy : float
         Relative gap of the ridge fit of a subset.
     room : int
-        Largest number of columns gathered for one branch, and kept for the next.
+        Largest number of columns that are gathered for one node, and cached for the next ones.
     """
 
     def __init__(
@@ -117,7 +119,7 @@ class Relaxation:
         self.room = room
         self.units = Choices(problem)
         free = free_columns(problem.loss)
-        #: Whether f is quadratic, so that one Gram matrix is that of all points.
+        #: Whether f is quadratic, so that its Hessian is the same at all points.
         plain = problem.loss if free is None else free.inner
         self.quadratic = is_quadratic(plain) and (free is None or free.separable)
         self._lock = threading.Lock()
@@ -126,29 +128,33 @@ class Relaxation:
         zero = np.zeros(problem.y.size)
         zero = zero + optimal_intercept(problem, zero)
         self._slope = negative_gradient(problem, zero)
-        #: Curvature of f without columns, from which H is computed.
+        #: Second derivatives of f at w = 0, (n_samples,), from which the Hessian H is computed.
         self._curvature = problem.weight
-        #: An objective that is 0 up to rounding where f fades out, as an exponential does.
+        #: Objective that counts as 0 for losses whose curvature is unbounded, such as exponentials.
         fades = not math.isfinite(plain.curvature_bounds[1])
         self._fades = 1e-3 * EPS * loss_at_zero(problem) if fades else 0.0
-        #: Whether steps by H are made: f is quadratic, or bends as much elsewhere, or less.
+        #: Whether H serves as a quadratic model of f: its curvature is bounded, without groups.
         self._modelling = self.units.partition is None and math.isfinite(plain.curvature_bounds[1])
         if not self.quadratic:
             self._curvature = problem.loss.curvature(problem.y, zero, problem.weight)
 
     def _forget(self) -> None:
-        """Drop all columns."""
+        """Drop all cached columns."""
         self._place = np.full(self.problem.design.shape[1], -1, dtype=np.int64)
         self._block = CachedBlock(self.problem.design.gather(np.zeros(0, dtype=np.int64)))
         self._pull = np.zeros(0)
 
     def sizes(self, point: RelaxedPoint) -> Array:
-        """Return the length of the weights of each unit, (n_units,)."""
+        """Return the Euclidean norm of the weights of each unit, (n_units,)."""
         units = self.units.of(point.columns)
         return np.sqrt(np.bincount(units, point.weights**2, minlength=self.units.count))
 
     def fit(self, units: Columns) -> tuple[RelaxedPoint, float, float, bool]:
-        """Return the fit of units, the objective with prices, its bound, and if it is perfect."""
+        """Return the ridge fit of a set of units, its objective, a lower bound, and a flag.
+
+        Objective and bound include the prices of the units. The flag is True if the objective is
+        0 up to rounding.
+        """
         fixed = np.full(self.units.count, OUT, dtype=np.int8)
         fixed[units] = IN
         columns = np.sort(self.units.columns(units))
@@ -175,17 +181,17 @@ class Relaxation:
         return linear + optimal_intercept(self.problem, linear, point.intercept)
 
     def norm(self, k: int, fixed: NDArray[np.int8]) -> BranchNorm:
-        """Return the norm of the relaxed problem of a branch."""
+        """Return the norm of the relaxation of a node; see ``BranchNorm`` for the arguments."""
         return BranchNorm(k, fixed, self.units.partition, self.price, self.level)
 
     def bounds(
         self, branches: Sequence[Asked], pool: ThreadPoolExecutor | None = None
     ) -> list[Bound | None]:
-        """Return bounds of branches, from their relaxed problems.
+        """Return the bound of each node from its convex relaxation, None after the deadline.
 
-        Each problem is solved until the branch is cut, or as exactly as is useful; they share
-        passes over the data. The result is None for branches without time left; the first one is
-        always begun.
+        A relaxation is solved until its bound prunes the node, or until its duality gap is small.
+        The relaxations run in lockstep and share each pass over the data. The first node is always
+        begun. ``pool`` runs them in several threads.
         """
         if self._block.shape[1] > self.room:
             self._forget()
@@ -198,7 +204,7 @@ class Relaxation:
                 found[number] = None
                 return None
             try:
-                # Trial steps of steep losses overflow.
+                # Trial steps may overflow if the loss grows exponentially.
                 with np.errstate(over="ignore", invalid="ignore"), self.problem.deadline.kept():
                     return steps[number].send(answers[number])  # type: ignore[arg-type]
             except StopIteration as end:
@@ -219,7 +225,10 @@ class Relaxation:
     def _steps(
         self, norm: BranchNorm, start: RelaxedPoint, near: Columns, cutoff: float
     ) -> Generator[Array, Scores, Bound]:
-        """Yield dual points, receive their scores, and return the bound of a branch."""
+        """Solve the relaxation of a node by column generation, and return its best bound.
+
+        The generator yields a dual point v (n_samples,) in each round, and receives the scores X'v.
+        """
         problem = self._of(norm, self.problem.design)
         fixed = norm.fixed
         inside = self.units.columns(np.flatnonzero(fixed == IN))
@@ -273,17 +282,22 @@ class Relaxation:
         return best
 
     def off(self, dual: Array) -> float:
-        """Return a bound on the rounding of a score, or of the rating of a group."""
+        """Return a bound on the rounding error of a score, or of the rating of a group."""
         return rounded_scores(dual, self._longest)
 
     def _of(self, norm: BranchNorm, design: object) -> Problem:
+        """Return the problem with another norm and design."""
         regularizer = replace(self.problem.regularizer, norm=norm)
         return replace(self.problem, design=design, regularizer=regularizer)  # type: ignore[arg-type]
 
     def _refit(
         self, norm: BranchNorm, columns: Columns, weights: Array, intercept: float, target: float
     ) -> tuple[Array, float, Array]:
-        """Return weights, intercept and predictions of the relaxed problem over these columns."""
+        """Solve the restricted master problem; return weights, intercept and predictions.
+
+        It is the relaxation over ``columns`` only, warm-started at ``weights`` and ``intercept``;
+        ``target`` is the absolute duality gap. The results are (m,), a float and (n_samples,).
+        """
         problem = self.problem
         inner = norm.restrict(columns, problem.design.shape[1])
         if not self.quadratic or self.units.partition is not None:
@@ -302,7 +316,11 @@ class Relaxation:
     def _modelled(
         self, inner: BranchNorm, H: Array, pull: Array, places: Columns, weights: Array
     ) -> Array:
-        """Return weights nearer to argmin of 1/2 w'Hw - pull'w + the norm over these columns."""
+        """Improve weights (m,) of the quadratic model 1/2 w'Hw - pull'w + level/2 norm(w)^2.
+
+        It does up to STEPS Newton steps over the columns at ``places`` of H (M, M) and pull (M,);
+        ``inner`` is the norm over these columns.
+        """
         inside = np.flatnonzero(inner.fixed == IN)
         free = np.flatnonzero(inner.fixed == 0)
         order = np.concatenate([free, inside])
@@ -323,10 +341,11 @@ class Relaxation:
     def _toward(
         self, norm: BranchNorm, columns: Columns, weights: Array, intercept: float, target: float
     ) -> tuple[Array, float, Array]:
-        """Return the same as ``_refit``, less exactly if f is not quadratic.
+        """Solve the restricted master problem as ``_refit`` does, inexactly for non-quadratic f.
 
-        Each step goes to the minimum of a model of f, with the slope there and one H for all
-        branches, or as far as the objective decreases.
+        Each step minimizes a quadratic model of f, with the gradient at the current point and the
+        Hessian H at w = 0, followed by backtracking. If no step lowers the objective, ``_refit``
+        is called.
         """
         if self.quadratic or not self._modelling:
             return self._refit(norm, columns, weights, intercept, target)
@@ -361,7 +380,7 @@ class Relaxation:
         return weights, intercept, linear + intercept
 
     def _gathered(self, columns: Columns) -> Columns:
-        """Return the places of columns in the block, to which missing columns are appended."""
+        """Return the positions of columns in the cached block; missing columns are appended."""
         with self._lock:
             fresh = columns[self._place[columns] < 0]
             if fresh.size:
@@ -373,7 +392,11 @@ class Relaxation:
             return self._place[columns]
 
     def _model(self, columns: Columns) -> tuple[Array, Array, Columns]:
-        """Return H and p of f(X w) = 1/2 w'Hw - p'w + constant, and the places of columns there."""
+        """Return H and p of the quadratic model f(X w) ~ 1/2 w'Hw - p'w + const, and positions.
+
+        H (M, M) and p (M,) are over all cached columns, at w = 0 and with the intercept minimized
+        out; the third result has the positions of ``columns`` in them.
+        """
         places = self._gathered(columns)
         problem = self.problem
         free = free_columns(problem.loss)
@@ -385,9 +408,10 @@ class Relaxation:
 
 
 def longest(problem: Problem, units: Choices, near: Columns | None = None) -> float:
-    """Return the length of the longest column of X, times the square root of the largest group.
+    """Return the largest norm of a column of X times the square root of the largest group size.
 
-    If columns are too many to list, only those ``near`` are measured.
+    If there are too many columns to list, only the columns ``near`` are used. The result scales
+    the bound on rounding errors of scores.
     """
     design = problem.design
     used = counted(problem.weight)
@@ -398,14 +422,18 @@ def longest(problem: Problem, units: Choices, near: Columns | None = None) -> fl
         assert near is not None
         columns = near
         squares = design.gather(near).squared_norms(used)
-    # Scores of columns that the design centers itself are sums over the columns before.
+    # If the design centers its columns implicitly, scores are computed from uncentered columns,
+    # whose norms are larger by at most this term.
     lengths = np.sqrt(squares) + math.sqrt(design.shape[0]) * design.taken_off(columns)
     return float(lengths.max(initial=0.0)) * math.sqrt(units.largest)
 
 
 def rounded_scores(dual: Array, longest: float) -> float:
-    """Return a bound on the rounding of a score, or of the rating of a group."""
-    # Twice, because v sums to 0 only up to rounding.
+    """Return a bound on the rounding error of a score x_j'v, or of the rating of a group.
+
+    ``dual`` is v (n_samples,), and ``longest`` the result of ``longest``.
+    """
+    # The factor 2 is there because v sums to 0 only up to rounding.
     return 2.0 * growth(dual.size) * float(np.linalg.norm(dual)) * longest
 
 
@@ -417,9 +445,12 @@ def dual_value(
     squares: Array,
     off: float,
 ) -> float:
-    """Return the lower bound of one dual point, for scores with errors up to ``off``.
+    """Return the dual objective at v = ``dual``, a lower bound on the relaxation of a node.
 
-    The result is -inf if a step overflowed.
+    It is -f*(-v) - (sum of the counted squared scores) / (2 level), lowered by bounds on rounding
+    errors: ``off`` is the one of a score. ``squares`` (n_units,) are the squared scores of v, and
+    ``prediction`` (n_samples,) the point at which v is the negative gradient. The result is -inf
+    if a value overflowed.
     """
     conjugate, lost = dual_part(problem, prediction, dual)
     most = norm.counted((np.sqrt(squares) + off) ** 2)

@@ -1,4 +1,4 @@
-"""SubsetResult: the best set of columns that was found, and the bounds on all others."""
+"""The result of a best-subset search, with its certificate of optimality."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class SubsetStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SubsetRecord:
-    """One line of a search: seconds since its start, branches bounded, and both bounds."""
+    """Progress of a search: seconds since its start, nodes bounded, upper and lower bound."""
 
     seconds: float
     nodes: int
@@ -62,19 +62,20 @@ class SubsetResult:
     Attributes
     ----------
     fitted : Result
-        The ridge fit of the subset, with its unpenalized columns; its gap is to all subsets.
+        The ridge fit of the subset and the unpenalized columns; its gap is objective - lower_bound.
     columns : (m,) int64
-        The columns of the subset, or of its groups, in increasing order.
+        Numbers of the selected columns, or of the columns of selected groups, in increasing order.
     groups : (k,) int64 or None
-        Numbers of the groups of the subset, if there are groups.
+        Numbers of the selected groups; None without groups.
     weights, intercept : (m,) float64, float
-        The coefficients of these columns. Those of unpenalized columns are in ``coef``.
+        The coefficients of ``columns``, and the intercept. Those of unpenalized columns are in
+        ``coef``.
     objective : float
-        The mean loss plus l2 / 2 ||w||^2 there.
+        The mean loss plus l2 / 2 ||w||^2 of the fit.
     lower_bound : float
-        No subset of at most k columns has a smaller objective than this.
+        Proved lower bound on the objectives of all subsets of at most n_features columns (groups).
     gap : float
-        (objective - lower_bound) / |objective|: "no subset is better by more than this share".
+        Relative gap (objective - lower_bound) / |objective|.
     status : SubsetStatus
         OPTIMAL if and only if ``gap`` is at most the requested one, ``fitted.tol``, else ``ended``;
         ``str(status)`` is a sentence.
@@ -85,9 +86,9 @@ class SubsetResult:
     l2 : float
         Weight of the ridge.
     proved_in : (m,) int64
-        Columns (or groups) that every best subset of k of them holds.
+        Columns (or groups) that are proved to be in every best subset.
     n_proved_out : int
-        Number of columns (or groups) that no best subset of k of them holds.
+        Number of columns (or groups) that are proved to be in no best subset.
     open_columns : (m,) int64 or None
         Columns (or groups) that are not proved out; None if they are too many to list.
     near : list of NearSubset or None
@@ -100,7 +101,7 @@ class SubsetResult:
         is not quadratic, only the best exchanges of a quadratic model are tried. False if a limit
         came first, and for groups, which are not exchanged.
     nodes : int
-        Branches that were bounded.
+        Number of branch-and-bound nodes that were bounded.
     passes, seconds : float
         Passes over X, and seconds.
     history : list of SubsetRecord
@@ -196,7 +197,7 @@ class SubsetResult:
         )
 
 
-#: The status of the fit of the subset, by that of the search.
+#: Maps the status of a search to the status of the fit in ``SubsetResult.fitted``.
 _AS_FIT = {
     SubsetStatus.OPTIMAL: Status.CONVERGED,
     SubsetStatus.PERFECT_FIT: Status.PERFECT_FIT,

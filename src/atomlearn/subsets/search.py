@@ -1,4 +1,4 @@
-"""Search: branch and bound over sets of columns, with proved bounds."""
+"""Best-first branch and bound over subsets of columns, with proved lower bounds."""
 
 from __future__ import annotations
 
@@ -17,30 +17,32 @@ from atomlearn.subsets.exchange import Exchange, Subset
 from atomlearn.subsets.norm import IN, OUT
 from atomlearn.subsets.relaxation import Asked, Bound, Relaxation, RelaxedPoint
 
-#: Number of branches that are bounded together, on all processors. It decides the order of the
-#: search, so that it is the same on every machine. A pass over the data for eight takes as long as
-#: for one.
+#: Number of nodes that are bounded in one batch. It determines the order of the search, so it does
+#: not depend on the number of processors. One pass over the data for eight dual points takes about
+#: as long as a pass for one.
 AT_ONCE = 8
-#: Relative difference of objectives from which a set is worse in spite of rounding.
+#: Relative difference of objectives above which it is not due to rounding.
 WORSE = 4e-9
 
 
 @dataclass(order=True, slots=True)
 class Branch:
-    """Sets with all units fixed in, without those fixed out, and with at most k others.
+    """A node of the tree: all subsets with the units fixed in and at most k of the free units.
 
     Attributes
     ----------
     bound : float
-        Lower bound on their objectives.
+        Lower bound on the objectives of these subsets.
     number : int
-        Number that breaks ties.
-    fixed : (n,) int8
-        1 in, -1 out, 0 free.
+        Creation number, which breaks ties between equal bounds.
+    fixed : (n_units,) int8
+        State of each unit: 1 fixed in, -1 fixed out, 0 free.
     k : int
-        Number of other units.
-    start, near : RelaxedPoint, array of int64
-        RelaxedPoint and columns at which its relaxation begins.
+        Largest number of free units in a subset.
+    start : RelaxedPoint
+        Warm start of the relaxation of the node.
+    near : (m,) int64
+        Columns of its first restricted problem.
     """
 
     bound: float
@@ -52,25 +54,31 @@ class Branch:
 
 
 class Search(Exchange):
-    """Best-first search with lower bounds on all open branches.
+    """Best-first branch and bound for the best subset of at most k units.
+
+    A unit is a column, or a group of columns.
 
     Parameters
     ----------
     relaxation : Relaxation
-        The relaxed problem.
+        Solver of the convex relaxation of a node.
     k : int
-        Largest number of units of a set.
+        Largest number of units of a subset.
     gap : float
-        Relative: a branch whose bound is within this gap of the best set so far is cut.
+        Relative gap: a node is pruned if its bound is at least (1 - gap) times the objective of
+        the best subset so far.
     within : float or None
-        Look for all sets of k units whose objective is at most 1 + within times the best one.
+        If given, find all subsets of k units whose objective is at most (1 + within) times the
+        smallest one.
     barred : (m,) int64, optional
-        Units that are in no set.
+        Units that no subset may contain.
 
     Attributes
     ----------
     floor : float
-        A lower bound on all sets that the caller knows.
+        A lower bound on all subsets from another source, which the caller sets.
+    nodes : int
+        Number of nodes that were bounded.
     """
 
     def __init__(
@@ -85,13 +93,14 @@ class Search(Exchange):
         self.gap = gap
         self.within = within
         self.floor = -math.inf
-        #: Amount that the price subtracts from a squared score.
+        #: 2 level price: a unit lowers the bound only if its squared score exceeds this toll.
         self._toll = 2.0 * relaxation.level * self.price
         self.nodes = 0
         self._open: list[Branch] = []
-        # Branches that are being bounded; they are open, in case that is interrupted.
+        # Nodes that are being bounded. They count as open, so the lower bound holds after Ctrl-C.
         self._batch: list[Branch] = []
-        # Lower bound on all sets that were cut or skipped for lack of time; at first on all sets.
+        # Lower bound on all subsets of nodes that were pruned, or skipped at the deadline. It is
+        # -inf until the root is bounded.
         self._cut = -math.inf
         self._numbers = itertools.count()
 
@@ -99,22 +108,22 @@ class Search(Exchange):
 
     @property
     def lower(self) -> float:
-        """The lower bound on the objectives of all sets."""
+        """A lower bound on the objectives of all subsets."""
         return min(max(min(self._least, self._cut), self.floor), self.fitted)
 
     @property
     def _least(self) -> float:
-        """The smallest bound of all open branches."""
+        """The smallest lower bound of all open nodes, inf if there are none."""
         return min((branch.bound for branch in (*self._open[:1], *self._batch)), default=math.inf)
 
     @property
     def is_open(self) -> bool:
-        """Whether a branch may contain a set that is looked for."""
+        """Whether an open or skipped node may contain a subset below ``cutoff``."""
         return min(self._least, self._cut) < self.cutoff
 
     @property
     def is_alone(self) -> bool:
-        """Whether every other set of at most k units is proved to be worse than the best one."""
+        """Whether the best subset is proved to be the unique optimum."""
         best = self.best
         if best is None or not (self.price or best.units.size == self.k):
             return False
@@ -123,16 +132,19 @@ class Search(Exchange):
         return self._least == math.inf and rest > self.upper + 0.5 * WORSE * abs(self.upper)
 
     def within_reach(self, within: float) -> list[Subset]:
-        """Return all sets of k units within this share of the best one, best first.
+        """Return the fitted subsets with objective <= (1 + within) times the best, best first.
 
-        With a price, sets of any size count.
+        They have k units; with a price they may have fewer.
         """
         limit = self._above(within)
         found = [each for each in self._sized() if each.objective <= limit + WORSE * abs(limit)]
         return sorted(found, key=lambda each: each.objective)
 
     def is_complete(self, within: float) -> bool:
-        """Return whether ``within_reach`` has all sets: no branch is open, no fit was cut short."""
+        """Return whether ``within_reach`` is proved complete.
+
+        This needs that no node is open, and that no unfinished fit may be below the limit.
+        """
         limit = self._above(within)
         beyond = limit + WORSE * abs(limit)
         return not self.is_open and not any(
@@ -140,27 +152,30 @@ class Search(Exchange):
         )
 
     def _sized(self) -> list[Subset]:
+        """Return the fitted subsets of k units, or of any size with a price."""
         return [each for each in self.known.values() if self.price or each.units.size == self.k]
 
     def _above(self, share: float) -> float:
+        """Return the best objective plus this share of its absolute value, inf without any."""
         return self.upper + share * abs(self.upper) if self.best is not None else math.inf
 
     @property
     def cutoff(self) -> float:
-        """The bound from which a branch contains no set that is looked for."""
+        """The objective at which nodes are pruned: those with a bound at least this large."""
         return self._above(-self.gap if self.within is None else self.within)
 
     @property
     def limit(self) -> float:
-        """The bound from which a column is proved in or out."""
+        """The objective for fixing units: a unit is fixed if the alternative has a larger bound."""
         return self._above(WORSE if self.within is None else self.within)
 
     # --- the search -------------------------------------------------------------------------
 
     def improve(self) -> None:
-        """Improve the best set by exchanges, and try a second start.
+        """Run the local search from the best subset, then from the empty set.
 
-        The second start adds columns one by one. It is left out if the ``floor`` proves enough.
+        The second start is forward selection followed by swaps. It is skipped if ``floor`` already
+        proves that the best subset is good enough.
         """
         self.settle()
         if self.floor < self.cutoff:
@@ -168,9 +183,10 @@ class Search(Exchange):
             self.settle()
 
     def begin(self, start: RelaxedPoint, fixed: NDArray[np.int8]) -> Bound | None:
-        """Bound all sets without the units fixed out, and open their branches.
+        """Bound the root node and branch on it; return its bound, None after the deadline.
 
-        The result is None if there is no time for it.
+        ``start`` is the warm start of the relaxation, and ``fixed`` (n_units,) has the units that
+        are fixed out.
         """
         root = Branch(-math.inf, next(self._numbers), fixed, self.k, start, start.columns)
         self._batch.append(root)
@@ -182,7 +198,10 @@ class Search(Exchange):
         return bound
 
     def run(self, threads: int, stop: Callable[[], bool]) -> Iterator[None]:
-        """Bound branches until none is open; yield after each group of them."""
+        """Bound open nodes in batches until none is open or ``stop()`` is true.
+
+        It yields after each batch. ``threads`` is the number of threads for one batch.
+        """
         with ThreadPoolExecutor(threads) as pool:
             while self._open and not stop():
                 self._next()
@@ -201,10 +220,10 @@ class Search(Exchange):
                 yield
 
     def _next(self) -> None:
-        """Take the open branches with the lowest bounds; cut those that need no work.
+        """Move the open nodes with the smallest bounds to the batch; prune those above ``cutoff``.
 
-        KeyboardInterrupt may come between any two lines: a branch is then in two places, never in
-        none.
+        KeyboardInterrupt may come between any two lines. Each node is added to its new place before
+        it leaves the heap, so that it is never lost and the lower bound remains valid.
         """
         while self._open and len(self._batch) < AT_ONCE:
             branch = self._open[0]
@@ -215,15 +234,20 @@ class Search(Exchange):
             heapq.heappop(self._open)
 
     def _asked(self, branch: Branch) -> Asked:
+        """Return the arguments of ``Relaxation.bounds`` for a node."""
         norm = self.relaxation.norm(branch.k, branch.fixed)
         return norm, branch.start, branch.near, self.cutoff
 
     def _looks_through(self, branch: Branch) -> bool:
-        """Return whether a branch is enumerated set by set."""
+        """Return whether the subsets of a node are enumerated instead of relaxed."""
         r = self.relaxation
         return branch.k == 0 or (branch.k == 1 and r.quadratic and r.units.partition is None)
 
     def _taken(self, branch: Branch, bound: Bound | None) -> None:
+        """Fit the rounded subset of a bounded node, then prune the node or branch on it.
+
+        ``bound`` is None if the deadline passed before the node was bounded.
+        """
         if bound is None:
             self._cut = min(self._cut, branch.bound)
             return
@@ -236,13 +260,13 @@ class Search(Exchange):
             self._branch(branch, bound)
 
     def _of_others(self, branch: Branch, bound: Bound, subset: Subset | None) -> float:
-        """Return the bound of a branch without the set that is fitted."""
+        """Return a lower bound on all subsets of a node except the fitted ``subset``."""
         paying, last, following, after = self._ranked(branch.fixed, branch.k, bound)
         if subset is None or not branch.k:
             return bound.lower
         if set(subset.units) != {*paying, *np.flatnonzero(branch.fixed == IN)}:
             return bound.lower
-        # The other sets lack a paying unit, or have one that does not pay.
+        # Every other subset lacks one of the paying units, or has a unit that does not pay.
         least = bound.squares[paying].min(initial=math.inf) - self._toll
         more = min(float(least) - following, last - after) - self._lost(last, bound)
         return max(bound.lower, bound.dual + max(more, 0.0) / (2.0 * self.relaxation.level))
@@ -250,11 +274,12 @@ class Search(Exchange):
     def _ranked(
         self, fixed: NDArray[np.int8], k: int, bound: Bound
     ) -> tuple[Columns, float, float, float]:
-        """Return the paying units among the k best free ones, and three scores less the toll.
+        """Rank the free units by squared score minus toll, and return ``paying`` and three values.
 
-        A unit pays if its squared score exceeds the toll. The scores are that of the last of the k,
-        that of its successor (both 0 if fewer than k pay), and that of the best unit after the
-        paying ones.
+        A unit pays if its squared score exceeds the toll 2 level price. ``paying`` are the paying
+        units among the k best free ones, best first. The three values are squared scores minus the
+        toll: the k-th largest one, the next one (both 0 if fewer than k units pay), and the largest
+        one after the paying units (-inf if there is none).
         """
         free = np.flatnonzero(fixed == 0)
         if k + 1 < free.size:
@@ -268,7 +293,10 @@ class Search(Exchange):
         return free[:k], float(worth[k - 1]) if k else 0.0, max(after, 0.0), after
 
     def _rounded(self, branch: Branch, bound: Bound) -> Subset:
-        """Return the set of the units that are in and the largest free ones."""
+        """Round the solution of the relaxation to a subset, and return its ridge fit.
+
+        The subset has the units fixed in and the free units with the largest weights.
+        """
         sizes = self.relaxation.sizes(bound.point)
         half = 0.5 * self.relaxation.norm(branch.k, branch.fixed).bar(sizes) if self.price else 0.0
         sizes[branch.fixed == IN] = math.inf
@@ -281,7 +309,7 @@ class Search(Exchange):
         return self.offer(top)
 
     def _look_through(self, branch: Branch) -> None:
-        """Fit the sets of a branch with one more column, or none, that may be looked for."""
+        """Enumerate a node with k <= 1: fit each of its subsets that may be below ``cutoff``."""
         self.nodes += 1
         inside = np.flatnonzero(branch.fixed == IN)
         alone = self.offer(inside)
@@ -301,7 +329,11 @@ class Search(Exchange):
             self.offer(np.append(inside, free[at]))
 
     def _branch(self, branch: Branch, bound: Bound) -> None:
-        """Fix the units that the scores prove in or out, and open the remaining branches."""
+        """Fix units of a bounded node by their scores, and open its child nodes.
+
+        For each unit that the relaxation uses in full, a child without it is opened, and the unit
+        is fixed in. Then the node is split at the free unit with the largest share.
+        """
         fixed = branch.fixed.copy()
         k = branch.k
         squares = bound.squares
@@ -316,7 +348,7 @@ class Search(Exchange):
         if not k or not free.size:
             self._open_branch(bound, fixed, 0)
             return
-        # The bound without a column of share 1 grows by its score; the bound with it stays.
+        # Without a unit of share 1 the bound grows by its score; with it the bound is unchanged.
         heavy = np.flatnonzero(shares >= 1.0 - 1e-9)
         heavy = heavy[np.argsort(-squares[heavy], kind="stable")]
         for unit in heavy[:k]:
@@ -339,11 +371,14 @@ class Search(Exchange):
         self._open_branch(bound, fixed, k)
 
     def fix(self, fixed: NDArray[np.int8], k: int, bound: Bound, limit: float) -> int:
-        """Fix units in and out for sets below a limit by their scores; return how many came in.
+        """Fix free units in or out by safe screening; return the number of units fixed in.
 
-        With column j in, the bound of a branch grows by (z_k^2 - z_j^2) / (2 level), z_k the k-th
-        largest free score; with it out, by (z_j^2 - z_k+1^2) / (2 level). A price is subtracted
-        from each square; if fewer than k pay, 0 replaces z_k^2 and z_k+1^2.
+        Let z_(1)^2 >= z_(2)^2 >= ... be the squared scores of the free units minus the toll. If
+        unit j must be in, the dual bound of the node grows by (z_(k)^2 - z_j^2) / (2 level); if it
+        must be out, by (z_j^2 - z_(k+1)^2) / (2 level). A unit is fixed if the other choice lifts
+        the bound above ``limit``. If fewer than k units pay, z_(k)^2 and z_(k+1)^2 are 0.
+
+        ``fixed`` (n_units,) is changed in place, and ``k`` is the largest number of free units.
         """
         if not k:
             return 0
@@ -358,13 +393,20 @@ class Search(Exchange):
         return int(forced.size)
 
     def _lost(self, worth: float, bound: Bound) -> float:
-        """Return a bound on the rounding of a difference of squared scores up to this one."""
+        """Return a bound on the rounding error of a difference of squared scores.
+
+        ``worth`` is the largest of them, minus the toll.
+        """
         square = worth + self._toll
         return 1e-9 * square + 4.0 * bound.off * (math.sqrt(square) + bound.off)
 
     def _open_branch(
         self, bound: Bound, fixed: NDArray[np.int8], k: int, cost: float = 0.0
     ) -> None:
+        """Add a child node to the heap, or prune it if its bound is at least ``cutoff``.
+
+        ``cost`` is the amount by which fixing units raises the dual bound of the parent.
+        """
         lower = max(bound.lower, bound.dual + max(cost, 0.0))
         if lower >= self.cutoff:
             self._cut = min(self._cut, lower)

@@ -1,4 +1,4 @@
-"""The best k columns, or k groups of columns, with a proof: of one size, or of several."""
+"""Best-subset selection with a certificate of optimality, for one size k or several sizes."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ from atomlearn.subsets.hunt import GAP, Hunt, Wanted
 from atomlearn.subsets.norm import Choices
 from atomlearn.subsets.result import SubsetRecord, SubsetResult, SubsetStatus
 
-#: The default ridge, in units of the curvature of f along a column of usual length.
+#: The default l2, as a multiple of the median of x_j'C x_j over columns (see ``usual_ridge``).
 USUAL_RIDGE = 0.1
-#: Number of subsets near the best one that are listed by default.
+#: Default of ``max_near``, the largest number of near-optimal subsets that are listed.
 MOST_NEAR = 1000
 
 
@@ -63,53 +63,58 @@ def solve_subset(
     start: Iterable[object] = (),
     observers: Iterable[Callable[[SubsetRecord], object]] = (),
 ) -> SubsetResult:
-    r"""Minimize the mean loss plus  (l2/2) ||w||^2  over all subsets of n_features columns.
+    r"""Solve the l0-constrained ridge problem (best-subset selection) by branch and bound.
 
-    The mean loss is  sum_i s_i loss(y_i, x_i'w + b + o_i) / sum_i s_i. At most n_features entries
-    of w are not zero (or w uses at most n_features groups): the *best subset* of columns, with a
-    ridge. The lower bound holds for all subsets.
+    Minimizes  sum_i s_i loss(y_i, x_i'w + b + o_i) / sum_i s_i + (l2/2) ||w||^2  over coefficients
+    w with at most n_features nonzero entries (or at most n_features groups with nonzero entries)
+    and over the intercept b. Here x_i is row i of X, s_i its sample weight and o_i its offset. The
+    result has a lower bound on the objective of every such subset.
 
     Parameters
     ----------
     X : array, sparse matrix, data frame or Design, shape (n_samples, n_features_in)
         Data.
     y : array (n_samples,), or (n_samples, n_classes) of ones and zeros with losses.Multinomial
-        Targets, as in ``solve``.
+        Targets.
     n_features : int, default=10
-        Largest number of columns of the subset.
+        Largest number of columns (or groups) of the subset.
     l2 : float > 0, optional
-        Strength of the ridge. Without a ridge only a trial of all subsets proves anything; the
-        weaker the ridge, the longer a proof takes. None: 0.1 times the curvature of the mean loss
-        along a usual column, which is 0.1 for the squared loss and standardized columns.
+        Strength of the ridge. A weaker ridge makes the bounds weaker and the search longer. None:
+        0.1 times the median curvature of the mean loss along a column, which is 0.1 for the
+        squared loss and standardized columns.
     loss : str or Loss, default="squared"
-        Any loss that is convex and smooth.
+        A convex and smooth loss.
     alpha : float > 0, optional
-        Adds alpha * (number of columns) to the objective, over all subsets of at most n_features.
+        Adds the l0 penalty alpha * (number of selected columns) to the objective.
     groups : index lists, label array or mapping, optional
-        Disjoint groups of columns, of which n_features are selected. A column in no group is a
-        group of one column.
+        Disjoint groups of columns, which are selected as a whole. A column in no group is a group
+        of one column.
     fit_intercept : bool, default=True
-        Whether to fit an intercept, which is free of the ridge.
+        Whether to fit an intercept, which is not penalized.
     sample_weight : array (n_samples,), optional
         Weights s_i >= 0, not all zero.
     offset : array (n_samples,), optional
         Numbers o_i added to the predictions.
     unpenalized : indices, mask or names of columns, optional
-        Columns that are in every subset, free of the ridge, and not counted.
+        Columns that are in every subset, without a ridge, and that do not count toward n_features.
     tol : float, default=1e-4
-        The search ends when no subset can be better by more than this share of the objective.
+        Relative gap at which the search ends: no subset is better by more than tol times the
+        objective of the returned one.
     within : float, optional
-        List all subsets of n_features columns whose objective is within this share of the best.
+        Also list all subsets of n_features columns whose objective is at most (1 + within) times
+        the smallest one.
     max_near : int, default=1000
-        The search for such subsets ends when it knows more: ``near_complete`` is False then.
+        If more than max_near such subsets are found, the search for them ends, and
+        ``near_complete`` is False.
     time_limit : float, optional
         Seconds after which the best subset so far is returned with its proved gap.
     max_nodes : int, optional
-        Largest number of branches. 0: the first subset, with the bound over all columns.
+        Largest number of branch-and-bound nodes. With 0 the result is the subset of the heuristic,
+        with the bound of the relaxation over all columns.
     start : iterable of sequences of columns, default=()
-        Subsets to begin with (numbers of groups, if there are groups).
+        Subsets from which the local search also starts (numbers of groups, if there are groups).
     observers : iterable of callables, default=()
-        Called with a ``SubsetRecord`` after every few branches.
+        Called with a ``SubsetRecord`` after each batch of nodes.
 
     Returns
     -------
@@ -118,23 +123,27 @@ def solve_subset(
     Raises
     ------
     ValueError, TypeError
-        Before any arithmetic, naming what is wrong and the remedy.
+        If an argument is invalid, before the search starts.
 
     Notes
     -----
-    *Best* is of the objective, on these samples: it is no statement about the world.
+    The subset is optimal for this objective and these samples only; this does not mean that its
+    columns are the true ones.
 
-    For every v in the domain of f*, with z = X'v,
+    Let f be the mean loss as a function of the predictions, f* its convex conjugate and k =
+    n_features. For every dual point v in the domain of f*, with the scores z = X'v,
 
-        f*-bound:  -f*(-v) - (1 / (2 ridge)) * (sum of the k largest z_j^2)
+        -f*(-v) - (1 / (2 l2)) * (sum of the k largest z_j^2)
 
-    bounds all subsets from below, and is largest at the solution of the problem under the squared
-    k-support norm, the convex hull of "k columns and a ridge". A column j that were in would add
-    (z_(k)^2 - z_j^2) / (2 ridge) to it, which proves most columns out at one pass over the data.
-    Over those that are left, branch and bound: a column is in, or out, and the rest is relaxed.
-    The first relaxation costs a few passes over X, O(n p) each; each branch one pass over the
-    columns that are left and a re-fit of those in use. The number of branches is exponential in the
-    worst case, and small where the ridge or the signal is strong.
+    is a lower bound on the objective of all subsets. Its maximum over v is the optimum of the
+    convex relaxation, the problem with the squared k-support norm. If column j must be selected,
+    the bound grows by (z_(k)^2 - z_j^2) / (2 l2), where z_(k)^2 is the k-th largest square. If this
+    exceeds the objective of a known subset, column j is in no best subset (safe screening); this
+    eliminates most columns after one pass over the data. Branch and bound over the other columns
+    fixes columns in or out and relaxes the rest. The first relaxation takes a few passes over X, of
+    O(n_samples n_features_in) operations each. A node takes one pass over the remaining columns
+    and a re-fit of the columns in use. The number of nodes is exponential in the worst case, and
+    small if the ridge or the signal is strong.
 
     References
     ----------
@@ -173,15 +182,27 @@ def best_subset(
     starts: Sequence[Columns] = (),
     price: float = 0.0,
 ) -> SubsetResult:
-    """Return the best k columns, or groups, of a problem under the squared k-support norm.
+    """Return the best subset of at most k columns, or groups, found by branch and bound.
 
-    With a ``price`` of each column, the best subset of at most k.
+    Parameters
+    ----------
+    problem : Problem
+        The mean loss with the squared k-support norm, whose amount is l2.
+    k : int
+        Largest number of columns, or groups, of a subset.
+    wanted : Wanted
+        Tolerance, limits and observers of the search.
+    starts : sequence of (m,) int64, default=()
+        Subsets from which the local search starts: column numbers, or group numbers.
+    price : float, default=0.0
+        Added to the objective for each selected column, or group (an l0 penalty).
     """
     most = k
     units = Choices(problem)
     if price:
         zero = np.zeros(problem.y.size)
-        # More of them cost more than is looked for, which is within reach of what none costs.
+        # A subset of more than ``worth`` columns pays more in prices alone than the objective
+        # of the empty subset times 1 + within, so it cannot be among the subsets that are sought.
         none = loss_value(problem, zero + optimal_intercept(problem, zero))
         worth = (1.0 + (wanted.within or 0.0)) * none / price * (1.0 + 1e-9)
         most = max(1, int(min(k, units.count - units.n_free, worth)))
@@ -201,7 +222,12 @@ def subset_problem(
     offset: object,
     unpenalized: object,
 ) -> Problem:
-    """Return the checked problem under the squared k-support norm; its weights add up to 1."""
+    """Check the arguments of ``solve_subset`` and return them as a ``Problem``.
+
+    The penalty is l2 / 2 times the squared k-support norm, the convex relaxation of "at most k
+    columns and a ridge". The sample weights are normalized to sum 1. If ``l2`` is None, it is
+    computed by ``usual_ridge``.
+    """
     k = whole_number("solve_subset", "n_features", k)
     level = 1.0 if l2 is None else checked_ridge(l2)
     shape: tuple[int, ...] = getattr(y, "shape", ())
@@ -227,7 +253,7 @@ def wanted_of(
     max_nodes: int | None,
     observers: Iterable[Callable[[SubsetRecord], object]] = (),
 ) -> Wanted:
-    """Return the checked settings of a search; its time begins now."""
+    """Check the settings of a search and return them; the time limit counts from this call."""
     return Wanted(
         positive("tol", tol, "share of the objective, for example 1e-4"),
         None if within is None else positive("within", within, "share, for example 0.01"),
@@ -239,7 +265,7 @@ def wanted_of(
 
 
 def checked_ridge(l2: float) -> float:
-    """Return the weight of the ridge, or say why it must be positive."""
+    """Return l2 as a float; raise ValueError if it is not positive."""
     if is_number(l2) and l2 == 0:
         raise ValueError(
             "l2 must be above 0, got 0: without a ridge the bound over all subsets is that of no "
@@ -250,7 +276,7 @@ def checked_ridge(l2: float) -> float:
 
 
 def check_size(problem: Problem, k: int) -> None:
-    """Raise where there are fewer columns, or groups, than a subset is to have."""
+    """Raise ValueError if k exceeds the number of penalized columns, or groups."""
     units = Choices(problem)
     count = units.count - units.n_free
     free = units.n_free
@@ -264,7 +290,11 @@ def check_size(problem: Problem, k: int) -> None:
 
 
 def _rows_of_tasks(groups: Any, n_features: int, n_tasks: int) -> Columns:
-    """Return the group of each entry of W, row after row: a column of X has one for each task."""
+    """Return the group label of each entry of W (n_features, n_tasks), in row-major order.
+
+    The n_tasks coefficients of a column of X have the same label: that of the column in ``groups``,
+    or the number of the column if ``groups`` is None.
+    """
     labels = np.arange(n_features) if groups is None else np.asarray(groups)
     if labels.shape != (n_features,):
         raise ValueError(
@@ -275,10 +305,12 @@ def _rows_of_tasks(groups: Any, n_features: int, n_tasks: int) -> Columns:
 
 
 def usual_ridge(problem: Problem) -> float:
-    """Return 0.1 times the median of x_j'C x_j over columns, C the curvature of f without columns.
+    """Return the default l2: 0.1 times the median of x_j'C x_j over the columns x_j of X.
 
-    About the mean of a column where there is an intercept. One pass; of columns too many to be
-    listed, those of the largest scores are taken for all.
+    C is the diagonal matrix of the second derivatives of the weighted mean loss f at w = 0, with
+    the best intercept. If an intercept is fitted, x_j is centered in the metric C first. Constant
+    columns are left out. This takes one pass over X. If there are too many columns to list, only
+    the 1000 columns with the largest scores |x_j'v|, v = -grad f, are used.
     """
     zero = np.zeros(problem.y.size)
     linear = zero + optimal_intercept(problem, zero)
@@ -297,13 +329,14 @@ def usual_ridge(problem: Problem) -> float:
     if problem.fit_intercept:
         sums = design.scores(np.asarray(curvature, dtype=np.float64)).full()
         squares = squares - sums**2 / float(curvature.sum())
-    # Of a constant column a rounding may be left.
+    # The centered square of a constant column is 0 only up to rounding.
     varied = squares > growth(problem.y.size) * plain
     usual = float(np.median(squares[varied])) if np.any(varied) else 1.0
     return USUAL_RIDGE * usual
 
 
 def chosen(result: SubsetResult) -> Columns:
+    """Return the numbers of the selected groups, or of the selected columns without groups."""
     return result.columns if result.groups is None else result.groups
 
 
@@ -324,28 +357,52 @@ def subset_path(
     time_limit: float | None = None,
     max_nodes: int | None = None,
 ) -> list[SubsetResult]:
-    """Return the best subsets of several sizes; each search begins at the subsets before it.
+    """Solve the best-subset problem for several sizes, in increasing order, with warm starts.
 
-    Ctrl-C ends the path: the sizes that are finished are returned.
+    The local search of each size starts at the best subset of the previous size, among others.
+    Ctrl-C ends the path: the result of the interrupted search is the last one in the list, with
+    ``ended`` INTERRUPTED, and larger sizes are missing.
 
     Parameters
     ----------
-    X, y, l2, loss, groups, fit_intercept, sample_weight, offset, unpenalized, tol, max_nodes
-        As in ``solve_subset``.
+    X : array, sparse matrix, data frame or Design, shape (n_samples, n_features_in)
+        Data.
+    y : array (n_samples,), or (n_samples, n_classes) of ones and zeros with losses.Multinomial
+        Targets.
     n_features : iterable of int, default=range(1, 11)
-        Sizes, in any order; the results are in the order of increasing size.
+        Sizes, in any order: largest numbers of columns (or groups) of a subset.
+    l2 : float > 0, optional
+        Strength of the ridge, the same for all sizes. None: 0.1 times the median curvature of the
+        mean loss along a column.
+    loss : str or Loss, default="squared"
+        A convex and smooth loss.
+    groups : index lists, label array or mapping, optional
+        Disjoint groups of columns, which are selected as a whole. A column in no group is a group
+        of one column.
+    fit_intercept : bool, default=True
+        Whether to fit an intercept, which is not penalized.
+    sample_weight : array (n_samples,), optional
+        Sample weights >= 0, not all zero.
+    offset : array (n_samples,), optional
+        Fixed terms that are added to the predictions.
+    unpenalized : indices, mask or names of columns, optional
+        Columns that are in every subset, without a ridge, and that do not count toward its size.
+    tol : float, default=1e-4
+        Relative gap at which the search of a size ends.
     time_limit : float, optional
-        Seconds for all sizes: each size gets an equal share of the time that is left.
+        Seconds for all sizes. Each size gets an equal share of the remaining time.
+    max_nodes : int, optional
+        Largest number of branch-and-bound nodes for each size.
 
     Returns
     -------
     list of SubsetResult
-        One result a size.
+        One result per size, in the order of increasing size.
 
     Raises
     ------
     ValueError, TypeError
-        As ``solve_subset`` does.
+        If an argument is invalid, before any search starts.
 
     References
     ----------

@@ -75,7 +75,7 @@ def double(X: NDArray[Any]) -> Array:
 
 
 def problem_of_entries(design: Design, entries: Array, regularizer: Regularizer) -> Problem:
-    """Return the problem whose loss is the mean of the squared errors of the entries, halved."""
+    """Return the problem with the loss 1 / (2 N) times the squared errors of the N entries."""
     weight = 1.0 / entries.size
     return Problem.build(design, entries.reshape(-1), Squared(), regularizer, sample_weight=weight)
 
