@@ -71,7 +71,7 @@ class KernelOn:
             )
 
     def __call__(self, A: NDArray[Any], B: NDArray[Any]) -> NDArray[Any]:
-        """Return the kernel of the rows of A with those of B."""
+        """Return the kernel matrix K(A, B) of the rows of A and B, (len(A), len(B))."""
         if self.columns is not None:
             chosen = list(self.columns)
             A = A[:, chosen]
@@ -143,7 +143,7 @@ class KernelMaps(TermMap):
         data: NDArray[Any],
         precomputed: bool,
     ) -> KernelMaps:
-        """Return the maps with those rows of X that new rows are compared with."""
+        """Return the maps with the rows of X (pivots) at which kernels are evaluated."""
         used = np.unique(np.concatenate([map.pivots for map in maps]))
         places = tuple(np.searchsorted(used, map.pivots) for map in maps)
         functions = () if precomputed else tuple(kernels)
