@@ -21,7 +21,7 @@ from atomlearn.testing.tolerances import SAME_FLOAT64
 
 
 class LossChecks:
-    """Tests of the loss contract. Set ``loss``; override ``targets`` if the default is unsuitable."""
+    """Tests of the loss contract. Set ``loss``; override ``targets`` if the default is wrong."""
 
     loss: Loss
     n_samples = 200
