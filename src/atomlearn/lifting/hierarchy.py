@@ -1,4 +1,4 @@
-"""Hierarchy: interactions are selected only with one (weak) or both (strong) main effects."""
+"""Hierarchical interactions: a pair is selected with one (weak) or both (strong) main effects."""
 
 from __future__ import annotations
 
@@ -12,23 +12,26 @@ from atomlearn.lifting.latent import LatentNorm
 
 
 class Hierarchy(LatentNorm):
-    """Latent groups over main effects and pairs: pairs are selected only with main effects.
+    """Latent group norm for hierarchical interactions, under weak or strong heredity.
 
-    weak: {i}, {i, ij} and {j, ij}, so that beta_ij != 0 only with beta_i or beta_j in the support;
-    strong: {i} and {i, j, ij}, with both. [V] section 4.3; Yan, Bien (2017), doi:10.1214/17-STS622.
+    beta_i are the coefficients of main effects and beta_ij those of interactions. "weak": the
+    groups are {i}, {i, ij} and {j, ij}, so that beta_ij is selected with beta_i or beta_j.
+    "strong": the groups are {i} and {i, j, ij}, so that beta_ij is selected with both. [V] section
+    4.3; Yan, Bien (2017), doi:10.1214/17-STS622.
 
     Parameters
     ----------
     kind : {"weak", "strong"}
-        Kind of hierarchy.
+        Weak heredity (at least one main effect) or strong heredity (both main effects).
     pairs : None or array-like of shape (n_pairs, 2)
-        The main effects of each interaction column; the columns are the main effects first, then
-        these. i = j means a square. None: all pairs i < j in lexicographic order, the order of
+        Indices (i, j) of the main effects of each interaction column. Columns of X are the main
+        effects first, then the interactions in this order; i = j means the square of a feature.
+        None: all pairs i < j in lexicographic order, the order of
         ``designs.Polynomial.interactions`` and of scikit-learn's
         ``PolynomialFeatures(interaction_only=True, include_bias=False)``.
     pair_weight : float > 0
-        Weight delta of the groups with an interaction; single main effects have 1. A larger weight
-        selects fewer pairs.
+        Weight delta_B of the groups with an interaction; groups of one main effect have weight 1.
+        A larger weight selects fewer interactions.
 
     References
     ----------
@@ -49,7 +52,11 @@ class Hierarchy(LatentNorm):
         self.pair_weight = pair_weight
 
     def membership(self, n_features: int) -> Membership:
-        """Return the main effects, then each interaction with one of them, or with both."""
+        """Return the groups: single main effects, then each interaction with its main effects.
+
+        With weak heredity each interaction has one group for each of its main effects; with strong
+        heredity it has one group with both.
+        """
         if self.kind not in ("weak", "strong"):
             raise ValueError(f"Hierarchy: kind must be 'weak' or 'strong', got {self.kind!r}")
         pairs = self._pairs(n_features)
@@ -67,10 +74,12 @@ class Hierarchy(LatentNorm):
         return Membership(members, starts, starts.size - 1)
 
     def _delta(self, sets: Membership) -> Array:
+        """Return the group weights: 1 for single main effects, else ``pair_weight``."""
         weight = positive("Hierarchy: pair_weight", self.pair_weight)
         return np.where(sets.sizes == 1, 1.0, weight)
 
     def _pairs(self, n_features: int) -> Columns:
+        """Return the main effects of each interaction, (n_pairs, 2), after checks."""
         if self.pairs is None:
             n_main = (math.isqrt(8 * n_features + 1) - 1) // 2
             if n_main * (n_main + 1) // 2 != n_features:

@@ -1,4 +1,4 @@
-"""LatentGroups: sets of features that may overlap; w is a sum of vectors on one set each."""
+"""Latent group norms for overlapping groups: w is a sum of vectors, each supported on one group."""
 
 from __future__ import annotations
 
@@ -35,26 +35,28 @@ from atomlearn.lifting.value import lifted_value
 
 
 class LiftedNorm(Parameters, Norm):
-    """A norm that is the image of a simpler one over more coordinates: gauge(w) = inf inner(u).
+    """A norm defined by a lift: gauge(w) = inf { inner(u) : L u = w }.
 
-    Subclasses implement ``lift``; polar, best columns and best atoms are those of the lifted norm.
+    L (n_features, n_lifted) is a linear map and inner a simpler norm over the lifted coordinates
+    u. Subclasses implement ``lift``, which returns L and inner. The polar of the gauge at z is the
+    polar of inner at L'z, and the atoms are L a for the atoms a of inner.
     """
 
     @abstractmethod
     def lift(self, n_features: int) -> Lift:
-        """Check the parameters, and return the expansion and the norm over it."""
+        """Return the map L for ``n_features`` features and the inner norm, after checks."""
 
     def on(self, n_features: int, shape: tuple[int, int] | None = None) -> Norm:
-        """Return the same norm with its lift computed; raise if a parameter is invalid."""
+        """Return the norm with its lift for ``n_features`` computed once; check parameters."""
         return Image(self, self.lift(n_features))
 
     def polar(self, scores: Scores) -> float:
-        """Return the polar of the lifted norm at L'z."""
+        """Return the polar at the scores z, which is the polar of the inner norm at L'z."""
         lift = self.lift(scores.n_columns)
         return lift.norm.polar(lift.expansion.scores(scores))
 
     def best_columns(self, scores: Scores, count: int) -> Columns:
-        """Return the features of the best atoms, best first, each once."""
+        """Return the distinct features of the ``count`` best lifted columns, best first."""
         lift = self.lift(scores.n_columns)
         lifted = lift.norm.best_columns(lift.expansion.scores(scores), count)
         at = lift.expansion.touched(lifted)
@@ -62,26 +64,26 @@ class LiftedNorm(Parameters, Norm):
         return at.features[at.rows[np.sort(first)]]
 
     def best_atom(self, scores: Scores) -> Atom:
-        """Return L u for the best atom u of the lifted norm."""
+        """Return L u for the atom u of the inner norm with the largest score <u, L'z>."""
         lift = self.lift(scores.n_columns)
         atom = lift.norm.best_atom(lift.expansion.scores(scores))
         return Atom(*lift.expansion.apply(atom.columns, atom.values))
 
     def value(self, w: Array) -> float:
-        """Return inf inner(u) over L u = w, by a small problem solved to 1e-8 or better."""
+        """Return inf { inner(u) : L u = w } to a relative accuracy of 1e-8."""
         w = to_float64(w)
         return lifted_value(self.lift(w.size), w)
 
 
 class Image(LiftedNorm):
-    """A lifted norm for a given number of features, with its lift.
+    """A lifted norm bound to a given number of features, with its lift stored.
 
     Parameters
     ----------
     norm : Norm
-        The norm with its parameters.
+        The norm as the user defined it.
     made : Lift
-        Its lift.
+        The lift of ``norm`` for the given number of features.
     """
 
     def __init__(self, norm: Norm, made: Lift) -> None:
@@ -90,18 +92,18 @@ class Image(LiftedNorm):
 
     @property
     def absolute(self) -> bool:  # type: ignore[override]
-        """The value of the norm with parameters."""
+        """Whether the original norm depends only on absolute values; see ``Norm.absolute``."""
         return self.norm.absolute
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the norm with its parameters, and the number of features."""
+        """Return the original norm and the number of features."""
         return {"norm": self.norm, "n_features": self.made.expansion.shape[0]}
 
     def __repr__(self) -> str:
         return repr(self.norm)
 
     def lift(self, n_features: int) -> Lift:
-        """Return the lift, for the same number of features."""
+        """Return the stored lift; raise ValueError for another number of features."""
         if n_features != self.made.expansion.shape[0]:
             raise ValueError(
                 f"{self!r} was read for {self.made.expansion.shape[0]} features, and there are "
@@ -110,33 +112,40 @@ class Image(LiftedNorm):
         return self.made
 
     def on(self, n_features: int, shape: tuple[int, int] | None = None) -> Norm:
-        """Return the norm itself."""
+        """Return the norm itself; raise ValueError for another number of features."""
         self.lift(n_features)
         return self
 
 
 class LatentNorm(LiftedNorm):
-    """gauge(w) = min { sum_B delta_B ||z_B||_2 : w = sum_B z_B, z_B zero outside the set B }.
+    """Base of latent group norms: min { sum_B delta_B ||v_B||_2 : w = sum_B v_B, supp v_B in B }.
 
-    [V] section 2.1; Jacob, Obozinski, Vert (2009). The polar is max_B ||z_B||_2 / delta_B.
-    Subclasses define the sets.
+    The minimum is over one vector v_B for each group (set) B of features, with weight delta_B. The
+    polar at z is max_B ||z restricted to B||_2 / delta_B. Subclasses define the groups. [V] section
+    2.1; Jacob, Obozinski, Vert (2009).
     """
 
     weights: Any = None
 
-    #: The best parts of w have the signs of w.
+    #: The norm depends only on |w|, because the entries of optimal v_B have the signs of w.
     absolute = True
 
     @abstractmethod
     def membership(self, n_features: int) -> Membership:
-        """Return the sets, each feature in one; sets beyond ``n_listed`` are single features."""
+        """Return the groups, which cover every feature.
+
+        Groups numbered ``n_listed`` and above are the single features in no listed group.
+        """
 
     def nested(self, sets: Membership, n_features: int) -> Nested | None:
-        """Return the nesting of the sets; None if they overlap otherwise."""
+        """Return the tree of the sets if any two are nested or disjoint, else None."""
         return None
 
     def lift(self, n_features: int) -> Lift:
-        """Return L, which repeats each feature for every set, and the norm over the sets."""
+        """Return L, with one copy of each feature per set that contains it, and the group norm.
+
+        The copies belong to one set each, so that the sets no longer overlap.
+        """
         sets = self.membership(n_features)
         nested = self.nested(sets, n_features)
         labels = sets.labels if nested is None else nested.labels
@@ -145,11 +154,11 @@ class LatentNorm(LiftedNorm):
         return Lift(expansion, norm, labels, sets.names)
 
     def _over(self, partition: Partition, sets: Membership) -> Norm:
-        """Return the norm of the parts, which do not overlap."""
+        """Return the norm over the lifted coordinates, in which the sets do not overlap."""
         return Groups(partition, self._delta(sets))
 
     def _delta(self, sets: Membership) -> Array | None:
-        """Return the weight of every set; None: all ones."""
+        """Return the weights delta_B > 0 of the sets, (n_sets,); None if all are 1."""
         owner = type(self).__name__
         weights = self.weights
         if isinstance(weights, Mapping):
@@ -173,10 +182,11 @@ class LatentNorm(LiftedNorm):
 
 
 class LatentGroups(LatentNorm):
-    """gauge(w) = min { sum_B delta_B ||z_B||_2 : w = sum_B z_B, z_B zero outside the set B }.
+    """Latent group lasso: min { sum_B delta_B ||v_B||_2 : w = sum_B v_B, supp v_B in B }.
 
-    The support of a solution is a *union* of sets, which may overlap in any way. The polar is max_B
-    ||z_B||_2 / delta_B, the atoms are the vectors of norm 1 / delta_B on one set.
+    The minimum is over one vector v_B for each group B. The support of a solution is a *union* of
+    groups, which may overlap in any way. The polar at z is max_B ||z restricted to B||_2 / delta_B;
+    the atoms are the vectors of l2 norm 1 / delta_B supported on one group.
 
     Parameters
     ----------
@@ -186,16 +196,16 @@ class LatentGroups(LatentNorm):
         column for each set; a data frame has two columns (group, feature), as read from a .gmt file
         by ``datasets.read_gene_sets``. A feature in no set is a set by itself.
     weights : None, "sqrt_size", array-like or mapping
-        delta_B > 0 for each listed set (by name in a mapping). None: all ones, "sqrt_size": the
-        square root of the size, which balances sets of different sizes.
+        delta_B > 0 for each listed set (by name in a mapping). None: all ones. "sqrt_size": the
+        square root of the size of the set, which balances sets of different sizes.
     missing : {"error", "ignore"}
-        Treatment of names that X does not have.
+        Whether a column name that X does not have is an error or is ignored.
 
     Notes
     -----
-    There is no closed proximal map; problems are solved over the lifted columns, one for each
-    membership, which are never stored for all sets together. A pass costs one pass over X plus
-    O(total size of the sets).
+    The proximal operator has no closed form. Problems are solved over duplicated columns, one copy
+    of a feature for each set that contains it; only the copies in use are stored. Computing all
+    scores costs one pass over X plus O(total size of the sets).
 
     References
     ----------
@@ -219,7 +229,10 @@ class LatentGroups(LatentNorm):
         self.missing = missing
 
     def membership(self, n_features: int) -> Membership:
-        """Return the sets, each feature in one; sets beyond ``n_listed`` are single features."""
+        """Return the groups, which cover every feature.
+
+        Groups numbered ``n_listed`` and above are the single features in no listed group.
+        """
         return membership_of(self.groups, n_features, type(self).__name__)
 
     def with_names(self, names: Sequence[str]) -> Self:
@@ -229,7 +242,7 @@ class LatentGroups(LatentNorm):
         groups = resolved(self.groups, names, type(self).__name__, self.missing)
         weights = self.weights
         if not isinstance(groups, dict):
-            # Weights of sets that are now empty are dropped.
+            # Sets without any column in X are dropped, with their weights.
             kept = [number for number, group in enumerate(groups) if group]
             groups = [groups[number] for number in kept]
             if np.ndim(weights):
@@ -238,17 +251,17 @@ class LatentGroups(LatentNorm):
 
 
 class Chains(LatentNorm):
-    """Latent groups of ``length`` neighboring features: {1..k}, {2..k+1}, ... ([V] section 4.2).
+    """Latent group norm with all windows of ``length`` consecutive features as groups.
 
-    The support of a solution is a union of runs of at least ``length`` features: peaks of a
-    spectrum, segments of a genome, windows of a time series.
+    The support of a solution is a union of runs of at least ``length`` consecutive features:
+    peaks of a spectrum, segments of a genome, windows of a time series. [V] section 4.2
 
     Parameters
     ----------
     length : int >= 1
-        Features of a chain; a larger number than that of features means all of them.
+        Number of features in a window (chain), at most n_features (larger values are reduced).
     weights : None, "sqrt_size" or array-like
-        delta of each of the n_features - length + 1 chains. None: all ones.
+        Weights delta_B of the n_features - length + 1 windows. None: all ones.
 
     References
     ----------
@@ -267,7 +280,7 @@ class Chains(LatentNorm):
         self.weights = weights
 
     def membership(self, n_features: int) -> Membership:
-        """Return the chains, ordered by their first feature."""
+        """Return the windows of consecutive features, ordered by their first feature."""
         length = min(whole_number("Chains", "length", self.length), max(n_features, 1))
         n_chains = max(n_features - length + 1, 0)
         check_members(n_chains * length, "Chains")
@@ -276,26 +289,28 @@ class Chains(LatentNorm):
 
 
 class LatentKSupport(LatentNorm):
-    """gauge(w) = min { k-support norm of (||z_B||_2)_B : w = sum_B z_B, z_B zero outside B }.
+    """Group k-support norm for overlapping groups: k-support norm of (||v_B||_2)_B, minimized.
 
-    This is the k-support norm over groups whose features may overlap: each set has a copy of its
-    features, as in [T] sections 2.3 and 4.3, and an atom is a unit vector over the copies of k
-    sets. The polar is the l2 norm of the k largest ||z_B||_2. With k = 1 it is ``LatentGroups``,
-    with disjoint sets ``KSupport(k, groups)``.
+    gauge(w) = min { k-support norm of the vector of group norms ||v_B||_2 : w = sum_B v_B, v_B
+    zero outside the group B }. Each group has a copy of its features, as in [T] sections 2.3 and
+    4.3, and an atom is a unit vector over the copies of k groups. The polar at z is the l2 norm of
+    the k largest group norms ||z restricted to B||_2. k = 1 gives ``LatentGroups``; disjoint groups
+    give ``KSupport(k, groups)``.
 
     Parameters
     ----------
     k : int >= 1
-        Sets of an atom. A larger number than that of sets means all of them.
+        Number of groups in an atom, at most the number of groups (larger values are reduced).
     groups : groups of LatentGroups, or a norm of sets
-        The sets; a feature in none is a set by itself. A norm such as ``Trees(...)``, ``Chains(8)``
-        or ``Hierarchy()`` gives its sets, without their weights.
+        The groups, in any form that ``LatentGroups`` accepts; a feature in no group is a group by
+        itself. A norm such as ``Trees(...)``, ``Chains(8)`` or ``Hierarchy()`` provides its groups,
+        without their weights.
 
     Notes
     -----
-    With ``solvers.FeatureGeneration`` a pass takes the k best sets as one block, and
-    ``FeatureGenerator(groups=...)`` selects by this norm if groups overlap. A set that contains
-    another never has the smaller score, so that in a tree the largest sets come first.
+    With ``solvers.FeatureGeneration`` each iteration adds the k best groups as one block, and
+    ``FeatureGenerator(groups=...)`` selects by this norm if groups overlap. A group never has a
+    smaller score than a group that it contains, so that in a tree the largest groups come first.
 
     References
     ----------
@@ -318,15 +333,18 @@ class LatentKSupport(LatentNorm):
 
     @property
     def _latent(self) -> LatentNorm:
-        """The norm that defines the sets."""
+        """The latent group norm that defines the groups."""
         return self.groups if isinstance(self.groups, LatentNorm) else LatentGroups(self.groups)
 
     def membership(self, n_features: int) -> Membership:
-        """Return the sets, each feature in one; sets beyond ``n_listed`` are single features."""
+        """Return the groups, which cover every feature.
+
+        Groups numbered ``n_listed`` and above are the single features in no listed group.
+        """
         return self._latent.membership(n_features)
 
     def nested(self, sets: Membership, n_features: int) -> Nested | None:
-        """Return the nesting of the norm that defines the sets."""
+        """Return the tree of the groups, or None, from the norm that defines the groups."""
         return self._latent.nested(sets, n_features)
 
     def with_names(self, names: Sequence[str]) -> LatentKSupport:

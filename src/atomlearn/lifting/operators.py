@@ -1,4 +1,4 @@
-"""Operators: gauges whose polar is max_M ||M z||_2 over a family of matrices."""
+"""Operators: the gauge whose polar is max_M ||M z||_2 over a list of matrices M."""
 
 from __future__ import annotations
 
@@ -13,11 +13,12 @@ from atomlearn.lifting.latent import LiftedNorm
 
 
 class Operators(LiftedNorm):
-    """gauge(w) = inf { sum_M ||u_M||_2 : sum_M M'u_M = w }; polar max_M ||M z||_2.
+    """gauge(w) = inf { sum_M ||u_M||_2 : sum_M M'u_M = w } over a list of matrices M.
 
-    Atoms are M'u with ||u||_2 <= 1: ellipsoids of any position and dimension. Diagonal 0/1 matrices
-    give latent groups; averages over regions, wavelets of a scale or directions of a graph's
-    Laplacian give smooth or structured pieces. Each feature must have a nonzero column in some M.
+    The polar is max_M ||M z||_2 (the structured norms of Maurer and Pontil). The atoms of M are the
+    vectors M'u with ||u||_2 <= 1, an ellipsoid around 0. Diagonal 0/1 matrices give latent groups;
+    averages over regions, wavelets at one scale or eigenvectors of a graph Laplacian give smooth or
+    structured components. Each feature must have a nonzero column in some M.
 
     Parameters
     ----------
@@ -41,7 +42,7 @@ class Operators(LiftedNorm):
         self.operators = operators
 
     def lift(self, n_features: int) -> Lift:
-        """Return L, the rows of all operators next to each other, and the group norm over them."""
+        """Return L = [M_1', M_2', ...] and the group norm with one group for each matrix M."""
         rows = []
         for number, operator in enumerate(self.operators):
             matrix = sparse.csr_array(operator, dtype=np.float64)

@@ -1,4 +1,4 @@
-"""Trees: latent groups that are nested or disjoint, rated without a list of all scores."""
+"""Trees: latent group norm for tree-structured (nested or disjoint) groups."""
 
 from __future__ import annotations
 
@@ -12,26 +12,27 @@ from atomlearn.lifting.latent import LatentGroups
 
 
 class Trees(LatentGroups):
-    """Latent groups of which any two are nested or disjoint ([T] Definition 1).
+    """Latent group norm for tree-structured groups: any two are nested or disjoint.
 
-    Features are the leaves, with larger and larger groups around them: taxa of a phylogeny, regions
-    of an image pyramid, levels of an ontology. A solution is a union of groups of any level, so
-    that the resolution adapts to the signal. The polar is max_B ||z_B||_2 / delta_B.
+    Features are the leaves of the trees and groups their nodes: taxa of a phylogeny, regions of an
+    image pyramid, levels of an ontology. The support of a solution is a union of groups of any
+    level, so that the resolution adapts to the signal. The polar at z is max_B ||z restricted to
+    B||_2 / delta_B. [T] Definition 1
 
     Parameters
     ----------
     groups : groups of LatentGroups
-        Sets of features, nested or disjoint; features in none are roots by themselves.
+        Sets of features, nested or disjoint; a feature in no set is a tree by itself.
     weights : None, "sqrt_size", array-like or mapping
-        delta_B for each listed group. With equal weights a group never has a larger score than the
-        group around it; "sqrt_size" selects small groups if the signal is concentrated.
+        Weights delta_B of the listed groups. With equal weights a group never has a larger score
+        than its parent; "sqrt_size" favors small groups if the signal is concentrated.
     missing : {"error", "ignore"}
-        Treatment of names of columns that X does not have.
+        Whether a column name that X does not have is an error or is ignored.
 
     Notes
     -----
-    Scores are summed over features that are in the same groups, so that trees also work with
-    designs whose scores are never listed, such as all pairs of columns.
+    Squared scores are summed over cells of features with the same groups, so that trees also work
+    with designs that never list all scores, such as all pairs of columns.
 
     References
     ----------
@@ -48,10 +49,11 @@ class Trees(LatentGroups):
 
     @classmethod
     def from_parents(cls, parents: Any, nodes: Any = None, weights: Any = None) -> Trees:
-        """Return the norm of a tree given by the parent of each node (-1 at roots).
+        """Return the norm of the tree in which ``parents[i]`` is the parent of node i, -1 at roots.
 
-        ``nodes``: the node of each feature, by default node j for feature j. The group of a node
-        has the features at this node and below; nodes without any are left out, with their weight.
+        ``nodes[j]`` is the node of feature j, by default node j. The group of a node contains the
+        features at this node and at its descendants. Nodes without features are dropped, with
+        their entry of ``weights`` (n_nodes,).
         """
         parents = np.asarray(parents)
         nodes = np.arange(parents.size) if nodes is None else np.asarray(nodes)
@@ -88,10 +90,14 @@ class Trees(LatentGroups):
         return cls(groups, weights)
 
     def nested(self, sets: Membership, n_features: int) -> Nested:
-        """Return the nesting of the groups; raise if two overlap without being nested."""
+        """Return the tree of the groups, and its cells of features with the same groups.
+
+        Raise ValueError if two groups overlap without being nested.
+        """
         labels = sets.labels
         sizes = sets.sizes
-        # Groups of each feature, from the smallest to the largest (equal ones by number).
+        # Sort the groups of each feature by size, and groups of equal size by number: each group
+        # is then followed by its parent.
         order = np.lexsort((labels, sizes[labels], sets.members))
         inner = labels[order]
         feature = sets.members[order]
@@ -108,7 +114,7 @@ class Trees(LatentGroups):
                 f"Trees: groups {child} and {other} overlap without one being inside the other; "
                 "use LatentGroups for groups that overlap freely"
             )
-        # Features with the same smallest group are in the same groups.
+        # Features with the same smallest group have all groups in common and form one cell.
         smallest = inner[np.diff(feature, prepend=-1) != 0]
         _, examples, cells = np.unique(smallest, return_index=True, return_inverse=True)
         parts = np.ones(sets.members.size), sets.members, sets.starts

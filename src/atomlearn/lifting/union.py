@@ -1,4 +1,4 @@
-"""Union: atoms of several norms together; w is a sum of parts, one for each norm."""
+"""Union of atomic sets (infimal convolution of norms): w is a sum with one term for each norm."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ from atomlearn.lifting.latent import Image, LiftedNorm
 
 
 class Union(LiftedNorm):
-    """gauge(w) = inf { sum_i norm_i(w_i) : sum_i w_i = w }; polar max_i norm_i°(z).
+    """Infimal convolution: gauge(w) = inf { sum_i norm_i(w_i) : sum_i w_i = w }.
 
-    The atoms are those of all norms: single features and whole groups, several families of groups.
-    Weights of the norms are set by ``Scaled``: Union([Scaled(L1(), 2.0), Groups(...)]). [V] section
-    2.1.
+    The atomic set is the union of the atomic sets of all norms, such as single features and whole
+    groups. The polar at z is max_i norm_i°(z), norm_i° the polar of norm_i. ``Scaled`` sets the
+    weights of the norms: Union([Scaled(L1(), 2.0), Groups(...)]). [V] section 2.1.
 
     Parameters
     ----------
     norms : list of Norm
-        Norms with a proximal map, or latent norms.
+        Norms with a proximal operator, or lifted norms such as ``LatentGroups``.
 
     References
     ----------
@@ -54,7 +54,10 @@ class Union(LiftedNorm):
         self.norms = norms
 
     def lift(self, n_features: int) -> Lift:
-        """Return the coordinates of all norms next to each other, and the norm over them."""
+        """Return L = [L_1, L_2, ...] of the lifts of the norms, and the sum of their inner norms.
+
+        The inner norm is one group norm if all are, else ``Blocks`` of one norm each.
+        """
         norms = list(self.norms)
         if not norms:
             raise ValueError("Union needs at least one norm, got none")
@@ -78,13 +81,16 @@ class Union(LiftedNorm):
         return Lift(expansion, inner, np.repeat(np.arange(len(sizes)), sizes))
 
     def _has_rays(self) -> bool:
-        """Return whether a part has atoms, but neither a value nor a proximal map."""
+        """Return whether the proximal operator of a matrix norm in the union is intractable."""
         return any(
             term.norm.matrix_shape is not None and not term.norm.proximal for term in self.terms()
         )
 
     def on(self, n_features: int, shape: tuple[int, int] | None = None) -> Norm:
-        """Return the same norm with its parts read, and a norm of vectors with its lift."""
+        """Return the union with each norm bound to ``n_features`` or ``shape``, after checks.
+
+        A union of norms of vectors is returned with its lift computed.
+        """
         norms = [checked_norm("Union", norm).on(n_features, shape) for norm in self.norms]
         for norm in norms:
             refuse_free("Union", norm, n_features, "; name it in unpenalized= instead")
@@ -97,36 +103,39 @@ class Union(LiftedNorm):
 
     @property
     def matrix_shape(self) -> tuple[int, ...] | None:
-        """The first known shape of a norm of matrices; None if no norm is one."""
+        """The shape of W if a norm knows it, () if not; None if no norm is a matrix norm."""
         shapes = [shape for norm in self.norms if (shape := norm.matrix_shape) is not None]
         return max(shapes, key=bool, default=None)
 
     def terms(self) -> list[Term]:
-        """Return the terms of all norms."""
+        """Return the terms of all norms in one list."""
         return [term for norm in self.norms for term in norm.terms()]
 
     def solver(self, tol: float) -> object | None:
-        """Return the solver of the first norm that has one, which may be one of matrices."""
+        """Return the default solver of the first norm with a specific one; None if none has."""
         named = (norm.solver(tol) for norm in self.norms)
         return next((solver for solver in named if solver is not None), None)
 
     def polar_bounds(self, scores: Scores, thorough: bool = False) -> tuple[float, float]:
-        """Return the largest lower and the largest upper bound on the polars of the norms."""
+        """Return bounds (lower, upper) on the polar max_i norm_i°(z).
+
+        ``thorough``: whether norms with NP-hard polars improve their bounds by branch and bound.
+        """
         found = [norm.polar_bounds(scores, thorough) for norm in self.norms]
         return max(low for low, _ in found), max(high for _, high in found)
 
     def polar(self, scores: Scores) -> float:
-        """Return max_i norm_i°(z)."""
+        """Return max_i norm_i°(z), or the best upper bound on it if it is NP-hard."""
         return self.polar_bounds(scores, thorough=True)[1]
 
     def best_atom(self, scores: Scores) -> Atom:
-        """Return the best of the best atoms of the norms."""
+        """Return the atom a of any of the norms with the largest <a, z>."""
         atoms = [norm.best_atom(scores) for norm in self.norms]
         values = [float(atom.values @ scores.at(atom.columns)) for atom in atoms]
         return atoms[int(np.argmax(values))]
 
     def value(self, w: NDArray[Any]) -> float:
-        """Return inf inner(u) over L u = w, for a vector or a 2-d array, to 1e-8."""
+        """Return gauge(w), for a vector or a 2-d array, to a relative accuracy of 1e-8."""
         if np.ndim(w) == 2:
             return self.on(np.size(w), np.shape(w)).value(np.ravel(w))
         if self._has_rays():
@@ -137,12 +146,12 @@ class Union(LiftedNorm):
         return super().value(np.asarray(w))
 
     def with_names(self, names: Sequence[str]) -> Union:
-        """Return the same norm with the names of columns in its parts replaced by indices."""
+        """Return the union with column names in its norms replaced by column indices."""
         return Union([norm.with_names(names) for norm in self.norms])
 
 
 def _lift_of(norm: Norm, n_features: int) -> Lift:
-    """Return the lift of the norm; a norm without one is lifted by the identity."""
+    """Return the lift of the norm, which is the identity for norms that are not lifted."""
     lift = norm.lift(n_features)
     if lift is not None:
         return lift
@@ -151,7 +160,10 @@ def _lift_of(norm: Norm, n_features: int) -> Lift:
 
 
 def _joined(expansion: Expansion, lifts: list[Lift], groups: list[GroupWeights]) -> Lift:
-    """Return one group norm over the coordinates of all norms, one after the other."""
+    """Return the lift with one group norm over the concatenated coordinates of all norms.
+
+    ``expansion`` is the stacked map; ``groups`` are the labels and weights of each norm's groups.
+    """
     labels = []
     weights = []
     names = []

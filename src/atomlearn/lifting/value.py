@@ -1,4 +1,4 @@
-"""The value of a norm given by its lift: min { inner(u) : L u = w } with lower and upper bounds."""
+"""The value of a lifted norm, min { inner(u) : L u = w }, with lower and upper bounds."""
 
 from __future__ import annotations
 
@@ -27,28 +27,30 @@ from atomlearn.core import (
     run,
 )
 
-#: Relative gap of a value: the goal, and the gap that suffices if rounding prevents the goal.
+#: Target for the relative gap between the bounds, and the gap accepted if rounding prevents it.
 GAP = 1e-9
 ENOUGH = 1e-8
-#: Relative gap of the intermediate problems; largest number of steps of multipliers.
+#: Relative duality gap of each subproblem, and maximum number of augmented Lagrangian steps.
 NEAR = 1e-10
 MOST = 25
 
 
 def lifted_value(lift: Lift, w: Array) -> float:
-    """Return min { inner(u) : L u = w }, as an upper bound certified to a relative gap of 1e-8.
+    """Return min { inner(u) : L u = w } to a relative accuracy of 1e-8, certified by a dual bound.
 
-    It uses the method of multipliers: each step solves min 1/2 ||w + eps z - L u||^2 + eps
-    inner(u). The solution u is moved onto L u = w (an upper bound), and the next multiplier z is
-    scaled into the polar's ball (a lower bound <w, z>). For norms of matrices, whose problems take
-    many steps, it uses alternating directions: the inner norm's prox, and projections onto L u = w.
+    L (n_features, n_lifted) is the matrix of the lift and inner its norm. For norms of vectors the
+    augmented Lagrangian method (method of multipliers) is used, with the dual variable z: each
+    step solves min_u 1/2 ||w + eps z - L u||^2 + eps inner(u). Projecting u onto {L u = w} gives
+    an upper bound, inner(u); scaling z so that polar(L'z) = 1 gives a lower bound, <w, z>. For
+    norms of matrices, whose subproblems take many steps, ADMM alternates the proximal operator of
+    inner and the projection onto {L u = w}.
 
     Raises
     ------
     ValueError
-        If w is no L u, so that the gauge is infinite.
+        If w is not in the range of L, so that the gauge is infinite.
     RuntimeError
-        If the gap of the bounds remains too large; the message has both.
+        If the gap between the bounds remains too large; the message contains both bounds.
 
     References
     ----------
@@ -89,7 +91,10 @@ def lifted_value(lift: Lift, w: Array) -> float:
 def _by_multipliers(
     norm: Norm, matrix: sparse.csc_array, w: Array, solve: Callable[[Array], Array]
 ) -> Iterator[tuple[float, float]]:
-    """Yield lower and upper bounds on the value, by the method of multipliers."""
+    """Yield (lower, upper) bounds on min { norm(u) : matrix u = w } by the method of multipliers.
+
+    ``solve`` applies the inverse of ``matrix matrix'``, for the projection onto {matrix u = w}.
+    """
     design = SparseDesign(matrix)
     one = np.ones(w.size)
     z = np.zeros(w.size)
@@ -113,7 +118,11 @@ def _by_multipliers(
 def _alternating(
     norm: Norm, matrix: sparse.csc_array, w: Array, solve: Callable[[Array], Array]
 ) -> Iterator[tuple[float, float]]:
-    """Yield lower and upper bounds on the value, by alternating directions."""
+    """Yield (lower, upper) bounds on min { norm(u) : matrix u = w } by ADMM.
+
+    ``solve`` applies the inverse of ``matrix matrix'``, for the projection onto {matrix u = w}.
+    ``dual`` is the scaled dual variable; bounds are yielded every 10 iterations.
+    """
     u: Array = matrix.T @ solve(w)
     dual = np.zeros(u.size)
     step = 1.0
@@ -128,7 +137,7 @@ def _alternating(
             s = solve(-(matrix @ dual)) / step
             polar = norm.polar(ArrayScores(matrix.T @ s))
             yield float(w @ s) / polar if polar > 0 else 0.0, norm.value(u)
-        if iteration >= balance:  # more and more rarely, so that it converges
+        if iteration >= balance:  # ever less often: ADMM converges only if the step settles
             balance = int(1.5 * balance)
             factor = _balancing(x, u, before, dual)
             step = step * factor
@@ -136,11 +145,16 @@ def _alternating(
 
 
 def _balancing(x: Array, u: Array, before: Array, dual: Array) -> float:
-    """Return the factor of the step that balances the relative residuals, between 1/5 and 5.
+    """Return the multiplier (1/5 to 5) for the ADMM step that balances the relative residuals.
 
-    The residuals are those of [Boyd et al. 2011, 3.3], relative to the sizes of their terms
-    [Wohlberg 2017]: absolute residuals can differ forever if the dual is small, and then the step
-    diverges. A large step makes x small, so that the primal residual grows with the step.
+    The relative primal residual is ||x - u|| / ||u||, the relative dual residual is
+    ||u - before|| / ||dual||, and the multiplier is sqrt(dual residual / primal residual), or 1 if
+    that is within a factor of 1.5. A larger step increases the primal residual. Residuals are
+    [Boyd et al. 2011, 3.3], normalized as in [Wohlberg 2017] because absolute residuals can remain
+    unequal if the dual variable is small, and then the step diverges.
+
+    ``x`` and ``u`` are the two copies of the variable (after the proximal operator and after the
+    projection), ``before`` is u of the previous iteration, ``dual`` the scaled dual variable.
     """
     primal = float(np.linalg.norm(x - u)) / max(float(np.linalg.norm(u)), TINY)
     change = float(np.linalg.norm(u - before)) / max(float(np.linalg.norm(dual)), TINY)

@@ -1,4 +1,4 @@
-"""Additive: each input becomes a group of columns, none of which is stored."""
+"""Additive: the design of additive models, one group of basis functions per input."""
 
 from __future__ import annotations
 
@@ -36,7 +36,9 @@ from atomlearn.maps.terms import TermDesign
 
 @dataclass(frozen=True)
 class AdditiveMap(TermMap):
-    """phi_j(x), a vector for each value of input j, tabulated at the levels of j; 0 at the origin.
+    """Feature map of an additive model: basis functions phi_j of input j, 0 at its origin.
+
+    phi_j is tabulated at the levels (bins) of input j.
 
     Attributes
     ----------
@@ -48,11 +50,11 @@ class AdditiveMap(TermMap):
         phi_j at the levels of each input, one after the other; None for thermometer columns. The
         table of j, (n_levels, sizes[j]), begins at begins[j].
     begins : (d + 1,) int64
-        Begin of each table.
+        Position in ``tables`` at which the table of each input begins.
     factors : (d,) float64
-        Factors of thermometer columns.
+        Factors by which the thermometer columns of each input are normalized.
     residual : (d,) float64
-        The largest k(x, x) - ||phi(x)||^2 that the map of a kernel leaves out.
+        Error of the low-rank kernel approximation: the largest k(x, x) - ||phi(x)||^2.
     """
 
     unit = "inputs"
@@ -68,7 +70,10 @@ class AdditiveMap(TermMap):
     def of(
         cls, settings: AdditiveSettings, levels: Levels, x: CodedColumns, weight: Array
     ) -> AdditiveMap:
-        """Return the maps of all inputs; ``x`` : codes of the data, for weighted moments."""
+        """Return the map of all inputs; ``x`` are the codes (level numbers) of the data.
+
+        The codes and ``weight`` (n_samples,) give weighted means and variances.
+        """
         d = levels.n_inputs
         factors = np.ones(d)
         residual = np.zeros(d)
@@ -163,10 +168,11 @@ class AdditiveMap(TermMap):
 
 
 class Additive(TermDesign):
-    """f(x) = sum_j f_j(x_j): every input j becomes the group of columns phi_j(x_j).
+    """Design of additive models f(x) = sum_j f_j(x_j): input j is a group of basis functions.
 
-    w'phi_j is the curve f_j of input j. It is zero at the origin, which is 0 if the input has
-    values on both sides of 0, else its value nearest to 0; the intercept has the constant part.
+    f_j(x_j) = w_j'phi_j(x_j), with phi_j the basis functions of input j and w_j their coefficients.
+    It is zero at the origin, which is 0 if the input has values on both sides of 0, else its value
+    nearest to 0; the intercept contains the constant part.
     Columns are neither stored nor formed: each entry of X is stored as one byte, the number of the
     level that it is rounded to, and scores are computed from sums of v over each level.
 

@@ -1,4 +1,4 @@
-"""Anova: a curve of each input and a surface of each pair of inputs, none of them stored."""
+"""Anova: functional ANOVA with main effects and pairwise interactions, columns never stored."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from atomlearn.maps.terms import TermDesign
 
 @dataclass(frozen=True)
 class AnovaMap(TermMap):
-    """phi_j(x_j) of each input, and psi_i(x_i) * psi_j(x_j) of each pair in use.
+    """Feature map with basis functions phi_j(x_j) and, for pairs, products psi_ia(x_i) psi_jb(x_j).
 
     Attributes
     ----------
@@ -41,7 +41,8 @@ class AnovaMap(TermMap):
     margin : AdditiveMap
         The coarser map of the inputs in pairs.
     tables : (d, L, m) float64
-        psi_j at each of the at most L = 16 levels, with weighted mean zero, padded with zeros.
+        Basis functions psi_j of input j at each of its at most L = 16 levels, with weighted mean
+        zero; padded with zeros to m columns.
     first, second : (n_pairs,) int64
         The inputs of each pair, first < second.
     """
@@ -59,7 +60,10 @@ class AnovaMap(TermMap):
     def of(
         cls, main: AdditiveMap, margin: AdditiveMap, shares: list[Array], pairs: Columns
     ) -> AnovaMap:
-        """Return the map with the tables of ``margin``, centered by the shares of the weight."""
+        """Return the map with the tables of ``margin``, centered by the weight at each level.
+
+        ``shares[j]`` is the fraction of the sample weight at each level of input j.
+        """
         d = margin.levels.n_inputs
         n_levels = int(margin.levels.sizes.max(initial=1))
         tables = np.zeros((d, n_levels, int(margin.sizes.max(initial=0))))
@@ -130,9 +134,9 @@ class AnovaMap(TermMap):
         return np.asarray(np.kron(self.table(i), self.table(j)), dtype=np.float64)
 
     def surface(self, i: int, j: int, weights: Array) -> tuple[Array, Array, Array]:
-        """Return the levels of two inputs, and f_ij at them, given all coefficients.
+        """Return the levels of inputs i and j, and f_ij at all pairs of levels (n_i, n_j).
 
-        The surface is zero if the pair has no columns.
+        ``weights`` are the coefficients of all columns; f_ij is zero if the pair has no columns.
         """
         if i == j or not (0 <= i < self.n_inputs and 0 <= j < self.n_inputs):
             raise ValueError(
@@ -151,14 +155,14 @@ class AnovaMap(TermMap):
 
 
 class Anova(TermDesign):
-    """f(x) = sum_j f_j(x_j) + sum_{i<j} f_ij(x_i, x_j): every input and every pair is a group.
+    """Functional ANOVA design: f(x) = sum_j f_j(x_j) + sum_{i<j} f_ij(x_i, x_j), by groups.
 
-    This is the functional ANOVA of degree 2. f_ij is linear in the products psi_ia(x_i) psi_jb(x_j)
-    of the columns of two inputs, each of mean zero over the data: a surface adds only what the two
-    curves cannot express. Columns are neither stored nor formed. Each input is rounded to at most
-    16 levels for its pairs (its curve has more), and the scores of a pair are computed from the
-    joint histogram of v over the levels of both, T_i' H_ij T_j, so that a search among *all* pairs
-    is exact.
+    Each main effect f_j and each pairwise interaction f_ij is a group of columns. f_ij is linear in
+    products psi_ia(x_i) psi_jb(x_j) of basis functions with mean zero over the data, so that
+    interactions contain no main effects. Columns are neither stored nor formed: inputs are binned
+    to at most 16 levels for interactions (more for main effects), and the scores of a pair are T_i'
+    H_ij T_j, with H_ij the joint histogram of v over the levels of both inputs and T_j the table of
+    psi_j at the levels. A search among *all* pairs is therefore exact.
 
     Parameters
     ----------
@@ -323,7 +327,7 @@ class Anova(TermDesign):
 
 
 def checked_pairs(pairs: object, n_inputs: int) -> Columns:
-    """Return the pairs (i, j), i < j, as (n_pairs, 2); None means all pairs."""
+    """Return the pairs (i, j) with i < j as an array (n_pairs, 2), after checks; None: all."""
     if pairs is None:
         i, j = np.triu_indices(n_inputs, 1)
         return np.stack([i, j], axis=1).astype(np.int64)

@@ -1,4 +1,4 @@
-"""The columns of one input: a table over its levels, from a kernel or from splines."""
+"""Basis functions of one input, tabulated at its levels: B-splines or low-rank kernel features."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class AdditiveSettings:
 
 
 def shares_of(x: CodedColumns, levels: Levels, weight: Array) -> Array:
-    """Return the share of the weight at each level of all inputs, one after the other."""
+    """Return the fraction of the sample weight at each level, concatenated for all inputs."""
     counts = code_histograms(x, weight)
     total = float(weight.sum())
     # Entries that are not stored are at the origin.
@@ -89,9 +89,10 @@ def variance_of(table: Array, shares: Array) -> float:
 def table_of(
     settings: AdditiveSettings, levels: Array, shares: Array, column: int
 ) -> tuple[Array, float]:
-    """Return the map of an input at its levels, (n_levels, m), and the residual.
+    """Return the m basis functions of an input at its levels, (n_levels, m), and their error.
 
-    An input that is constant has no columns.
+    The error is the largest residual of the low-rank kernel approximation (0 for splines). A
+    constant input has no columns. ``column`` is the number of the input, for messages.
     """
     kernel = settings.kernel
     if kernel == "chi2" and levels[0] < 0:

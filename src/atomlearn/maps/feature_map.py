@@ -17,10 +17,11 @@ Labels = NDArray[np.int64]
 
 
 class FeatureMap(ABC):
-    """phi(x): the columns that are made of the inputs of a row, term by term.
+    """A feature map phi from the inputs (columns of X) to derived columns, grouped by terms.
 
-    A *term* is the unit that is selected, named and drawn: an input, a product, a curve, a surface,
-    a kernel. A map knows its terms and contains no data; ``apply`` makes the design of any rows.
+    A *term* is the unit that is selected, named and plotted: an input, a product, a main effect, a
+    pairwise interaction, a kernel. A map contains no data; ``apply`` returns the design of any
+    rows.
     The defaults are for maps in which each column is a term.
 
     Examples

@@ -1,4 +1,4 @@
-"""KernelMap: the columns of one kernel, by pivoted Cholesky steps."""
+"""KernelMap: low-rank (Nystroem) features of one kernel, by pivoted Cholesky factorization."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ KernelFunction = Callable[[NDArray[Any], NDArray[Any]], NDArray[Any]]
 
 @dataclass(frozen=True, slots=True)
 class KernelMap:
-    """phi(x) = scale * L^-1 k(pivots, x): the columns of one kernel.
+    """Nystroem feature map of one kernel k: phi(x) = scale * L^-1 k(pivots, x).
 
     Attributes
     ----------
     pivots : (r,) int64
-        Rows of the fit.
+        Numbers of the training rows that serve as landmarks (pivots).
     triangle : (r, r) float64
-        The lower triangle L, L L' = K at the pivots.
+        The Cholesky factor L of the kernel matrix of the pivots, L L' = K.
     scale : float
         Factor of the columns, see ``normalize`` of ``Kernels``.
     residual : float
-        Share of the trace of K that the columns leave out.
+        Approximation error as a fraction of the trace of K.
     """
 
     pivots: NDArray[np.int64]
@@ -41,7 +41,7 @@ class KernelMap:
     residual: float
 
     def columns(self, to_pivots: NDArray[Any]) -> Array:
-        """Return phi of rows, given their kernel with the pivots, (n, r) -> (n, r)."""
+        """Return phi (n, r) of n rows, given their kernel values with the pivots (n, r)."""
         found = solve_triangular(self.triangle, to_pivots.T, lower=True, check_finite=False)
         return np.asarray(self.scale * found.T)
 

@@ -1,4 +1,4 @@
-"""Kernels: a group of columns for each kernel, the design of multiple kernel learning."""
+"""Kernels: the design of multiple kernel learning, one group of columns per kernel."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class KernelOn:
             )
 
     def __call__(self, A: NDArray[Any], B: NDArray[Any]) -> NDArray[Any]:
-        """Return the kernel of the rows of A with those of B."""
+        """Return the kernel matrix K(A, B) of the rows of A and B, (len(A), len(B))."""
         if self.columns is not None:
             chosen = list(self.columns)
             A = A[:, chosen]
@@ -111,7 +111,7 @@ def kernel_grid(
 
 @dataclass(frozen=True)
 class KernelMaps(TermMap):
-    """All kernels of a ``Kernels`` design as columns, for new data.
+    """Feature map of a ``Kernels`` design: the low-rank features of all kernels for new rows.
 
     Attributes
     ----------
@@ -143,7 +143,7 @@ class KernelMaps(TermMap):
         data: NDArray[Any],
         precomputed: bool,
     ) -> KernelMaps:
-        """Return the maps with those rows of X that new rows are compared with."""
+        """Return the maps with the rows of X (pivots) at which kernels are evaluated."""
         used = np.unique(np.concatenate([map.pivots for map in maps]))
         places = tuple(np.searchsorted(used, map.pivots) for map in maps)
         functions = () if precomputed else tuple(kernels)
@@ -176,12 +176,12 @@ class KernelMaps(TermMap):
 
 
 class Kernels(Forwarding, MappedDesign):
-    """f(x) = sum_m f_m(x), f_m in the space of kernel m: kernel m is a group of columns Z_m.
+    """Design of multiple kernel learning: f(x) = sum_m f_m(x), f_m in the RKHS of kernel m.
 
-    Z_m Z_m' = K_m up to a residual, so that the score of group m is ||Z_m'v|| = sqrt(v'K_m v), and
-    norms over the groups learn which kernels to use: with ``norms.Groups(design.groups)``,
-    form="squared", the problem is the primal of SimpleMKL, 1/2 (sum_m ||f_m||)^2 plus the loss
-    [1]_, for every loss, both for classification and for regression.
+    Kernel m is a group of columns Z_m, a low-rank factor of its kernel matrix: Z_m Z_m' = K_m up to
+    a residual. The score of group m is ||Z_m'v|| = sqrt(v'K_m v), and group norms select kernels:
+    with ``norms.Groups(design.groups)`` and form="squared" the problem is the primal of SimpleMKL,
+    1/2 (sum_m ||f_m||)^2 plus the loss [1]_, for any loss.
 
     Parameters
     ----------
@@ -190,9 +190,9 @@ class Kernels(Forwarding, MappedDesign):
     X : array of shape (n, d), optional
         Rows for the functions.
     rank : int, default=100
-        Largest number of columns of a kernel.
+        Maximum number of columns (rank) per kernel.
     tol : float, default=1e-6
-        Share of the trace of a kernel that its columns may leave out.
+        Relative error of the low-rank approximation, as a fraction of the trace of the kernel.
     sample_weight : (n,) array, optional
         Weight of each sample for traces and variances.
     normalize : bool, default=True
@@ -317,6 +317,6 @@ class Kernels(Forwarding, MappedDesign):
         return design
 
     def sizes_of(self, columns: Columns, weights: Array) -> Array:
-        """Return ||f_m||, the norm of the weights of each kernel, (n_kernels,)."""
+        """Return the RKHS norms ||f_m|| of the kernels' functions, (n_kernels,)."""
         squares = np.bincount(self.groups[columns], weights**2, minlength=self.map.n_terms)
         return np.sqrt(squares)

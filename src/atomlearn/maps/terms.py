@@ -1,4 +1,4 @@
-"""TermDesign: columns grouped by terms, one for each curve or surface, none of them stored."""
+"""TermDesign: implicit designs with one group of columns per term (main effect, interaction)."""
 
 from __future__ import annotations
 
@@ -83,7 +83,9 @@ class TermDesign(MappedDesign):
 
 
 class CodedBlock(Block):
-    """Column c is tables[p][codes[:, p], k] with p = part[c], k = place[c].
+    """Columns of binned inputs as table look-ups: tables[p][codes[:, p], k].
+
+    Column c has p = part[c] and k = place[c].
 
     The m_p columns of an input take together one byte for each sample: products take O(n q)
     additions and O(levels) operations for each column, Gram matrices O(n q^2), compared with O(n

@@ -1,4 +1,4 @@
-"""Coordinates of rows in a span, robust to gross errors."""
+"""Coordinates of rows in a subspace by Huber regression, robust to sparse gross errors."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from atomlearn.core import LIMITS, Array
 def robust_coordinates(
     X: Array, V: Array, threshold: float, tol: float, max_iter: int
 ) -> tuple[Array, float]:
-    """Return argmin over C, S of 1/2 ||X - C V' - S||_F^2 + threshold ||S||_1, V'V = I.
+    """Return the C that minimizes 1/2 ||X - C V' - S||_F^2 + threshold ||S||_1 over C and S.
 
-    The second result is a bound on the relative gap of each row. At the best S, C minimizes Huber's
-    loss of X - C V': one regression for each row, all solved together.
+    X is (n, p), the columns of V (p, r) are orthonormal, and C is (n, r). Minimizing over S gives
+    Huber's loss of X - C V', so that each row of C is a Huber regression. The second result is the
+    largest relative duality gap of a row.
     """
     if not V.shape[1] or not threshold > 0:
         return X @ V, 0.0
@@ -23,9 +24,10 @@ def robust_coordinates(
 
 
 def _huber(X: Array, V: Array, threshold: float, tol: float, max_iter: int) -> tuple[Array, float]:
-    """Return C for these rows and the largest relative gap of a row, by reweighted least squares.
+    """Return C for these rows and their largest relative duality gap, by IRLS.
 
-    The weights are those of the quadratic above Huber's loss that touches it at the last point.
+    Iteratively reweighted least squares minimizes the quadratic majorizer of Huber's loss that
+    touches it at the last iterate.
     """
     squares = (V[:, :, None] * V[:, None, :]).reshape(V.shape[0], -1)
     C = X @ V

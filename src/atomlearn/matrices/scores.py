@@ -1,4 +1,4 @@
-"""Scores as matrices Z (p, q) that multiply, and results of searches for rank-one atoms."""
+"""Scores as implicit matrices Z (p, q), and results of searches for rank-one atoms."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Shape = tuple[int, int]
 
 
 def check_tensor_shape(owner: str, shape: object) -> tuple[int, ...]:
-    """Return the shape as a tuple of whole numbers >= 1; the error names a remedy."""
+    """Return the shape as a tuple of two or more ints >= 1; raise ValueError otherwise."""
     try:
         sizes = tuple(int(size) for size in shape)  # type: ignore[attr-defined]
         exact = all(size == given for size, given in zip(sizes, shape, strict=True))  # type: ignore[call-overload]
@@ -32,7 +32,10 @@ def check_tensor_shape(owner: str, shape: object) -> tuple[int, ...]:
 
 
 def agreed_shape(owner: object, given: Any, shape: Any) -> Any:
-    """Return the shape of W: that of the norm, else that of the design; they must agree."""
+    """Return the shape of W from the norm (``given``) or the design (``shape``).
+
+    If both are known they must agree; None if both are None.
+    """
     if given is None or shape is None:
         return shape if given is None else given
     if tuple(given) != tuple(shape):
@@ -50,14 +53,14 @@ class Found:
     Attributes
     ----------
     left : (p, t) float64
-        The vectors u.
+        The vectors u_i as columns.
     right : (q, t) float64
-        The vectors v.
+        The vectors v_i as columns.
     values : (t,) float64
-        <u_i v_i', Z>.
+        The scores <u_i v_i', Z> = u_i'Z v_i, decreasing.
     lower, upper : float
-        lower <= gauge°(Z) <= upper; ``lower`` is the best value found (0 if no atom is positive).
-        ``upper`` may fail with a probability that its norm documents.
+        Bounds on the polar: lower <= gauge°(Z) <= upper. ``lower`` is the best score found (0 if no
+        score is positive). ``upper`` may fail with a small probability; see the norm.
     """
 
     left: Array
@@ -67,13 +70,13 @@ class Found:
     upper: float
 
     def above(self, level: float) -> tuple[Array, Array]:
-        """Return the atoms whose value exceeds the level by more than rounding."""
+        """Return (left, right) of the atoms whose score exceeds ``level`` beyond rounding."""
         kept = self.values > level * (1 + SETTINGS.rounding)
         return self.left[:, kept], self.right[:, kept]
 
 
 def both_found(first: Found, second: Found) -> Found:
-    """Return the atoms of both, best first, with the better of the bounds on each side."""
+    """Return the atoms of two searches, best first, with the tighter lower and upper bounds."""
     values = np.concatenate([first.values, second.values])
     order = np.argsort(-values, kind="stable")
     lower = max(first.lower, second.lower, float(values.max(initial=0.0)))
@@ -87,11 +90,11 @@ def both_found(first: Found, second: Found) -> Found:
 
 
 def merged(left: Array, weights: Array, right: Array) -> tuple[Array, Array, Array]:
-    """Return the same sum of atoms, with atoms on the same pair of supports made orthogonal.
+    """Return the same sum of atoms left diag(weights) right', orthogonalized on each support.
 
-    The singular vectors of sum c_i u_i v_i' over the atoms on the same supports are atoms too, at
-    most k, and their weights do not add up to more. If left and right are the same, they are
-    eigenvectors.
+    Atoms with the same supports of u and of v are replaced by the SVD of their weighted sum: its
+    singular vectors are atoms too, and the sum of the weights does not increase. If left equals
+    right, the eigendecomposition is used.
     """
     groups: dict[tuple[bytes, bytes], list[int]] = {}
     for number, (u, v) in enumerate(zip(left.T, right.T, strict=True)):
@@ -123,7 +126,7 @@ def merged(left: Array, weights: Array, right: Array) -> tuple[Array, Array, Arr
 
 @dataclass(eq=False, slots=True)
 class ScoreMatrix:
-    """Scores as a matrix Z (p, q) that multiplies.
+    """Scores as an implicit matrix Z (p, q), defined by its products with vectors.
 
     Attributes
     ----------
@@ -132,9 +135,9 @@ class ScoreMatrix:
     dot, transpose_dot : callable
         Return Z @ other and Z' @ other, for a vector or a matrix.
     dense : callable
-        Returns the array (p, q), for reading only; raises TypeError if it is too large.
+        Returns Z as an array (p, q), for reading only; raises TypeError if it is too large.
     memo : dict
-        Results of searches.
+        Cached results of thorough searches, by the ``repr`` of the norm.
     deadline : Deadline
         Time at which searches should return their best result.
     """
@@ -148,13 +151,13 @@ class ScoreMatrix:
 
 
 def dense_matrix(Z: Array) -> ScoreMatrix:
-    """Return an array Z (p, q) as a matrix that multiplies."""
+    """Return an array Z (p, q) as a ``ScoreMatrix``."""
     shape = Z.shape[0], Z.shape[1]
     return ScoreMatrix(shape, lambda x: Z @ x, lambda x: Z.T @ x, lambda: Z)
 
 
 def less_factored(Z: ScoreMatrix, left: Array, right: Array) -> ScoreMatrix:
-    """Return Z - left right', defined by its products: scores with a ridge term."""
+    """Return Z - left right' as an implicit matrix: the scores with a ridge term."""
     return ScoreMatrix(
         Z.shape,
         lambda x: Z.dot(x) - left @ (right.T @ x),
@@ -183,9 +186,9 @@ def symmetric_part(Z: ScoreMatrix, shift: float = 0.0) -> ScoreMatrix:
 
 
 def score_matrix(scores: Scores, shape: Shape) -> ScoreMatrix:
-    """Return the scores as a matrix of this shape, the same object at every call.
+    """Return the scores as a ``ScoreMatrix`` of this shape.
 
-    It stores the results of searches.
+    Every call returns the same object, which caches results of searches.
     """
     known = cast("ScoreMatrix | None", scores.as_matrix)
     if known is None or known.shape != shape:
@@ -195,7 +198,7 @@ def score_matrix(scores: Scores, shape: Shape) -> ScoreMatrix:
 
 
 class MatrixScores(ArrayScores):
-    """z as an array, which is a matrix (p, q) row by row."""
+    """Scores stored as a dense array: the vector is Z (p, q) in row-major order."""
 
     def __init__(self, Z: Array) -> None:
         Z = np.ascontiguousarray(Z, dtype=np.float64)

@@ -1,4 +1,4 @@
-"""Cox: the partial likelihood of proportional hazards."""
+"""Cox: the partial likelihood of the proportional hazards model, and Harrell's concordance."""
 
 from __future__ import annotations
 
@@ -13,39 +13,42 @@ from atomlearn.core import EDGE_TOLERANCE, Array, LastAnswer, Loss, Task
 from atomlearn.survival.risk_sets import RiskSets
 from atomlearn.survival.target import checked_survival
 
-#: Risks that differ by less are tied, as in scikit-survival.
+#: Two predicted risks that differ by at most this count as tied, as in scikit-survival.
 TIED = 1e-8
 
 
 @final
 @dataclass(frozen=True)
 class Cox(Loss):
-    """f(z) = sum over event times t of  d_t log sum_(at risk) s_i exp(z_i) - sum_(events) s_i z_i.
+    """Negative log partial likelihood of Cox's proportional hazards model.
 
-    This is minus the logarithm of Cox's partial likelihood, minus its smallest value at each single
-    time, so that f >= 0. d_t is the weight of the events at t; at risk are those with entry_i < t
-    <= time_i, in the stratum of the event. Predictions z are log hazard ratios: a constant added to
-    all of a stratum changes nothing, so that there is no intercept.
+    f(z) = sum over event times t of [d_t log sum_(i at risk at t) s_i exp(z_i) - sum_(i with event
+    at t) s_i z_i], with sample weights s_i and d_t the total weight of the events at t. The infimum
+    of the term of each time is subtracted, so that f >= 0. At risk at t are the samples of the same
+    stratum with entry_i < t <= time_i. Predictions z are log hazard ratios: adding a constant to
+    all samples of a stratum does not change f, so that there is no intercept.
 
     Parameters
     ----------
     ties : {"efron", "breslow"}, default="efron"
-        Treatment of k > 1 events at one time. Breslow's sums are over all at risk; of Efron's k
-        sums the l-th counts those events by 1 - l/k, l = 0, ..., k - 1, each with the mean weight
-        d_t / k. A weight of 2 is the same as two rows with Breslow's treatment. With Efron's it is
-        not, as in R's ``coxph``, because two rows would be a tie.
+        Treatment of k > 1 events at one time t. Breslow: one sum over the risk set, with weight
+        d_t. Efron: k sums, each with weight d_t / k; in sum l = 0, ..., k - 1 the samples with
+        events at t are multiplied by 1 - l/k. A sample weight of 2 is equivalent to a duplicated
+        row for Breslow's method, but not for Efron's (as in R's ``coxph``), because duplicates are
+        ties.
 
     Notes
     -----
-    Targets are structured arrays, see ``losses.survival_target``. The Hessian is diag(c) - sum_m
-    omega_m p_m p_m' with p_m the distribution over the risk set of a term m: it couples all
-    predictions, and ``coupling`` multiplies with it in O(n_samples) for each column.
+    Targets are structured arrays; see ``losses.survival_target``. The loss is a sum of log-sum-exp
+    terms m, one for each event time (Efron: one for each event), with weights omega_m and softmax
+    probabilities p_m over their risk sets. The Hessian is diag(c) - sum_m omega_m p_m p_m', c =
+    sum_m omega_m p_m: it couples all predictions, and ``coupling`` multiplies with it in
+    O(n_samples) per column.
 
-    A dual point is a gradient u, u_i + s_i event_i = sum_m omega_m p_mi. Its conjugate is <u, z> -
-    f(z) at the z of the gradient, and t times that is a bound for t u, 0 <= t <= 1, because f*(0)
-    <= 0. Without left truncation the risk sets are nested and the conjugate has a formula: with g =
-    log of the sum over those who leave between two events, the problem decomposes into one for the
-    share of each (and, for Efron's ties, one unknown for each time).
+    Dual points u are gradients, u_i + s_i event_i = sum_m omega_m p_mi. The conjugate at u = f'(z)
+    is f*(u) = <u, z> - f(z), and t f*(u) bounds f*(t u) for 0 <= t <= 1, because f*(0) <= 0.
+    Without left truncation the risk sets are nested, and f* separates over event times; for Efron's
+    ties a concave maximization in one variable per tied time remains.
 
     References
     ----------
@@ -64,7 +67,7 @@ class Cox(Loss):
     """
 
     ties: Literal["efron", "breslow"] = "efron"
-    #: The risk sets at z = 0, which are kept because sorting is slow, and at the last prediction.
+    #: Cached risk sets at z = 0, because sorting is slow, and at the last predictions.
     at_zero: LastAnswer = field(default_factory=LastAnswer, init=False, repr=False, compare=False)
     there: LastAnswer = field(default_factory=LastAnswer, init=False, repr=False, compare=False)
     name: ClassVar[str] = "cox"
@@ -81,7 +84,7 @@ class Cox(Loss):
         return checked_survival(y)
 
     def strata(self, y: Any, prediction: Array, weight: Array) -> list[RiskSets]:
-        """Return the risk sets of each stratum that has an event."""
+        """Return the risk sets of each stratum with an event, at these predictions."""
         found: list[RiskSets] = self.there.of(
             lambda: [sets.at(prediction) for sets in self._at_zero(y, weight)],
             prediction,
@@ -91,7 +94,7 @@ class Cox(Loss):
         return found
 
     def _at_zero(self, y: Any, weight: Array) -> list[RiskSets]:
-        """Return the risk sets at z = 0."""
+        """Return the risk sets of each stratum with an event at z = 0, cached for y and weight."""
 
         def find() -> list[RiskSets]:
             order = np.argsort(y["stratum"], kind="stable")
@@ -112,33 +115,36 @@ class Cox(Loss):
         )
 
     def slack(self, y: Array, prediction: Array, dual: Array, weight: Array) -> float:
-        """Return a bound on the rounding of the difference of logarithms and predictions."""
+        """Return a bound on the rounding error of ``value``, which subtracts large sums."""
         return sum(
             sets.rounding(_seen(y, weight)[sets.rows] * prediction[sets.rows])
             for sets in self.strata(y, prediction, weight)
         )
 
     def gradient(self, y: Array, prediction: Array, weight: Array) -> Array:
-        """Return the expected weight of events of each sample, minus the observed weight."""
+        """Return expected minus observed events of each sample (negative martingale residuals)."""
         return self.curvature(y, prediction, weight) - _seen(y, weight)
 
     def curvature(self, y: Array, prediction: Array, weight: Array) -> Array:
-        """Return sum_m omega_m p_mi, a diagonal upper bound on the Hessian."""
+        """Return c = sum_m omega_m p_m (n_samples,); diag(c) is an upper bound on the Hessian."""
         result = np.zeros(y.size)
         for sets in self.strata(y, prediction, weight):
             result[sets.rows] = sets.expected
         return result
 
     def coupling(self, y: Array, prediction: Array, weight: Array) -> tuple[Array, Any]:
-        """Return sum_m omega_m p_m and K, whose columns are sqrt(omega_m) p_m."""
+        """Return c and K of the Hessian diag(c) - K K'; K has the columns sqrt(omega_m) p_m."""
         strata = self.strata(y, prediction, weight)
         return self.curvature(y, prediction, weight), Coupling(strata, y.size)
 
     def conjugate(self, y: Array, dual: Array, weight: Array) -> float:
-        """Return f*(u), ``inf`` outside its domain, and everywhere with left truncation."""
+        """Return the convex conjugate f*(u); ``inf`` outside its domain.
+
+        With left truncation there is no formula, and the result is always ``inf``.
+        """
         seen = _seen(y, weight)
         events = dual + seen
-        # Tolerances for values that rounding may have made negative, single ones and sums.
+        # Tolerances for single entries and sums that are negative because of rounding.
         each = EDGE_TOLERANCE * (np.abs(dual) + seen)
         if not np.all(events >= -each):
             return float("inf")
@@ -155,20 +161,23 @@ class Cox(Loss):
     def conjugate_along(
         self, y: Array, prediction: Array, dual: Array, weight: Array, factor: float
     ) -> float:
-        """Return an upper bound on f*(factor u), u = f'(z), exact at factor 1; see Notes."""
+        """Return an upper bound on f*(factor * u), u = f'(prediction); exact at factor 1."""
         if not 0.0 <= factor <= 1.0:
             return float("inf")
         along = factor * (float(dual @ prediction) - self.value(y, prediction, weight))
         return along if factor == 1.0 else min(along, self.conjugate(y, factor * dual, weight))
 
     def score(self, y: Array, prediction: Array, weight: Array) -> float:
-        """Return Harrell's concordance of times and risks, which ignores weights."""
+        """Return Harrell's concordance index of the predicted risks; weights are ignored."""
         return concordance(y, prediction)
 
 
 @dataclass(frozen=True, slots=True)
 class Coupling:
-    """K of the Hessian diag(c) - K K', defined by its products; ``T`` is its transpose."""
+    """K (n_samples, n_terms) of the Hessian diag(c) - K K', as an implicit matrix.
+
+    ``K @ A`` and ``K.T @ A`` are computed from the risk sets of all strata.
+    """
 
     strata: list[RiskSets]
     n_samples: int
@@ -181,7 +190,7 @@ class Coupling:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Samples by terms, or the reverse."""
+        """(n_samples, n_terms), or the reverse for the transpose."""
         terms = sum(sets.shares[0].size for sets in self.strata)
         return (terms, self.n_samples) if self.transposed else (self.n_samples, terms)
 
@@ -205,15 +214,19 @@ class Coupling:
 
 
 def _seen(y: Any, weight: Array) -> Array:
-    """Return the weight of the event of each sample, 0 if none was observed."""
+    """Return the weight of each sample with an observed event, and 0 for censored samples."""
     return np.where(y["event"], weight, 0.0)
 
 
 def _conjugate(sets: RiskSets, events: Array, s: Array, slack: float) -> float:
-    """Return the conjugate of one stratum without truncation, for u + seen = ``events``."""
+    """Return the conjugate of one stratum; ``inf`` with left truncation or outside the domain.
+
+    ``events`` (n,) is u plus the weights of the observed events, ``s`` (n,) are the weights, both
+    in the order of ``sets.rows``; ``slack`` is the tolerance for sums.
+    """
     if sets.entries is not None:
         return float("inf")
-    group = sets.last - 1  # the last event before each leaves, -1: before any
+    group = sets.last - 1  # number of the last event time up to each sample's time; -1: none
     if np.any(events[group < 0] > 0.0):
         return float("inf")
     m = sets.ends.size
@@ -236,7 +249,11 @@ def _conjugate(sets: RiskSets, events: Array, s: Array, slack: float) -> float:
 
 
 def _of_shares(sets: RiskSets, D: Array, both: Array, after: Array) -> Array:
-    """Return max over x in [0, 1] of D log x + both log(1 - x) - sum_l w log(1 - x l / k)."""
+    """Return max over x in [0, 1] of D log x + both log(1 - x) - sum_l w log(1 - x l / k).
+
+    There is one maximum for each event time, (m,); the sum is over Efron's terms l of the k tied
+    events, each with weight w. Without ties the maximum has a closed form; else bisection is used.
+    """
     plain = xlogy(D, D) + xlogy(both, both) - xlogy(D + both, D + both)
     if not sets.shares[1].any():
         return np.asarray(plain)
@@ -246,7 +263,8 @@ def _of_shares(sets: RiskSets, D: Array, both: Array, after: Array) -> Array:
     open_ = (D > 0.0) & (both > 0.0)
     low = np.full(m, -80.0)
     high = np.full(m, 80.0)
-    # In x = expit(theta) it is concave, and its derivative falls from D > 0 to -both < 0.
+    # With x = expit(theta) the objective is concave, and its derivative decreases from D > 0 to
+    # -both < 0, so that bisection finds its zero.
     for _ in range(70):
         theta = 0.5 * (low + high)
         slope = D - after * expit(theta)
@@ -261,11 +279,11 @@ def _of_shares(sets: RiskSets, D: Array, both: Array, after: Array) -> Array:
 
 
 def concordance(y: Any, risk: Array) -> float:
-    """Return the share of comparable pairs that the risks order correctly; ties count half.
+    """Return Harrell's concordance index: the fraction of comparable pairs ordered correctly.
 
-    A pair is comparable if one has an event, and the other, of the same stratum, was at risk then
-    and was observed for longer, or equally long without an event. The result is nan if there are no
-    pairs.
+    Tied risks count one half. A pair of samples of one stratum is comparable if one has an event
+    and the other was at risk at that time and was observed longer, or equally long without an
+    event. The result is nan if there are no comparable pairs.
     """
     order = np.argsort(y["time"], kind="stable")
     y = y[order]
@@ -277,7 +295,7 @@ def concordance(y: Any, risk: Array) -> float:
     ends = np.searchsorted(time, time, side="right")
     starts = np.searchsorted(time, time, side="left")
     for i in np.flatnonzero(event):
-        # Samples of the same stratum that are at risk then.
+        # Samples of the same stratum whose observation began before this event.
         with_it = (y["entry"] < time[i]) & (y["stratum"] == y["stratum"][i])
         same = slice(starts[i], ends[i])
         for others in (risk[ends[i] :][with_it[ends[i] :]], risk[same][(with_it & ~event)[same]]):

@@ -1,4 +1,4 @@
-"""RiskSets: sums over the samples at risk at each time of an event, in logarithms."""
+"""RiskSets: log-sum-exp over the samples at risk at each event time of a stratum."""
 
 from __future__ import annotations
 
@@ -15,30 +15,34 @@ from atomlearn.survival.spans import Spans, sums_of_exponentials
 
 @dataclass(frozen=True)
 class RiskSets:
-    """The risk sets of one stratum: for each time t with an event, those with entry < t <= time.
+    """The risk sets of one stratum: at each event time t, the samples with entry < t <= time.
+
+    n is the number of samples, m that of distinct event times, k that of events. The loss is a sum
+    of log-sum-exp *terms*: one for each event time (Breslow) or for each event (Efron).
 
     Attributes
     ----------
     rows : (n,) int64
-        Samples of the stratum with a weight, the latest time first.
+        Samples of the stratum with positive weight, sorted by decreasing time.
     x : (n,) float64
-        z + log s.
+        Prediction plus log weight of each sample, z + log s.
     ends : (m,) int64
-        Number of ``rows`` with a time >= t, the earliest t first.
+        Number of samples with time >= t, for each event time t in increasing order.
     events, of : (k,) int64
-        Positions in ``rows`` with an event, grouped by time, and the number of the time of each.
+        Positions in ``rows`` of the samples with events, grouped by time, and the index of the
+        event time of each.
     counts, totals : (m,) float64
-        Number and weight of events at each time.
+        Number and total weight of the events at each event time.
     entries : (n,) int64, optional
-        Positions by entry, the latest first; None without left truncation.
+        Positions sorted by decreasing entry; None without left truncation.
     before : (m,) int64, optional
-        Number of ``entries`` with an entry >= t.
+        Number of samples with entry >= t, not yet at risk at event time t.
     last : (n,) int64
         Number of event times up to the time of each row.
     first : (n,) int64, optional
         Number of event times up to the entry of each row.
     efron : bool
-        Whether ties are Efron's.
+        Whether ties are treated by Efron's method, else by Breslow's.
     """
 
     rows: Rows
@@ -88,28 +92,28 @@ class RiskSets:
             first=first,
             efron=efron,
         )
-        # Computed now, so that the copies at other predictions share them.
+        # These do not depend on the predictions: compute them once, for the copies made by ``at``.
         _ = made.shares, made.weights, made.starts, made.least, made.spans, made.largest
         return made
 
     def at(self, prediction: Array) -> RiskSets:
-        """Return the risk sets at other predictions (n_samples,), given these at z = 0."""
-        # The copy shares everything else, because a fit makes hundreds of them.
+        """Return the same risk sets at ``prediction`` (n_samples,); self must be at z = 0."""
+        # A shallow copy, because a fit makes hundreds of them.
         made = object.__new__(RiskSets)
         made.__dict__.update(self.__dict__, x=prediction[self.rows] + self.x)
         return made
 
     @cached_property
     def spans(self) -> Spans | None:
-        """The times at which each row is at risk; None without left truncation."""
+        """Segment tree of the times at which each row is at risk; None without left truncation."""
         return None if self.first is None else Spans.between(self.first, self.last, self.ends.size)
 
     @cached_property
     def shares(self) -> tuple[Rows, Array]:
-        """The times of the terms, and the share of the events that each leaves out of its sum.
+        """The event time of each term, and the fraction of the tied events that its sum excludes.
 
-        Breslow: one term for each time, with share 0. Efron: one term for each event, l / k for the
-        l-th.
+        Breslow: one term for each event time, with fraction 0. Efron: one term for each of the k
+        events at a time, with fraction l / k for l = 0, ..., k - 1.
         """
         if not self.efron:
             return np.arange(self.ends.size), np.zeros(self.ends.size)
@@ -125,13 +129,13 @@ class RiskSets:
 
     @cached_property
     def starts(self) -> tuple[Rows, Rows]:
-        """The first event, and the first term, of each time."""
+        """The positions of the first event and of the first term of each event time."""
         of_events = np.searchsorted(self.of, np.arange(self.ends.size))
         return of_events, np.searchsorted(self.shares[0], np.arange(self.ends.size))
 
     @cached_property
     def terms(self) -> tuple[Rows, Array, Array, Array]:
-        """The time, share, weight, and log of the sum of exp(x) of each term."""
+        """Event time, excluded fraction (``shares``), weight and log-sum-exp of each term."""
         times, share = self.shares
         logs = self.at_risk[times]
         if share.any():
@@ -142,41 +146,41 @@ class RiskSets:
 
     @cached_property
     def at_risk(self) -> Array:
-        """The log of the sum of exp(x) over those at risk at each time."""
+        """The log-sum-exp of x over the risk set at each event time, (m,)."""
         if self.spans is None:
             return running(self.x)[self.ends - 1]
         return self.spans.at_times(self.x)
 
     @cached_property
     def least(self) -> float:
-        """The sum of the smallest values that single times can have."""
+        """The constant that ``value`` subtracts: the sum of the infima over event times."""
         times, share = self.shares
         total = float(self.totals @ np.log(self.totals))
         total += float((self.totals / self.counts)[times] @ np.log1p(-share))
         return total
 
     def value(self, seen: float) -> float:
-        """Return the loss of the stratum; ``seen`` : sum of s_i z_i over its events."""
+        """Return the loss of the stratum; ``seen`` is the sum of s_i z_i over its events."""
         _, _, weight, logs = self.terms
         return float(weight @ logs) - seen - self.least
 
     def rounding(self, seen: Array) -> float:
-        """Return a bound on the rounding of ``value``; ``seen`` : s_i z_i of the events."""
+        """Return a rounding error bound for ``value``; ``seen`` contains s_i z_i of the events."""
         times, _, weight, logs = self.terms
-        # The error of each logarithm is a few units of itself and of z + log s. In Efron's sums it
-        # grows by the ratio of the whole sum to the remaining part.
+        # The error of each logarithm is a few units of rounding of its size and of that of z + log
+        # s. Efron's subtraction amplifies it by the ratio of the whole sum to the remaining part.
         each = (np.abs(logs) + self.largest) * np.exp(self.at_risk[times] - logs)
         size = float(weight @ each) + float(np.abs(seen).sum()) + abs(self.least)
         return float(EPS * (4.0 + np.sqrt(self.rows.size)) * size)
 
     @cached_property
     def largest(self) -> float:
-        """1 + the largest magnitude of x at z = 0, which is that of log s."""
+        """1 + max_i |log s_i|; computed at z = 0, where x = log s."""
         return 1.0 + float(np.abs(self.x).max())
 
     @cached_property
     def expected(self) -> Array:
-        """The sum_m omega_m p_mi of each row: its expected weight of events."""
+        """The expected weight of events of each row, sum_m omega_m p_mi, (n,)."""
         times, share, weight, logs = self.terms
         hazard = np.logaddexp.reduceat(self.weights[1] - logs, self.starts[1])
         if self.spans is None:
@@ -189,12 +193,12 @@ class RiskSets:
             part = weight * share * np.exp(scale[times] - logs)
             less = np.add.reduceat(part, self.starts[1])[self.of]
             result[self.events] -= np.exp(self.x[self.events] - scale[self.of]) * less
-        # Scaled to the observed total, because the offsets of columns multiply a rounding error in
-        # it.
+        # Expected and observed totals are equal in theory. Enforce it, because a column with a
+        # large mean would multiply a rounding error in the total.
         return np.asarray(result * (float(self.totals.sum()) / (float(result.sum()) or 1.0)))
 
     def pulled(self, A: Array) -> Array:
-        """Return K'A (terms, k) for A (n_samples, k); K has the columns sqrt(omega_m) p_m."""
+        """Return K'A (n_terms, k) for A (n_samples, k); K has the columns sqrt(omega_m) p_m."""
         (times, share, _, _) = self.terms
         (each, scale) = self._scales
         result = np.empty((A.shape[1], times.size))
@@ -204,7 +208,7 @@ class RiskSets:
         return result.T
 
     def _sums_of(self, columns: Array, times: Rows, share: Array) -> Array:
-        """Return the sum of each term over its risk set, (k, terms), for ``columns`` (k, n)."""
+        """Return the sums of ``columns`` (k, n) over the risk set of each term, (k, n_terms)."""
         running_sums = np.cumsum(columns, axis=1)
         sums = np.take(running_sums, self.ends - 1, axis=1)
         if self.entries is not None:
@@ -218,7 +222,7 @@ class RiskSets:
         return sums
 
     def spread(self, B: Array) -> Array:
-        """Return K B, (n, k) over ``rows``, for B (terms, k)."""
+        """Return K B for B (n_terms, k), with one row for each of ``rows``, (n, k)."""
         _, share, _, _ = self.terms
         scaled = B * self._scales[1][:, None]
         at: Array = np.add.reduceat(scaled, self.starts[1])
@@ -233,12 +237,15 @@ class RiskSets:
 
     @cached_property
     def _scales(self) -> tuple[Array, Array]:
-        """exp(x) of each row, and sqrt(omega) / sum of each term, relative to the largest x."""
+        """exp(x_i - max x) of each row, and the factors sqrt(omega_m) exp(max x - log sum_m).
+
+        Entry (i, m) of K is the product of the two.
+        """
         _, _, weight, logs = self.terms
         top = float(self.x.max())
         return np.exp(self.x - top), np.sqrt(weight) * np.exp(top - logs)
 
 
 def running(x: Array) -> Array:
-    """Return log of the running sums of exp(x), without loss of digits for any range of x."""
+    """Return the cumulative log-sum-exp of x, accurate for any range of x."""
     return sums_of_exponentials(lambda terms, add: add.accumulate(terms), x)

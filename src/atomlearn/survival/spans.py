@@ -1,4 +1,4 @@
-"""Spans: sums over the rows at risk at each time, and over the times of each row."""
+"""Spans: a segment tree for sums over the rows at risk at each time, and over times per row."""
 
 from __future__ import annotations
 
@@ -13,17 +13,18 @@ from atomlearn.core import Array, Rows
 
 @dataclass(frozen=True, slots=True)
 class Spans:
-    """Each row is at risk at successive times, which are cut into the nodes of a binary tree.
+    """Segment tree over m event times; each of n rows is at risk in an interval of times.
 
-    Node 1 is all times, nodes 2 k and 2 k + 1 are the halves of node k, and the last ``width``
-    nodes are single times. A span is the union of at most 2 log2(m) disjoint nodes. So sums over
-    spans, and over the rows whose spans contain a time, are sums of positive terms, in O(n log m).
-    Differences of running sums would lose all digits if few are at risk after many.
+    Node 1 contains all times, nodes 2 k and 2 k + 1 are the halves of node k, and the leaves are
+    single times. The interval (span) of a row is the union of at most 2 log2(m) disjoint nodes.
+    Sums over the times of a row, and over the rows at risk at a time, therefore cost O(n log m)
+    additions of positive terms. Differences of cumulative sums would be cheaper but lose all digits
+    to cancellation if few rows are at risk after many.
 
     Attributes
     ----------
     rows, nodes : int64
-        The pairs of a row and a node of its span.
+        Pairs (row, node) such that the node is part of the row's span, two arrays of one length.
     n_rows, n_times : int
         Number of rows and of times.
     """
@@ -35,7 +36,7 @@ class Spans:
 
     @classmethod
     def between(cls, first: Rows, last: Rows, n_times: int) -> Self:
-        """Return the spans of rows that are at risk at the times first, ..., last - 1."""
+        """Return the tree in which row i is at risk at the times first[i], ..., last[i] - 1."""
         width = _width(n_times)
         left = first + width
         right = np.maximum(first, last) + width
@@ -66,17 +67,19 @@ class Spans:
         return sums_of_exponentials(self._over_rows, x)
 
     def _at_times(self, terms: Array, add: Any) -> Array:
+        """Return the sum (by the ufunc ``add``) of ``terms`` (n_rows,) at risk at each time."""
         width = _width(self.n_times)
         total = _grouped(terms[self.rows], self.nodes, 2 * width, add)
         start = 1
         while start < width:
-            # Rows at risk at all times of a node are at risk at those of its halves.
+            # Rows at risk at all times of a node are at risk at all times of its two halves.
             halves = slice(2 * start, 4 * start)
             total[halves] = add(total[halves], np.repeat(total[start : 2 * start], 2))
             start *= 2
         return total[width : width + self.n_times]
 
     def _over_rows(self, terms: Array, add: Any) -> Array:
+        """Return the sum (by the ufunc ``add``) of ``terms`` (n_times,) over each row's times."""
         width = _width(self.n_times)
         total = np.full(2 * width, _nothing(add))
         total[width : width + self.n_times] = terms
@@ -90,9 +93,13 @@ class Spans:
 
 
 def sums_of_exponentials(sums: Callable[[Array, Any], Array], x: Array) -> Array:
-    """Return log of sums of exp(x); ``sums(terms, ufunc)`` adds terms with a ufunc."""
+    """Return the logarithms of sums of exp(x), without overflow or underflow.
+
+    ``sums(terms, add)`` computes the sums with the ufunc ``add``: ``np.add`` on exponentials if
+    the range of x allows it, else the slower ``np.logaddexp`` on x.
+    """
     top = float(x.max())
-    # Within this range nothing underflows.
+    # Within this range no exponential underflows.
     if top - float(x.min()) < 600.0:
         with np.errstate(divide="ignore"):
             return np.asarray(np.log(sums(np.exp(x - top), np.add)) + top)
@@ -105,7 +112,7 @@ def _width(n_times: int) -> int:
 
 
 def _nothing(add: Any) -> float:
-    """Return the sum of no terms."""
+    """Return the neutral element of the ufunc: 0 for ``np.add``, -inf for ``np.logaddexp``."""
     return 0.0 if add is np.add else -np.inf
 
 

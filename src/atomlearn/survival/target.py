@@ -1,4 +1,4 @@
-"""Targets of survival: the time for which each sample was observed, and whether it had an event."""
+"""Survival targets: time of the event or of censoring, and whether the event was observed."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from atomlearn.core import Array, all_text, unmasked
 
-#: One sample: whether the event was observed at ``time``; at risk after ``entry``; compared within
-#: its ``stratum``.
+#: Record of one sample: whether the event was observed (else the sample is censored) at ``time``;
+#: it is at risk after ``entry``, and is compared only with samples of its ``stratum``.
 RECORD = np.dtype([("event", "?"), ("time", "f8"), ("entry", "f8"), ("stratum", "i8")])
 
 _ENTRY = ("entry", "start", "truncation")
@@ -24,7 +24,7 @@ _EXPECTED = (
 
 
 def survival_target(event: Any, time: Any, entry: Any = None, stratum: Any = None) -> NDArray[Any]:
-    """Return y for ``Cox`` and ``AtomicSurvival``.
+    """Return the structured array y that ``Cox`` and ``AtomicSurvival`` take as target.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ def survival_target(event: Any, time: Any, entry: Any = None, stratum: Any = Non
 
 
 def checked_survival(y: object) -> NDArray[Any]:
-    """Return y with the fields of ``RECORD``, or raise ValueError."""
+    """Return y converted to the dtype ``RECORD``; raise ValueError if that is impossible."""
     given = _fields_of(unmasked("y", y))
     if given.dtype.names is None or given.ndim != 1:
         raise ValueError(f"y must be {_EXPECTED}; received {given.dtype} of shape {given.shape}")
@@ -75,7 +75,7 @@ def checked_survival(y: object) -> NDArray[Any]:
 
 
 def _fields_of(y: Any) -> NDArray[Any]:
-    """Return y as an array; a table (pandas, Polars) becomes one with a field for each column."""
+    """Return y as an array; a data frame becomes a structured array with its columns as fields."""
     names = getattr(y, "columns", None)
     if names is None or not all_text(names):
         return np.asarray(y)
@@ -84,6 +84,7 @@ def _fields_of(y: Any) -> NDArray[Any]:
 
 
 def _recorded(given: NDArray[Any]) -> NDArray[Any]:
+    """Return records from a structured array whose fields are recognized by name and type."""
     names = list(given.dtype.names or ())
     entry = next((name for name in names if name.lower() in _ENTRY), None)
     stratum = next((name for name in names if name.lower() in _STRATUM), None)
@@ -99,7 +100,7 @@ def _recorded(given: NDArray[Any]) -> NDArray[Any]:
 
 
 def _records(event: Any, time: Any, entry: Any, stratum: Any) -> NDArray[Any]:
-    """Return records of these fields, or raise ValueError."""
+    """Return the structured array with these fields, after checks; raise ValueError."""
     times = _numbers(time, "time")
     seen = np.asarray(event)
     if seen.shape != times.shape:
@@ -120,6 +121,7 @@ def _records(event: Any, time: Any, entry: Any, stratum: Any) -> NDArray[Any]:
 
 
 def _numbers(values: Any, name: str, *, infinite: bool = False) -> Array:
+    """Return the values as float64 after checks; ``infinite`` allows -inf."""
     try:
         numbers = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError) as error:

@@ -22,7 +22,7 @@ from atomlearn.core import EPS, TINY, Array, Block, Columns, Counted, Design, Ro
 
 
 def roundings(shape: tuple[int, ...]) -> float:
-    """Return (n + p + 20) eps: sums over rows or columns of an array, and some more."""
+    """Return (n + p + 20) eps, a relative rounding bound for sums over rows or columns."""
     return float((sum(shape) + 20) * EPS)
 
 
@@ -48,7 +48,10 @@ def brute_force_top(z: Array, count: int) -> tuple[Columns, Array]:
 
 
 class DesignChecks:
-    """Override ``build``; ``magnitude`` where entries come from differences of larger numbers."""
+    """Tests of the design contract. Override ``build``.
+
+    Override ``magnitude``, too, if entries are differences of larger numbers.
+    """
 
     #: False for designs whose scores cannot all be listed.
     scores_are_storable: bool = True
@@ -68,12 +71,12 @@ class DesignChecks:
 
     @cached_property
     def _array(self) -> Array:
-        """The array of ``build``, which each test makes but once."""
+        """The array of ``build``, computed once per test."""
         return self.build()[1]
 
     @cached_property
     def _sizes(self) -> Array:
-        """``magnitude``, asked for once a test."""
+        """The result of ``magnitude``, computed once per test."""
         return self.magnitude()
 
     def bound(
@@ -89,7 +92,7 @@ class DesignChecks:
         return bound
 
     def vectors(self, n_samples: int) -> list[Array]:
-        """Return the v that scores are tried on: dense, sparse, zero, of wild scales."""
+        """Return test vectors v (n_samples,): dense, sparse, zero, and with very mixed scales."""
         rng = np.random.default_rng(7)
         dense = rng.standard_normal((n_samples,))
         sparse = np.where(rng.random((n_samples,)) < 0.2, dense, 0.0)
@@ -339,7 +342,7 @@ class DesignChecks:
         return bound
 
     def check_entries(self, actual: Array, expected: Array, bound: Array) -> None:
-        """Compare entries: exactly, where the design promises that."""
+        """Compare entries: exactly if ``gathers_exactly``, else within the rounding bound."""
         assert_within(actual, expected, 0.0 if self.gathers_exactly else bound)
 
     def check_block(self, block: Block, columns: Columns) -> None:

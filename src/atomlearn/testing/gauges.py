@@ -64,7 +64,7 @@ def _groups(cp: Any, norm: Groups, w: Any) -> Model:
 
 
 def _ksupport(cp: Any, norm: KSupport, w: Any) -> Model:
-    """t with sizes_g^2 <= d_g e_g, sum e <= t, 0 <= d <= t, sum d <= k t."""
+    """Return t >= the k-support norm of sizes: sizes_g^2 <= d_g e_g, sum e <= t, sum d <= k t."""
     sizes, constraints = _sizes(cp, norm, w)
     t = cp.Variable(nonneg=True)
     count = sizes.shape[0]

@@ -1,4 +1,4 @@
-"""What tests know of each loss from elsewhere: its formula for CVXPY, and targets that suit it."""
+"""Independent reference formulas of each loss, as CVXPY expressions, and valid targets for it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def _as_labels(numbers: Array) -> Array:
 
 @dataclass(frozen=True, slots=True)
 class LossOracle:
-    """A loss as others write it.
+    """An independent reference implementation of a loss.
 
     expression(cp, y, z, s, loss) : sum_i s_i loss(y_i, z_i) as a convex CVXPY expression of z, for
     the module ``cp``, constants y and s, and the loss with its parameters (which ``oracle_of``

@@ -21,7 +21,7 @@ from atomlearn.testing.tolerances import SAME_FLOAT64
 
 
 class LossChecks:
-    """Set ``loss``; override ``targets`` where labels or standard normals do not fit."""
+    """Tests of the loss contract. Set ``loss``; override ``targets`` if the default is wrong."""
 
     loss: Loss
     n_samples = 200
@@ -39,7 +39,7 @@ class LossChecks:
         return self.targets(rng, n), 3.0 * rng.standard_normal(n), weight
 
     def per_sample(self, method: Callable[..., float], y: Array, point: Array) -> Array:
-        """Return ``value`` or ``conjugate`` of each sample by itself, of weight one."""
+        """Return ``value`` or ``conjugate`` of each single sample with weight 1, (n_samples,)."""
         one = np.ones(1)
         return np.array([method(y[i : i + 1], point[i : i + 1], one) for i in range(y.size)])
 
@@ -107,7 +107,7 @@ class LossChecks:
     # Conjugate.
 
     def assert_equality_of_fenchel_young(self, y: Array, prediction: Array, dual: Array) -> None:
-        """Assert f(z) + f*(f'(z)) = <z, f'(z)> of each sample, of weight one."""
+        """Assert the Fenchel-Young equality f(z) + f*(f'(z)) = <z, f'(z)> for each sample."""
         value, conjugate = (
             self.per_sample(method, y, point)
             for method, point in ((self.loss.value, prediction), (self.loss.conjugate, dual))
@@ -120,7 +120,7 @@ class LossChecks:
 
     @each("seed", range(20))
     def test_conjugate_is_the_supremum(self, seed: int) -> None:
-        """f*(u) against brute force over a grid of predictions, one sample at a time."""
+        """Compare f*(u) with the supremum of <u, z> - f(z) over a grid, sample by sample."""
         rng = np.random.default_rng(seed)
         y = self.targets(rng, 1)
         weight = rng.uniform(0.5, 2.0, size=1)

@@ -62,7 +62,7 @@ class MasterChecks:
 
     @property
     def loss(self) -> str:
-        """The loss of the tests that try one only."""
+        """The loss for tests that use a single loss."""
         return "logistic" if "logistic" in self.losses else self.losses[0]
 
     def block_problem(self, case: Case, norm: Norm) -> Problem:
@@ -104,7 +104,7 @@ class MasterChecks:
     # Right answers.
 
     def test_every_case_and_norm_agrees_with_the_oracle(self) -> None:
-        """F is CVXPY's F* to its accuracy, with the gap asked for proved.
+        """The objective equals CVXPY's optimum, and the requested duality gap is certified.
 
         L1, L2, groups, k-support over groups, k beyond the number of columns, in a few cases each;
         and from a start that breaks a constraint.

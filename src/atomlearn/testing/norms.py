@@ -24,13 +24,16 @@ from atomlearn.testing.problems import FORMS
 
 
 class NormChecks:
-    """Set ``norm`` and ``n_features``; override ``inside`` where the gauge can be infinite."""
+    """Tests of the norm contract. Set ``norm`` and ``n_features``.
+
+    Override ``inside`` if the gauge can be infinite.
+    """
 
     norm: Norm
     n_features: int
     #: Other values that parameters may take, at which the norm is another one.
     changes: ClassVar[Mapping[str, Any]] = {}
-    #: False for gauges that know one sign only.
+    #: False for gauges that are finite for one sign only.
     symmetric = True
     #: Relative accuracy of ``value``: looser if it is the result of an iteration.
     accuracy: float = tolerances.SAME_FLOAT64
@@ -59,11 +62,11 @@ class NormChecks:
         return float(np.exp(np.random.default_rng(seed + 10_000).normal(scale=1.5)))
 
     def polar(self, z: Array) -> float:
-        """Return the polar of a stored vector of scores."""
+        """Return the polar (dual norm) at the vector z."""
         return self.norm.polar(ArrayScores(np.ascontiguousarray(z, dtype=np.float64)))
 
     def point(self, v: Array, amount: float, form: Form) -> ProxPoint:
-        """Return the proximal map, or skip the test where the norm has none."""
+        """Return the proximal point of v; skip the test if the norm has no proximal operator."""
         if not self.norm.proximal:
             pytest.skip("no proximal map")
         return self.norm.prox_point(v, amount, form)

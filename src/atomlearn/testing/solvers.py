@@ -72,7 +72,7 @@ class SolverChecks:
     bounds_gauge = False
 
     def fit(self, problem: Problem, warm: WarmStart | None = None, observers: Any = ()) -> Result:
-        """Run the solver to its gap."""
+        """Run the solver until its relative duality gap is reached."""
         rule = RelativeGap(self.gap) | Iterations(self.max_iter)
         return run(problem, self.solver, rule, observers, warm)
 
@@ -107,7 +107,7 @@ class SolverChecks:
     # Right answers.
 
     def test_every_case_agrees_with_the_oracle(self) -> None:
-        """F is CVXPY's F* to its accuracy, and no gap on the way is smaller than F - F*."""
+        """The objective equals CVXPY's optimum F*, and every reported gap is at least F - F*."""
         failures = []
         for case in self.cases():
             problem = case.problem(self.norm)

@@ -1,4 +1,4 @@
-"""PairProducts: the columns x_i * x_j of all pairs of inputs, and sums over them; dense data."""
+"""PairProducts: scores of all pairwise interactions x_i * x_j, never stored; dense data."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Reader = Callable[[int, int], Any]
 
 
 class PairProducts(ABC):
-    """Operations of Polynomial on its data: products of two columns, never all of them at once."""
+    """Implicit matrix of all products x_i * x_j of two columns of X, for ``Polynomial``."""
 
     base: Design
 
@@ -45,14 +45,14 @@ class PairProducts(ABC):
 
     @abstractmethod
     def sums(self, v: Array, i: Columns, j: Columns) -> Array:
-        """Return sum_k v_k x_ki x_kj of each pair: the definition of a score, O(n) for each pair.
+        """Return the scores sum_k v_k x_ki x_kj of the pairs (i, j), in O(n_samples) per pair.
 
-        The value of a pair does not depend on the other pairs.
+        The rounding of a score does not depend on the other pairs.
         """
 
     @abstractmethod
     def block(self, i: Columns, j: Columns, scales: Array) -> Block:
-        """Return the columns scale * x_i * x_j, or scale * x_i if j = -1."""
+        """Return the columns scales * x_i * x_j as a block, or scales * x_i for j = -1."""
 
     @abstractmethod
     def all_sums(self, V: Array, index: PairIndex, squared: bool = False) -> Array:
@@ -78,7 +78,7 @@ class PairProducts(ABC):
     def search(
         self, v: Array, change: Array, index: PairIndex, finalists: Finalists, square: float
     ) -> None:
-        """Offer every pair that may be among the best, for v with max \\|v\\| <= 1.
+        """Pass every pair that may have one of the largest scores to ``finalists``; \\|v_k\\| <= 1.
 
         Parameters
         ----------
@@ -96,7 +96,7 @@ class PairProducts(ABC):
 
 
 class DensePairs(PairProducts):
-    """Pairs of the columns of any design, by tiles of matrix products.
+    """Scores of all pairs of columns of any design, by blocked matrix products X_A' diag(v) X_B.
 
     Groups of columns come from ``gather``, or are views of the array if the design is a plain
     array; no copy of X is kept between calls.

@@ -1,4 +1,4 @@
-"""Scores of all products of two inputs: computed if they are few, else only searched."""
+"""Scores of all pairwise products of inputs: all computed if they are few, else top-k search."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from atomlearn.maps.settings import SETTINGS
 
 @dataclass(frozen=True, slots=True)
 class Scaling:
-    """Factors of the columns x_j, x_j^2 and x_i x_j (i < j)."""
+    """Factors by which the columns x_j, x_j^2 and x_i x_j (i < j) are multiplied."""
 
     linear: float
     square: float
@@ -191,7 +191,7 @@ def _largest(sizes: Array, count: int) -> float:
 def all_scores(
     pairs: PairProducts, linear: Array, index: PairIndex, scaling: Scaling, V: Array
 ) -> Array:
-    """Return all scores of each vector, (m, n_columns), given those of the inputs, (m, d)."""
+    """Return the scores of each of m vectors, (m, n_columns), given those of the inputs (m, d)."""
     Z = np.empty((V.shape[1], index.n_columns))
     Z[:, : index.n_inputs] = linear
     Z[:, index.n_inputs :] = pairs.all_sums(V, index)

@@ -1,9 +1,9 @@
-"""The exact best among very many pairs, from approximate sums with bounded errors.
+"""Exact top-k search among all pairs, from approximate scores with rounding error bounds.
 
-A tile of sums is computed fast, in single precision or in another order than in the definition.
-Each sum has a bound on its error, so that a pair whose upper bound is below the count-th largest
-lower bound so far cannot be among the best. The remaining pairs, the finalists, are computed again
-by the definition of a score.
+Blocks (tiles) of scores are computed fast, in single precision or in another order of summation.
+Each has an error bound, so that a pair whose upper bound is below the k-th largest lower bound so
+far cannot be among the best k. The scores of the remaining pairs, the finalists, are recomputed in
+float64.
 """
 
 from __future__ import annotations
@@ -66,10 +66,10 @@ class ErrorBound:
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """The best pairs of one vector v, and a bound on all others, for searches with nearby vectors.
+    """The best pairs for one vector v and a bound on all others, to start searches for a nearby v'.
 
-    It uses |sum_k v'_k p_k| <= |sum_k v_k p_k| + |sum_k (v'_k - v_k) p_k|, p a product of two
-    columns.
+    By the triangle inequality, |sum_k v'_k p_k| <= |sum_k v_k p_k| + |sum_k (v'_k - v_k) p_k| for
+    every product p of two columns.
 
     Attributes
     ----------
@@ -92,7 +92,7 @@ class Listing:
 
 
 class Finalists:
-    """The columns that may still be among the ``count`` largest; threads may share it.
+    """Candidates for the ``count`` columns with the largest absolute scores; thread-safe.
 
     Parameters
     ----------

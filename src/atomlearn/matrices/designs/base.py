@@ -1,7 +1,7 @@
-"""MatrixDesign: a design whose columns are the entries of a matrix, defined by two products.
+"""MatrixDesign: a linear operator on matrices W (p, q), as a design with columns W[i, j].
 
-The module also has blocks for the coordinates of a factored point, which are defined by products,
-and ``Reshaped``, which reads any explicit design of p q columns as one of matrices (matrix
+The module also provides implicit matrices from the coordinates of a factored W to predictions, and
+``Reshaped``, which treats an explicit design with p q columns as an operator on matrices (matrix
 sensing).
 """
 
@@ -30,11 +30,11 @@ from atomlearn.matrices.scores import MatrixScores, Shape, score_matrix
 
 
 class MatrixDesign(Design):
-    """Predictions of W (p, q) that do not need W itself if it is a product of factors.
+    """A linear operator X vec(W) for W (p, q) that avoids forming W = left right'.
 
-    Subclasses may override how W = images right' is predicted, and how predictions are multiplied
-    by ``right``. The images of a left factor are computed once; by default they are the factor
-    itself.
+    ``images(left)`` is computed once for each left factor, ``predictions(images, right)`` gives
+    the predictions of left right', and ``pulled`` is the adjoint. By default the images are the
+    left factor itself; subclasses may override the three methods.
     """
 
     @property
@@ -43,17 +43,17 @@ class MatrixDesign(Design):
         return cast(Shape, self.traits.matrix_shape)
 
     def unfolded(self, shape: tuple[int, ...], mode: int) -> Design | None:
-        """Return the design whose columns are the entries of the mode-th unfolding of a tensor.
+        """Return the design of the mode-th unfolding of a tensor of this shape.
 
         The unfolding has shape[mode] rows; its columns run over the other modes in order. None: the
-        caller reorders the columns.
+        design has no direct way, and the caller reorders the columns.
         """
         return None
 
     def ridge_steps(self) -> Callable[[Array], Any] | None:
-        """Return a function that makes Newton steps for one factor of W, given weights.
+        """Return a function from sample weights to alternating ridge regression steps.
 
-        None if these are no ridge regressions that cost less than a few products.
+        None if such steps for the factors of W would cost more than a few products.
         """
         return None
 
@@ -66,7 +66,7 @@ class MatrixDesign(Design):
         return np.asarray(images @ right.T).reshape(-1)
 
     def pulled(self, v: Array, right: Array) -> Array:
-        """Return the matrix P with images' P = left' Z right."""
+        """Return P such that images(left)' P = left' Z right, Z (p, q) the scores of ``v``."""
         return score_matrix(self.scores(v), self.matrix_shape).dot(right)
 
     def images(self, left: Array) -> Array:
@@ -81,7 +81,7 @@ class MatrixDesign(Design):
 
 
 class OperatorBlock(Block):
-    """A block defined by ``predict`` and ``scores``; the array is computed if it is needed."""
+    """An implicit matrix defined by ``predict`` and ``scores``; the array is formed if needed."""
 
     def column(self, number: int) -> Array:
         """Return one column of the block."""
@@ -111,7 +111,7 @@ class OperatorBlock(Block):
 
 
 class SideBySide(OperatorBlock):
-    """Blocks next to each other: A w = sum_i A_i w_i."""
+    """The horizontal concatenation [A_1, A_2, ...] of blocks: A w = sum_i A_i w_i."""
 
     def __init__(self, blocks: Sequence[Block]) -> None:
         self._blocks = list(blocks)
@@ -131,7 +131,7 @@ class SideBySide(OperatorBlock):
 
 
 class FactorBlock(OperatorBlock):
-    """A block of pairs of factors; ``images`` belong to the left factors."""
+    """An implicit matrix over factors of W, by the images of left and by right (q, s)."""
 
     def __init__(self, design: MatrixDesign, images: Array, right: Array) -> None:
         self._design = design
@@ -141,7 +141,7 @@ class FactorBlock(OperatorBlock):
 
 
 class SpanBlock(FactorBlock):
-    """S -> predictions of left S right', S in row-major order."""
+    """The implicit matrix of the map from S (r, s), row-major, to predictions of left S right'."""
 
     def __init__(self, design: MatrixDesign, images: Array, right: Array) -> None:
         super().__init__(design, images, right)
@@ -159,7 +159,7 @@ class SpanBlock(FactorBlock):
 
 
 class RayBlock(FactorBlock):
-    """c -> predictions of left diag(c) right'."""
+    """The implicit matrix of the map from c (m,) to the predictions of left diag(c) right'."""
 
     def predict(self, weights: Array) -> Array:
         return self._design.predictions(self._images * weights, self._right)
@@ -174,9 +174,9 @@ class RayBlock(FactorBlock):
 
 
 class Reshaped(MatrixDesign):
-    """The columns of a design in another order, as the entries of a matrix, row by row.
+    """A design with p q columns as a linear operator on matrices W (p, q), row by row.
 
-    A product with a factored point forms W, whose entries are columns that the design stores.
+    Products with factors form W, which is no larger than one row of the design.
 
     Parameters
     ----------
@@ -185,7 +185,7 @@ class Reshaped(MatrixDesign):
     shape : (p, q)
         Shape of the matrix.
     order : (p q,) int64, optional
-        Column of the design for each entry; None: the same order.
+        Column of the design for each entry of W, row-major; None: the same order.
     """
 
     def __init__(self, base: Design, shape: Shape, order: Columns | None = None) -> None:
@@ -229,7 +229,7 @@ class Reshaped(MatrixDesign):
 def as_matrix_design(
     design: Design, shape: Shape, tensor: tuple[int, ...] | None = None, mode: int = 0
 ) -> Design:
-    """Return the design of matrices of this shape, or of the mode-th unfolding of a tensor.
+    """Return the design as an operator on matrices of this shape, or on a tensor's unfolding.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Entries: some entries of W are observed (completion)."""
+"""Entries: the sampling operator of matrix completion, which observes some entries of W."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ from atomlearn.matrices.scores import ScoreMatrix, check_tensor_shape
 
 
 class Entries(MatrixDesign):
-    """Predictions W[rows_i, cols_i]: one sample for each observed entry, which may repeat.
+    """Sampling operator of matrix completion: the prediction of sample i is W[rows_i, cols_i].
 
-    It stores 4 bytes for each sample, 4 more unless samples are ordered by rows with increasing
-    columns (both twice that beyond 2^31), and no array of p q numbers: scores are a sparse matrix
-    with a number for each distinct observed entry.
+    Entries may be observed repeatedly. Memory is 4 bytes per sample, and 4 more unless samples are
+    sorted by row, then column (twice that for sizes beyond 2^31). No dense p x q array is formed:
+    the scores are a sparse matrix with the distinct observed entries.
 
     Parameters
     ----------
@@ -108,7 +108,7 @@ class Entries(MatrixDesign):
         places = np.searchsorted(keys, columns)
         seen = keys[np.minimum(places, keys.size - 1)] == columns
         own = np.arange(n) if self._place is None else self._place
-        # The last column is for all entries that are not observed.
+        # The last column represents all entries that are not observed.
         shape = (n, keys.size + 1)
         samples = sparse.csr_array((np.ones(n), own, np.arange(n + 1)), shape=shape)
         block: Any = samples[:, np.where(seen, places, keys.size)].tocsc()
@@ -117,11 +117,11 @@ class Entries(MatrixDesign):
         return SparseBlock(block.data, indices, starts, n)
 
     def predictions(self, images: Array, right: Array) -> Array:
-        """Return the observed entries of images right': O(n_samples r)."""
+        """Return the observed entries of W = images right', in O(n_samples r) operations."""
         return self._spread(_kernels.sampled_products(self._cols, self._starts, images, right))
 
     def ridge_steps(self) -> Callable[[Array], EntryRidge]:
-        """Return a function that makes the steps, in 8 bytes for each sample and O(n r^2)."""
+        """Return a function to ``EntryRidge`` steps: 8 bytes per sample, O(n_samples r^2) each."""
         return lambda weight: EntryRidge(self, self._cols, self._starts)
 
     def unfolded(self, shape: tuple[int, ...], mode: int) -> Design:
@@ -133,7 +133,7 @@ class Entries(MatrixDesign):
         return Entries(index[mode], cols, (shape[mode], math.prod(sizes)))
 
     def summed(self, v: Array) -> Array:
-        """Return the sum of v over the samples of each distinct entry, in order."""
+        """Return the sum of v (n_samples,) over the samples of each distinct entry."""
         sums: Array = v if self._place is None else np.bincount(self._place, v).astype(np.float64)
         return sums
 
@@ -143,7 +143,11 @@ class Entries(MatrixDesign):
 
 
 class EntryRidge:
-    """Steps for the factors of W; each sample is in the regressions of its row and its column."""
+    """Alternating ridge regression steps for W = left right', with one regression per row of W.
+
+    For the factor right there is one regression per column of W. Each uses the observed entries of
+    its row or column.
+    """
 
     def __init__(self, entries: Entries, cols: Columns, starts: Columns) -> None:
         self._entries = entries
@@ -156,7 +160,11 @@ class EntryRidge:
     def step(
         self, is_left: bool, slope: Array, curvature: Array, own: Array, held: Array, amount: float
     ) -> Array:
-        """Return the next factor of the side of ``own``, with the factor ``held`` fixed."""
+        """Return the updated factor ``own`` (left if ``is_left``), with ``held`` fixed.
+
+        ``slope`` and ``curvature`` (n_samples,) are first and second derivatives of the loss in the
+        predictions; ``amount`` is the ridge parameter.
+        """
         (at, starts), order = self._rows if is_left else self._cols
         g = self._entries.summed(slope)
         h = self._entries.summed(curvature)
@@ -164,14 +172,14 @@ class EntryRidge:
 
 
 def flat_columns(cols: NDArray[Any], starts: NDArray[Any], q: int) -> Columns:
-    """Return the numbers of entries in compressed rows of length q, row by row."""
+    """Return the row-major flat indices of the entries of a CSR matrix with q columns."""
     rows = np.repeat(np.arange(starts.size - 1, dtype=np.int64), np.diff(starts))
     columns: Columns = rows * q + cols
     return columns
 
 
 def dense_scores(Z: sparse.csr_array) -> Array:
-    """Return a sparse matrix of scores as an array, unless it is too large for one."""
+    """Return a sparse matrix of scores as a dense array; raise TypeError if it is too large."""
     p, q = Z.shape
     if p * q > LIMITS.most_dense:
         raise TypeError(
@@ -183,7 +191,7 @@ def dense_scores(Z: sparse.csr_array) -> Array:
 
 
 def sparse_matrix(Z: sparse.csr_array) -> ScoreMatrix:
-    """Return Z as a matrix that multiplies, stored in compressed rows."""
+    """Return the CSR matrix Z as a ``ScoreMatrix``."""
     parts = (Z.data, Z.indices, Z.indptr)
     (p, q) = Z.shape
 
@@ -199,7 +207,7 @@ def sparse_matrix(Z: sparse.csr_array) -> ScoreMatrix:
 
 
 class EntryScores(Scores):
-    """z, zero except at the observed entries: a sparse matrix (p, q) in sorted compressed rows."""
+    """Scores that are zero except at the observed entries: a CSR matrix (p, q), sorted indices."""
 
     def __init__(self, Z: sparse.csr_array) -> None:
         self._Z = Z
@@ -242,7 +250,7 @@ class EntryScores(Scores):
 
 
 def _indices(given: object, name: str, size: int) -> Columns:
-    """Return indices as int64 in [0, size); the error names a remedy."""
+    """Return the indices as int64 after checking that they are in [0, size)."""
     array = np.asarray(given)
     if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
         raise TypeError(

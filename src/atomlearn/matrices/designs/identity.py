@@ -12,7 +12,7 @@ from atomlearn.matrices.scores import MatrixScores, check_tensor_shape
 
 
 class Identity(MatrixDesign):
-    """X = I: the predictions are vec(W), one sample for each entry, row by row.
+    """The identity operator: the predictions are vec(W), with one sample per entry, row-major.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Tasks: several targets of the same samples, predictions X W (multi-task regression)."""
+"""Tasks: the design of multi-task (multi-output) regression, with predictions X W."""
 
 from __future__ import annotations
 
@@ -28,19 +28,21 @@ from atomlearn.matrices.scores import MatrixScores
 
 
 class TaskSpan(SpanBlock):
-    """S -> vec(A S B'), A (n_rows, r) the images of the left factor, B (n_tasks, s) the right one.
+    """The implicit matrix A kron B of the linear map S -> vec(A S B') for a core S (r, s).
 
-    Sample i * n_tasks + t is row i and task t, so that the design of S is A kron B.
+    A = X U (n_rows, r) are the predictions of the left basis U, and B (n_tasks, s) is the right
+    basis. Sample i * n_tasks + t is row i of X and task t.
     """
 
     traits = Traits(couples_by_structure=True)
 
 
 class TaskBlock(Block):
-    """Columns e_t kron x_j, nonzero only for task t, so that x_j is stored once for all tasks.
+    """Columns of pairs (feature j, task t): x_j at the samples of task t, zero elsewhere.
 
-    Column i is row ``places[i]`` of ``features`` (f, n_rows), for task ``tasks[i]``; pairs may
-    repeat. A product costs O(n_rows) for each column, and the Gram matrix is zero between tasks.
+    Column i has the feature in row ``places[i]`` of ``features`` (n_distinct, n_rows) and the task
+    ``tasks[i]``; pairs may repeat. Each feature is stored once for all tasks. A product costs
+    O(n_rows) per column, and columns of different tasks are orthogonal.
     """
 
     def __init__(self, features: Array, places: Columns, tasks: Columns, n_tasks: int) -> None:
@@ -67,17 +69,17 @@ class TaskBlock(Block):
         return self._pairs(np.square(self.features), weights)
 
     def _pairs(self, rows: Array, v: Array) -> Array:
-        """Return the product of the row of each column with the samples of its task."""
+        """Return <row of the feature, samples of the task in v> for each column, (n_columns,)."""
         result = np.empty(self.tasks.size)
         result[self._order] = _kernels.sampled_products(*self._pattern, rows, self._of_tasks(v))
         return result
 
     def _of_tasks(self, v: Array) -> Array:
-        """Return the samples of each task as a row, (n_tasks, n_rows)."""
+        """Return v (n_samples,) as an array (n_tasks, n_rows) with one row per task."""
         return np.ascontiguousarray(np.reshape(v, (-1, self.n_tasks)).T)
 
     def gram(self, curvature: Array, positions: Columns | None = None) -> Array:
-        """Return A_S' diag(curvature) A_S, task by task."""
+        """Return A' diag(curvature) A for the columns at ``positions``, computed task by task."""
         chosen = self if positions is None else self.gather(positions)
         result = np.zeros((chosen.tasks.size, chosen.tasks.size))
         weights = self._of_tasks(curvature)
@@ -93,7 +95,7 @@ class TaskBlock(Block):
         return self.explicit().dense()
 
     def explicit(self) -> SparseBlock:
-        """Return the same columns as sparse ones, which are computed once."""
+        """Return the same columns as a sparse block, which is computed once and kept."""
         if self._stored is not None:
             return self._stored
         n_rows = self.features.shape[1]
@@ -124,11 +126,11 @@ class TaskBlock(Block):
 
 
 class TaskRidge:
-    """Steps for the factors of W = left right', which do not depend on the units of X.
+    """Alternating ridge regression steps for the factors of W = left right'.
 
-    With right fixed, the singular vectors of X decompose the ridge regression of left into numbers;
-    with left fixed, right is a ridge regression over X left. The weight of a row is multiplied by
-    the largest curvature for a weight of 1.
+    With right fixed, the SVD of X diagonalizes the ridge regression for left; with left fixed, the
+    factor right is a ridge regression on X left. The loss is replaced by a quadratic upper bound:
+    the weight of each row times the largest curvature of the loss per unit weight.
     """
 
     def __init__(self, X: Array, weight: Array) -> None:
@@ -146,7 +148,11 @@ class TaskRidge:
     def step(
         self, is_left: bool, slope: Array, curvature: Array, own: Array, held: Array, amount: float
     ) -> Array:
-        """Return the next factor of the side of ``own``, with the factor ``held`` fixed."""
+        """Return the updated factor ``own`` (left if ``is_left``), with ``held`` fixed.
+
+        ``slope`` and ``curvature`` (n_samples,) are first and second derivatives of the loss in the
+        predictions; ``amount`` is the ridge parameter.
+        """
         V = np.reshape(slope, (self._X.shape[0], -1))
         counts = self._weight > 0.0
         most = float((curvature[counts] / self._weight[counts]).max())
@@ -162,16 +168,17 @@ class TaskRidge:
 
 
 class Tasks(MatrixDesign):
-    """I kron X: predictions vec(X W) for W (n_features, n_tasks), n_samples n_tasks samples.
+    """Design of multi-task regression: predictions vec(X W) for W (n_features, n_tasks).
 
-    Sample i * n_tasks + t is the t-th target of the i-th row of X: pass ``Y.ravel()`` for targets Y
-    (n_rows, n_tasks). Column j * n_tasks + t is W[j, t]. One X'V for V (n_rows, n_tasks) is one
-    pass. Matrix pursuit, X - X W, is ``Tasks(X, X.shape[1])`` with the target X.
+    It has n_rows * n_tasks samples: sample i * n_tasks + t is target t of row i of X, so that
+    targets Y (n_rows, n_tasks) are passed as ``Y.ravel()``. Column j * n_tasks + t is W[j, t]. A
+    pass over the data is one product X'V for V (n_rows, n_tasks). Matrix pursuit, which
+    approximates X by X W, is ``Tasks(X, X.shape[1])`` with the target X.
 
     Parameters
     ----------
     X : array, sparse matrix, table or Design, shape (n_rows, n_features)
-        The data of all tasks.
+        The features, common to all tasks.
     n_tasks : int
         Number of targets.
 
@@ -195,7 +202,7 @@ class Tasks(MatrixDesign):
         self.n_tasks = int(n_tasks)
         shape = self.base.shape[1], self.n_tasks
         self.traits = Traits(self.base.traits.reads_at_once, matrix_shape=shape)
-        #: Weights of a fit, and the decomposition of X for them.
+        #: Cached sample weights and the SVD of the weighted X.
         self._ridge: tuple[Array, TaskRidge] | None = None
         n_rows, n_features = self.base.shape
         self.shape = n_rows * self.n_tasks, n_features * self.n_tasks
@@ -227,15 +234,15 @@ class Tasks(MatrixDesign):
         return SparseBlock(matrix.data, rows, matrix.indptr, self.shape[0])
 
     def span(self, left: Array, right: Array) -> Block:
-        """Return the design of S for W = left S right'; it stores X left (n_rows, r)."""
+        """Return the implicit matrix from S to predictions of left S right'; stores X left."""
         return TaskSpan(self, self.images(left), right)
 
     def images(self, left: Array) -> Array:
-        """Return X left, with O(n_rows n_features) operations for each column."""
+        """Return X left (n_rows, r) for ``left`` (n_features, r): O(n_rows n_features r)."""
         return self.base.product(left)
 
     def ridge_steps(self) -> Callable[[Array], TaskRidge] | None:
-        """Return a function that makes the steps, if X is small enough to be decomposed."""
+        """Return a function from sample weights to ``TaskRidge``; None if the SVD is too large."""
         base = self.base
         n_features = self.base.shape[1]
         small = min(base.shape) <= TUNING.few_columns and base.listable
@@ -252,7 +259,7 @@ class Tasks(MatrixDesign):
         return begin
 
     def pulled(self, v: Array, right: Array) -> Array:
-        """Return V right, with V (n_rows, n_tasks) the matrix of v."""
+        """Return V right (n_rows, s) for V = v reshaped to (n_rows, n_tasks)."""
         return np.asarray(self._rows(v) @ right)
 
     def _rows(self, v: Array) -> Array:
@@ -261,11 +268,12 @@ class Tasks(MatrixDesign):
 
 @coupled_gram.register
 def _of_span(block: TaskSpan, curvature: Array, coupling: Any) -> Array:
-    """Return (A kron B)'(diag(c) - K K')(A kron B), (r s, r s), from the two factors.
+    """Return the Hessian (A kron B)'(diag(c) - K K')(A kron B), (r s, r s), of the core S.
 
-    c : (n_samples,); K : sparse (n_samples, k). Columns of K within a row of the data leave row
-    i with a matrix C_i (s, s), and the block (a, b) is A'diag(C_ab)A: one Gram matrix for each
-    distinct entry of C, O(n_rows r^2) each. Other columns are summed.
+    ``curvature`` is c (n_samples,) and ``coupling`` is K, sparse (n_samples, k). Columns of K with
+    entries in one row of the data only, as in multinomial losses, give each row i a matrix C_i (s,
+    s); block (a, b) of the result is then A' diag(C_1ab, C_2ab, ...) A, at a cost of O(n_rows r^2).
+    Other columns of K contribute rank-one terms.
     """
     A = block._images
     B = block._right
@@ -296,7 +304,10 @@ def _of_span(block: TaskSpan, curvature: Array, coupling: Any) -> Array:
 
 @spanned.register
 def _of_tasks(block: TaskBlock, right: Array) -> Block | None:
-    """Return the design of S if the rows of all tasks, one for each feature, are S right'."""
+    """Return the implicit matrix of S if the weights of the block, by features, are S right'.
+
+    None if the block does not contain all tasks of each of its features, in order.
+    """
     places = block.places[:: block.n_tasks]
     pairs = np.repeat(places, block.n_tasks), np.tile(np.arange(block.n_tasks), places.size)
     if not (np.array_equal(block.places, pairs[0]) and np.array_equal(block.tasks, pairs[1])):

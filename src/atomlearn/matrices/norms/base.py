@@ -1,4 +1,4 @@
-"""MatrixNorm: a gauge whose atoms are rank one, with a search that bounds its polar."""
+"""MatrixNorm: atomic norms of matrices with rank-one atoms, and bounds on their polars."""
 
 from __future__ import annotations
 
@@ -38,17 +38,18 @@ from atomlearn.matrices.solver.spans import Span
 
 
 class MatrixNorm(Parameters, Norm):
-    """gauge(W) = inf { sum_i c_i : W = sum_i c_i u_i v_i', c >= 0 } over atoms u v'.
+    """Atomic norm with rank-one atoms: inf { sum_i c_i : W = sum_i c_i u_i v_i', c >= 0 }.
 
-    ``shape`` is (p, q); vectors of p q numbers contain W row by row. None: the shape is that of the
-    design (``designs.Tasks``, ``Identity``, ``Entries``), or of a 2-d array given to ``value``. A
-    subclass implements the search for its best atoms (``_search``), the coordinates in which a
-    point is re-fitted (``coordinates``), and the cheapest decomposition of a sum of its atoms
-    (``decomposed``).
+    The infimum is over all sums of atoms u_i v_i' from a set that the subclass defines. ``shape``
+    is (p, q); vectors contain W in row-major order. If ``shape`` is None, it is that of the design
+    (``designs.Tasks``, ``Identity``, ``Entries``), or of a 2-d array passed to ``value``. A
+    subclass implements the search for atoms with the largest scores (``_search``), the coordinates
+    in which the solver represents W (``coordinates``), and the decomposition of a matrix into atoms
+    with small total weight (``decomposed``).
     """
 
     shape: Any
-    #: The coordinates in which a point is re-fitted.
+    #: The class of coordinates in which the solver represents and re-fits W.
     coordinates: ClassVar[type[Span | Rays]]
 
     #: Shape of the tensor if W is its unfolding along ``mode``, else None.
@@ -67,54 +68,54 @@ class MatrixNorm(Parameters, Norm):
         accuracy: float = SETTINGS.accuracy,
         thorough: bool = False,
     ) -> Found:
-        """Return up to ``count`` of the best atoms, and bounds on the polar.
+        """Return up to ``count`` atoms with the largest scores <u v', Z>, and polar bounds.
 
         Parameters
         ----------
         matrix : ScoreMatrix
-            The scores. The result of a thorough search is stored in ``matrix.memo``.
+            The scores Z (p, q). The result of a thorough search is cached in ``matrix.memo``.
         count : int
-            Number of atoms.
+            Maximum number of atoms.
         accuracy : float
-            Relative distance of the bounds below which no more work is done; it may not be reached.
+            Relative gap between the bounds at which the search stops; it may not be reached.
         thorough : bool
-            Whether to use branch and bound, too, if the oracle is NP-hard.
+            Whether to tighten the bounds by branch and bound if the polar is NP-hard.
         """
         known = matrix.memo.get(repr(self))
         if known is not None:
             return known
         found = self._search(matrix, count, accuracy, thorough)
-        if thorough:  # better than what any other search will find
+        if thorough:  # no later search would find better atoms or bounds
             matrix.memo[repr(self)] = found
         return found
 
     @abstractmethod
     def _search(self, matrix: ScoreMatrix, count: int, accuracy: float, thorough: bool) -> Found:
-        """Search the atoms, see ``search``."""
+        """Search for atoms without the cache; arguments and result are those of ``search``."""
 
     def at_zero(self, term: Term, design: Design) -> Coordinates:
-        """Return W = 0 in the coordinates of this norm; ``term`` contains the norm."""
+        """Return the term W = 0 in the coordinates of this norm; ``term`` contains the norm."""
         p, q = self.matrix_shape
         view = as_matrix_design(design, (p, q), self.tensor, self.mode)
         return self.coordinates(term, view, np.zeros(0), np.zeros((p, 0)), np.zeros((q, 0)))
 
     def of_core(self, shape: Shape) -> Norm:
-        """Return the norm of S (r, s) that equals this one at U S V', U and V orthonormal."""
+        """Return the norm of the core S (r, s) that equals the norm of U S V', U, V orthonormal."""
         return self.replaced(shape=shape)
 
     @abstractmethod
     def decomposed(self, left: Array, weights: Array, right: Array) -> tuple[Array, Array, Array]:
-        """Return the sum of atoms left diag(weights) right' as atoms whose weights add up to less.
+        """Return W = left diag(weights) right' as a sum of atoms with no larger weight sum.
 
-        They add up to the gauge itself if it can be computed. O((p + q) t^2) for t atoms.
+        The total weight is the norm of W if that is tractable. Costs O((p + q) t^2) for t atoms.
         """
 
     def solver(self, tol: float) -> Solver:
-        """Return generation over matrices, which represents W by factors."""
+        """Return ``MatrixGeneration``, which represents W by factors."""
         return MatrixGeneration(tol=tol)
 
     def on(self, n_features: int, shape: Shape | None = None) -> Self:
-        """Return the same norm for matrices of this shape; raise if that is impossible."""
+        """Return the norm bound to this shape; raise ValueError if it is unknown or mismatched."""
         name = type(self).__name__
         known = agreed_shape(self, self.shape, shape)
         if known is None:
@@ -131,17 +132,17 @@ class MatrixNorm(Parameters, Norm):
         return self if sizes == self.shape else self.replaced(shape=sizes)
 
     def polar_bounds(self, scores: Scores, thorough: bool = False) -> tuple[float, float]:
-        """Return lower <= gauge°(z) <= upper; ``thorough``: use branch and bound if NP-hard."""
+        """Return bounds (lower, upper) on the polar; ``thorough``: branch and bound if NP-hard."""
         matrix = score_matrix(scores, self._shape_of(scores.n_columns))
         found = self.search(matrix, thorough=thorough)
         return found.lower, found.upper
 
     def polar(self, scores: Scores) -> float:
-        """Return the best upper bound on max <u v', Z>, which certificates use."""
+        """Return the tightest upper bound on the polar max <u v', Z>, which certificates use."""
         return self.polar_bounds(scores, thorough=True)[1]
 
     def best_atom(self, scores: Scores) -> Atom:
-        """Return the best atom found, as the nonzero entries of u v'."""
+        """Return the atom u v' with the largest score found, by its nonzero entries."""
         shape = self._shape_of(scores.n_columns)
         found = self.search(score_matrix(scores, shape))
         if not found.values.size or found.values[0] <= 0:
@@ -154,7 +155,7 @@ class MatrixNorm(Parameters, Norm):
         return Atom(columns.astype(np.int64), np.outer(u[rows], v[cols]).reshape(-1))
 
     def best_columns(self, scores: Scores, count: int) -> Columns:
-        """Return the nonzero entries of the best atom."""
+        """Return the flat indices of the nonzero entries of the best atom; ignores ``count``."""
         return self.best_atom(scores).columns
 
     def _shape_of(self, size: int) -> Shape:

@@ -12,18 +12,18 @@ from atomlearn.matrices.scores import Shape, agreed_shape, check_tensor_shape
 
 
 class RowGroups(Parameters, Norm):
-    """gauge(W) = sum_j ||W_j.||_2 over the rows of W (p, q); its polar is max_j ||Z_j.||_2.
+    """Group norm of the rows (the l2,1 norm): gauge(W) = sum_j ||W_j||_2, W_j row j of W (p, q).
 
-    A row has the coefficients of one feature for all tasks (or classes), so that features are
-    selected for all of them together. With k, it is the k-support norm of the row norms, whose
-    polar is the l2 norm of the k largest. Problems over matrices replace it by ``Groups`` or
-    ``KSupport`` over the rows (``on``). [Obozinski, Taskar, Jordan 2010,
+    The polar is max_j ||Z_j||_2. A row contains the coefficients of one feature for all tasks (or
+    classes), so that features are selected jointly for all tasks. With ``k``, it is the k-support
+    norm of the row norms, whose polar is the l2 norm of the k largest ||Z_j||_2. ``on`` returns the
+    equivalent ``Groups`` or ``KSupport``. [Obozinski, Taskar, Jordan 2010,
     doi:10.1007/s11222-008-9111-x]
 
     Parameters
     ----------
     k : int, optional
-        Rows of an atom. None: 1, the group lasso.
+        Number of rows in an atom (k-support norm). None: the group lasso, as for k = 1.
     shape : (p, q), optional
         Shape of W; None: that of the design.
 
@@ -49,7 +49,7 @@ class RowGroups(Parameters, Norm):
         return () if self.shape is None else tuple(self.shape)
 
     def on(self, n_features: int, shape: Shape | None = None) -> Norm:
-        """Return the norm over the rows of a matrix of this shape."""
+        """Return the equivalent norm with the rows as groups, for a matrix of this shape."""
         known = None if self.shape is None else check_tensor_shape("RowGroups", self.shape)
         known = agreed_shape(self, known, shape)
         if known is None or len(known) != 2:
@@ -66,24 +66,24 @@ class RowGroups(Parameters, Norm):
         return norm.on(n_features)
 
     def value(self, w: NDArray[Any]) -> float:
-        """Return sum_j ||W_j.||_2 of a 2-d array, or with ``shape`` of a vector of p q numbers."""
+        """Return the norm of a 2-d array, or of a vector of p q numbers if ``shape`` is known."""
         shape = (np.shape(w)[0], np.shape(w)[1]) if np.ndim(w) == 2 else None
         return self.on(np.size(w), shape).value(np.ravel(w))
 
     def polar(self, scores: Scores) -> float:
-        """Return max_j ||Z_j.||_2, or with k the l2 norm of the k largest."""
+        """Return max_j ||Z_j||_2, or with ``k`` the l2 norm of the k largest ||Z_j||_2."""
         return self.on(scores.n_columns).polar(scores)
 
     def best_columns(self, scores: Scores, count: int) -> Columns:
-        """Return whole rows of largest ||Z_j.||_2, until there are ``count`` columns."""
+        """Return the rows j of largest ||Z_j||_2, best first, until there are ``count`` columns."""
         return self.on(scores.n_columns).best_columns(scores, count)
 
 
 def over_tasks(norm: Norm, n_features: int, n_tasks: int) -> Norm:
-    """Return a norm of groups of features as one of W (n_features, n_tasks), by whole rows.
+    """Return a group norm over features as a norm of W (n_features, n_tasks).
 
-    A group then has all coefficients of its features for all tasks, which are selected together.
-    Norms without groups of features are returned unchanged.
+    Each group then contains the coefficients of its features for all tasks (whole rows of W). Norms
+    without groups are returned unchanged.
     """
     if not isinstance(norm, Groups | KSupport) or norm.groups is None:
         return norm

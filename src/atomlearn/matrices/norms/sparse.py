@@ -1,4 +1,4 @@
-"""SparseRankOne and SparsePSD: atoms u v' and u u' of sparse unit vectors. Oracles are NP-hard."""
+"""SparseRankOne and SparsePSD: atomic norms with sparse rank-one atoms, with NP-hard polars."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from atomlearn.matrices.solver.rays import Rays
 
 
 class SparseNorm(MatrixNorm):
-    """Base of the two norms with sparse atoms: rays, without a prox and without a closed form."""
+    """Base of the norms with sparse rank-one atoms, whose value and proximal operator are hard."""
 
     coordinates = Rays
 
     def decomposed(self, left: Array, weights: Array, right: Array) -> tuple[Array, Array, Array]:
-        """Return the atoms themselves, orthogonal on each pair of supports."""
+        """Return the same sum of atoms, orthogonalized on each pair of supports."""
         return merged(left, weights, right)
 
     def value(self, w: NDArray[Any]) -> float:
-        """Return gauge(W) up to a relative 1e-6, by generation of atoms.
+        """Return gauge(W) to a relative accuracy of 1e-6, by column generation.
 
-        It raises TypeError if this accuracy cannot be proved.
+        Raise TypeError if this accuracy cannot be certified, or if W is too large.
         """
         if np.ndim(w) == 2:
             return float(self.on(np.size(w), np.shape(w)).value(np.ravel(w)))
@@ -47,11 +47,11 @@ class SparseNorm(MatrixNorm):
 
     @abstractmethod
     def _sparse(self, matrix: ScoreMatrix) -> SparseSearch:
-        """Return the search for the best sparse vectors."""
+        """Return the search for sparse vectors with the largest scores."""
 
     @abstractmethod
     def _dense(self, matrix: ScoreMatrix, accuracy: float) -> Found:
-        """Return the best atoms that may be dense, whose bound is valid for sparse ones too."""
+        """Return the best atoms without the sparsity constraint: an upper bound."""
 
     def _search(self, matrix: ScoreMatrix, count: int, accuracy: float, thorough: bool) -> Found:
         """Return the best sparse atoms found, with bounds."""
@@ -62,10 +62,11 @@ class SparseNorm(MatrixNorm):
         return _atoms(X[:, :count], values[:count], matrix, upper)
 
     def search_near(self, matrix: ScoreMatrix, left: Array, right: Array) -> Found:
-        """Return all atoms of positive value on these supports and those reached by exchanges.
+        """Return all atoms of positive score on the supports of the given atoms and on nearby ones.
 
-        It takes a small decomposition for each support. ``matrix`` may be that of some rows and
-        columns only. ``upper`` is infinite.
+        Nearby supports are those reached by exchanging indices (local search). Each support takes a
+        small eigendecomposition. ``matrix`` may contain some rows and columns only. The upper bound
+        is infinite.
         """
         search = self._sparse(matrix)
         supports = search.supports(np.vstack([left, right])[: search.labels.size])
@@ -74,7 +75,7 @@ class SparseNorm(MatrixNorm):
 
 
 def _atoms(X: Array, values: Array, matrix: ScoreMatrix, upper: float) -> Found:
-    """Return the columns of X, which are u or (u, v) / sqrt(2), as atoms."""
+    """Return the atoms of the columns of X, which are u (for u u') or (u, v) / sqrt(2)."""
     left = X[: matrix.shape[0]]
     right = X[-matrix.shape[1] :]
     left = left / np.linalg.norm(left, axis=0)
@@ -83,10 +84,11 @@ def _atoms(X: Array, values: Array, matrix: ScoreMatrix, upper: float) -> Found:
 
 
 class SparseRankOne(SparseNorm):
-    """gauge of { u v' : ||u|| = ||v|| = 1, ||u||_0 <= k, ||v||_0 <= q }: the (k, q)-trace norm.
+    """(k, q)-trace norm: the atomic norm of sparse rank-one matrices u v'.
 
-    It has the atoms of Richard, Obozinski, Vert (2014) without their factor sqrt(k q) ([V] section
-    2.1). k = p and q = n columns: the trace norm; k = q = 1: the l1 norm.
+    The atoms have ||u||_2 = ||v||_2 = 1, at most k nonzero entries in u and q in v; these are the
+    atoms of Richard, Obozinski, Vert (2014) without their factor sqrt(k q) ([V] section 2.1). For W
+    of shape (p, n), k = p and q = n give the trace norm, k = q = 1 the l1 norm.
 
     Parameters
     ----------
@@ -135,9 +137,10 @@ class SparseRankOne(SparseNorm):
 
 
 class SparsePSD(SparseNorm):
-    """gauge of { u u' : ||u|| = 1, ||u||_0 <= k }: the gauge of sparse principal components.
+    """Atomic norm for sparse PCA, with atoms u u' for k-sparse unit vectors u.
 
-    It is finite only for sums of such atoms, which are positive semidefinite. [V] section 2.1.
+    It is finite only for nonnegative combinations of atoms with ||u||_2 = 1 and ||u||_0 <= k, which
+    are positive semidefinite. [V] section 2.1.
 
     Parameters
     ----------

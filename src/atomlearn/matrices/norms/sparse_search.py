@@ -1,11 +1,12 @@
-"""Search for sparse rank-one atoms: exchanges of indices, bounds, branch and bound.
+"""Sparse PCA search for sparse rank-one atoms: local search, upper bounds, branch and bound.
 
-Atoms u u' maximize x'Ax over unit x with at most k nonzero entries, A symmetric. Atoms u v' do the
-same for A = [0 Z; Z' 0] and x = (u, v) / sqrt(2), with at most k nonzero entries in the first part
-and q in the second: x'Ax is u'Zv. So there is one search, over supports with a given number of
-indices of each part. It is NP-hard. Every vector found is a lower bound. Upper bounds are the
-largest eigenvalue, Gershgorin's discs, sums of squares, and, for small matrices, branch and bound,
-which is exact if it ends and a bound if it is cut off.
+The best atom u u' maximizes x'Ax over unit vectors x with at most k nonzero entries, A symmetric
+(sparse PCA). The best atom u v' does so for A = [0 Z; Z' 0] and x = (u, v) / sqrt(2), for which
+x'Ax = u'Zv, with at most k nonzero entries in the first part of x and q in the second. One search
+covers both: it is over supports with a given number of indices in each part, and is NP-hard. Local
+search over exchanges of indices gives lower bounds. Upper bounds are the largest eigenvalue,
+Gershgorin discs, Frobenius norms, and, for small matrices, branch and bound, which is exact unless
+it is stopped early.
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ class SparseSearch:
         return cls(symmetric_block(Z), np.repeat([0, 1], [p, n]), (min(k, p), min(q, n)), deadline)
 
     def best(self, top: Array, upper: float, thorough: bool) -> tuple[Array, Array, float]:
-        """Return vectors (n, t), their values (t,), best first, and a bound on all values.
+        """Return unit vectors x (n, t), their x'Ax (t,), decreasing, and an upper bound on x'Ax.
 
         Parameters
         ----------
@@ -81,7 +82,10 @@ class SparseSearch:
         return X, values, max(upper, float(values.max(initial=0.0)))
 
     def supports(self, M: Array) -> Indices:
-        """Return the distinct supports of the largest entries of the columns of M, as rows."""
+        """Return the distinct supports of the largest entries of each column of M, as rows.
+
+        M is (n, t); a support has ``limits[part]`` indices in each part.
+        """
         chosen = []
         for part, limit in enumerate(self.limits):
             own = np.flatnonzero(self.labels == part)
@@ -89,7 +93,7 @@ class SparseSearch:
         return np.unique(np.sort(np.vstack(chosen), axis=0).T, axis=0)
 
     def on_supports(self, supports: Indices) -> tuple[Array, Array]:
-        """Return all eigenvectors of positive value on these supports, best first."""
+        """Return the eigenvectors of A restricted to each support, with eigenvalues > 0, sorted."""
         values, vectors = np.linalg.eigh(self._blocks(supports))
         which, place = np.nonzero(values > SETTINGS.accuracy * max(values.max(initial=0.0), 0.0))
         values = values[which, place]
@@ -100,7 +104,7 @@ class SparseSearch:
         return X, values[order]
 
     def exchanged(self, supports: Indices) -> Indices:
-        """Exchange one index of each support for another one of its part, while that helps."""
+        """Return supports improved by local search, which swaps one index while that helps."""
         supports = supports.copy()
         values, X = self._tops(supports)
         going_on = np.arange(values.size)
@@ -119,9 +123,11 @@ class SparseSearch:
         return np.unique(supports, axis=0)
 
     def _exchanges(self, supports: Indices, values: Array, X: Array) -> Indices:
-        """Return exchanges (s, t, k): the smallest entries leave, the most promising ones enter.
+        """Return t candidate swaps for each of s supports, (s, t, k).
 
-        The estimate is the largest eigenvalue over the span of x and the new unit vector.
+        Indices with the smallest entries of the eigenvector x leave; those enter for which the
+        largest eigenvalue on the span of x and the new coordinate vector is largest. ``values`` and
+        ``X`` are the largest eigenvalues and eigenvectors on the supports.
         """
         rows = np.arange(values.size)[:, None]
         whole = np.zeros((values.size, self.labels.size))
@@ -145,7 +151,7 @@ class SparseSearch:
         return np.concatenate(trials, axis=1)
 
     def _starts(self, top: Array) -> Indices:
-        """Return the best supports of eigenvectors, of the largest discs, and of random vectors."""
+        """Return starting supports: from eigenvectors, large Gershgorin discs, random vectors."""
         count = SETTINGS.starts
         n = self.labels.size
         best = np.argsort(-self._discs(), kind="stable")[:count]
@@ -159,7 +165,7 @@ class SparseSearch:
         return self.ranked(self.supports(np.hstack([top, discs, random])))
 
     def ranked(self, supports: Indices) -> Indices:
-        """Return the best of these supports, at most the number of starts of a search."""
+        """Return the supports with the largest eigenvalues, at most ``SETTINGS.starts``."""
         order = np.argsort(-self._tops(supports)[0], kind="stable")
         return supports[order[: SETTINGS.starts]]
 
@@ -167,7 +173,7 @@ class SparseSearch:
         return np.asarray(self.A[supports[:, :, None], supports[:, None, :]])
 
     def _tops(self, supports: Indices) -> tuple[Array, Array]:
-        """Return the largest eigenvalue on each support and its vector, (s,) and (s, k)."""
+        """Return the largest eigenvalue of A on each support and its eigenvector, (s,), (s, k)."""
         values, vectors = np.linalg.eigh(self._blocks(supports))
         return values[:, -1], vectors[:, :, -1]
 
@@ -182,11 +188,14 @@ class SparseSearch:
         return sums
 
     def _discs(self) -> Array:
-        """Return the right ends of Gershgorin's discs of all blocks on supports, (n,)."""
+        """Return for each index the largest right end of its Gershgorin disc on a support, (n,)."""
         return np.asarray(np.diag(self.A) + self._sums(np.abs(self.A)))
 
     def _bound(self, keep: Mask) -> float:
-        """Return a bound over the supports with these indices, by discs or sums of squares."""
+        """Return an upper bound on x'Ax over supports that contain the indices ``keep``.
+
+        It is the smaller one of the Gershgorin bound and the largest Frobenius norm of a submatrix.
+        """
         squares = self.A * self.A
         energy = np.diag(squares) + self._sums(squares)
         sums = []
@@ -198,7 +207,10 @@ class SparseSearch:
         return min(float(self._discs().max()), math.sqrt(min(sums)))
 
     def _inside(self, alive: Mask, keep: Mask) -> tuple[float, Array]:
-        """Return a bound over the supports within ``alive``, and the best vector (n,) there."""
+        """Return an upper bound over supports with keep <= support <= alive, and |eigenvector|.
+
+        The vector (n,) is the magnitude of the leading eigenvector of A restricted to ``alive``.
+        """
         i = np.flatnonzero(alive)
         part = replace(self, A=self.A[np.ix_(i, i)], labels=self.labels[i])
         values, vectors = np.linalg.eigh(part.A)
@@ -207,10 +219,11 @@ class SparseSearch:
         return min(float(values[-1]), part._bound(keep[i])), x
 
     def _branched(self, value: float) -> tuple[Indices, float]:
-        """Best-first branch and bound over indices that are excluded or included.
+        """Improve the lower bound ``value`` by best-first branch and bound over the indices.
 
-        It returns supports with a value above this one, and a bound on all values: the best value
-        if it ends, else the bound of the nodes left after ``branch_nodes`` or at the deadline.
+        Each node includes or excludes some indices. Return the best support found if it exceeds
+        ``value`` (else none), and an upper bound: the optimum if the search is complete, else the
+        largest bound of the open nodes after ``branch_nodes`` nodes or at the deadline.
         """
         size = self.labels.size
         limits = np.array(self.limits)

@@ -1,11 +1,12 @@
-"""Norms of singular values and of eigenvalues: TraceNorm and PSD; and bounds on the largest.
+"""TraceNorm (nuclear norm) and PSD (trace of a positive semidefinite matrix).
 
-Every Ritz value of Golub-Kahan-Lanczos is a bound from below. The bound from above is that of
-Hochstenbach 2013 ("Probabilistic upper bounds for the matrix two-norm", doi
-10.1007/s10915-013-9716-x), the posterior form of Kuczynski, Wozniakowski 1992: after k steps from
-b, with p the characteristic polynomial of T = B'B, ||p(A'A) b|| = prod_j T_(j+1,j). So the largest
-eigenvalue x of A'A, whose eigenvector has <q, b> = c, satisfies p(x) |c| <= prod_j T_(j+1,j); and
-a random b has |c| below delta / sqrt(n) with a probability of less than delta.
+Their polars, the largest singular value or eigenvalue, are bounded by Golub-Kahan-Lanczos
+bidiagonalization. Ritz values are lower bounds. The upper bound is that of Hochstenbach 2013
+("Probabilistic upper bounds for the matrix two-norm", doi 10.1007/s10915-013-9716-x), the a
+posteriori form of Kuczynski, Wozniakowski 1992. Let B be the bidiagonal matrix after k steps on A
+from the random unit vector b (n,), T = B'B, and p the characteristic polynomial of T. Then ||p(A'A)
+b|| = prod_j T_(j+1,j). The largest eigenvalue x of A'A with eigenvector q and c = <q, b> therefore
+satisfies p(x) |c| <= prod_j T_(j+1,j), and |c| < delta / sqrt(n) has probability less than delta.
 """
 
 from __future__ import annotations
@@ -26,13 +27,13 @@ from atomlearn.matrices.solver.spans import Span, SymmetricSpan
 
 
 def top_singular(matrix: ScoreMatrix, count: int, accuracy: float) -> Found:
-    """Return the ``count`` largest singular triplets found, lower <= sigma_1 <= upper.
+    """Return the ``count`` leading singular triplets of Z, with lower <= sigma_1 <= upper.
 
-    Small matrices are decomposed, so that both bounds are equal. Otherwise Lanczos with full
-    reorthogonalization runs from a random start until upper <= (1 + accuracy) lower, or for 500
-    steps: a step takes one product with Z, one with Z', and O((p + q) k^2) operations. Then the
-    upper bound fails with a probability of at most 1e-12 over the start, which is different for
-    each matrix (and reproducible, from its scores).
+    Z (p, q) is ``matrix``. Small matrices are decomposed by a full SVD, so that both bounds are
+    equal. Otherwise Golub-Kahan-Lanczos with full reorthogonalization runs from a random start
+    until upper <= (1 + accuracy) lower, or for at most 500 steps. Step k takes one product with Z,
+    one with Z', and O((p + q) k) operations. The upper bound then fails with a probability of at
+    most 1e-12 over the random start, whose seed is computed from Z.
     """
     p, q = matrix.shape
     if p * q <= SETTINGS.decomposed_entries:
@@ -45,7 +46,7 @@ def top_singular(matrix: ScoreMatrix, count: int, accuracy: float) -> Found:
 def lanczos(
     matrix: ScoreMatrix, count: int, accuracy: float, max_steps: int = SETTINGS.most_steps
 ) -> Found:
-    """Return the triplets by Golub-Kahan-Lanczos; see ``top_singular``."""
+    """Return ``count`` singular triplets by Golub-Kahan-Lanczos; see ``top_singular``."""
     p, q = matrix.shape
     steps = min(p, q, max_steps)
     U = np.empty((p, SETTINGS.look), order="F")
@@ -66,11 +67,11 @@ def lanczos(
         ended = min(alpha[k - 1], beta[k - 1]) <= least or k == min(p, q)
         if not (ended or k in (look, steps)):
             continue
-        look = k + max(SETTINGS.look, k // 8)  # a look costs O(k^3)
+        look = k + max(SETTINGS.look, k // 8)  # computing the bounds costs O(k^3)
         P, sigma, Q = np.linalg.svd(np.diag(alpha[:k]) + np.diag(beta[: k - 1], 1))
         lower = float(sigma[0])
         upper = lower if ended else _upper_bound(sigma, alpha[:k] * beta[:k], q)
-        # Triplets are accepted when their residuals beta_k |P_k| are small.
+        # Singular triplets have converged if their residuals beta_k |P_k| are small.
         settled = beta[k - 1] * np.abs(P[-1, :count]).max() <= 0.01 * lower
         if ended or k == steps or (settled and upper <= (1 + accuracy) * lower):
             break
@@ -80,7 +81,7 @@ def lanczos(
 
 
 def _random_start(matrix: ScoreMatrix) -> Array:
-    """Return a normal vector (q,): a different one for each Z, the same one for the same Z."""
+    """Return a Gaussian vector (q,) whose seed is computed from Z, so that it is reproducible."""
     p, q = matrix.shape
     probe = matrix.transpose_dot(np.cos(np.arange(p, dtype=np.float64)))
     seed = np.frombuffer(np.ascontiguousarray(probe).tobytes(), dtype=np.uint32)
@@ -88,7 +89,11 @@ def _random_start(matrix: ScoreMatrix) -> Array:
 
 
 def _orthogonal(x: Array, basis: Array) -> tuple[Array, float]:
-    """Return x minus its projection on the span (twice suffices), normalized, and its norm."""
+    """Return x orthogonalized against ``basis`` and normalized, and its norm before that.
+
+    Gram-Schmidt is applied twice, which suffices for orthogonality up to rounding. If x is in the
+    span of the basis, the result is 0.
+    """
     before = float(np.linalg.norm(x))
     for _ in range(2):
         x = x - basis @ (basis.T @ x)
@@ -99,9 +104,13 @@ def _orthogonal(x: Array, basis: Array) -> tuple[Array, float]:
 
 
 def _upper_bound(sigma: Array, couplings: Array, n: int) -> float:
-    """Return sqrt(x) for the x > sigma_1^2 with p(x) delta / sqrt(n) = prod of the couplings."""
+    """Return sqrt(x) for the x > sigma_1^2 with p(x) delta / sqrt(n) = prod(couplings).
+
+    p(x) = prod_i (x - sigma_i^2); ``couplings`` are the off-diagonal entries T_(j+1,j) and delta is
+    the failure probability; see the module docstring.
+    """
     largest = float(sigma[0]) ** 2
-    # In units of the largest Ritz value, and in logarithms: x is largest (1 + exp(above)).
+    # Solve in logarithms, relative to the largest Ritz value: x = largest (1 + exp(above)).
     goal = float(np.log(couplings / largest).sum()) + math.log(math.sqrt(n) / SETTINGS.failure)
     gaps = 1.0 - sigma * sigma / largest
     most = min(goal / sigma.size, 700.0)
@@ -116,13 +125,15 @@ def _upper_bound(sigma: Array, couplings: Array, n: int) -> float:
 
 
 class SpectralNorm(MatrixNorm, VectorNorm):
-    """gauge(W) = ||values||_1 for W = left diag(values) right', O(p q min(p, q)).
+    """Base of norms that are functions of the singular values or eigenvalues of W.
 
-    The proximal maps are those of the values. [Cai, Candes, Shen 2010]
+    gauge(W) = ||values||_1 for the decomposition W = left diag(values) right', which costs
+    O(p q min(p, q)). Proximal operators apply that of the l1 norm to the values (singular value
+    thresholding). [Cai, Candes, Shen 2010]
     """
 
     absolute = False
-    #: The norm of the values.
+    #: The norm of the singular values or eigenvalues.
     of_values: ClassVar[Norm] = L1()
 
     def __init__(self, shape: Any = None) -> None:
@@ -130,14 +141,14 @@ class SpectralNorm(MatrixNorm, VectorNorm):
 
     @abstractmethod
     def _decomposed(self, W: Array) -> tuple[Array, Array, Array]:
-        """Return left (p, m), values (m,) and right (q, m)."""
+        """Return left (p, m), values (m,) and right (q, m) with W = left diag(values) right'."""
 
     @abstractmethod
     def _jacobian(self, W: Array, amount: float, form: Form) -> ProxJacobian:
-        """Return the derivative of the proximal map at W."""
+        """Return the generalized Jacobian of the proximal operator at W."""
 
     def decomposed(self, left: Array, weights: Array, right: Array) -> tuple[Array, Array, Array]:
-        """Return the decomposition of the sum, without its zeros."""
+        """Return the SVD or eigendecomposition of left diag(weights) right', without zeros."""
         P, A = np.linalg.qr(left)
         Q, B = np.linalg.qr(right)
         U, values, V = self._decomposed((A * weights) @ B.T)
@@ -145,6 +156,7 @@ class SpectralNorm(MatrixNorm, VectorNorm):
         return P @ U[:, kept], values[kept], Q @ V[:, kept]
 
     def _point(self, v: Array, amount: float, form: Form) -> ProxPoint:
+        """Return the proximal point of v, by the proximal operator of the values."""
         W = self._as_matrix(v)
         left, values, right = self._decomposed(W)
         inner = self.of_values.prox_point(values, amount, form)
@@ -158,10 +170,11 @@ class SpectralNorm(MatrixNorm, VectorNorm):
 
 
 class TraceNorm(SpectralNorm):
-    """gauge(W) = sum_i sigma_i(W) (nuclear norm); its polar is sigma_1(Z). Atoms u v', unit.
+    """Trace norm (nuclear norm): gauge(W) = sum_i sigma_i(W), the sum of the singular values.
 
-    For large matrices the polar and the best atoms come from Lanczos, with the bound of ``lanczos``
-    in this file.
+    The atoms are u v' with unit vectors u, v; the polar is the spectral norm sigma_1(Z). For large
+    matrices the polar and the best atoms are computed by Golub-Kahan-Lanczos, with a probabilistic
+    upper bound (failure probability 1e-12).
 
     Parameters
     ----------
@@ -195,9 +208,10 @@ class TraceNorm(SpectralNorm):
         return left, values, right.T
 
     def _jacobian(self, W: Array, amount: float, form: Form) -> ProxJacobian:
-        """Return that of the eigenvalues of [0 W; W' 0], the singular values with both signs.
+        """Return the generalized Jacobian of the proximal operator at W.
 
-        [Lewis, Sendov 2001; Ding et al. 2018]
+        It is computed from the eigendecomposition of [0 W; W' 0], whose eigenvalues are +- the
+        singular values of W. [Lewis, Sendov 2001; Ding et al. 2018]
         """
         p = len(W)
         share = {"penalized": 1.0, "squared": 0.5, "constrained": 2.0}[form]
@@ -213,8 +227,9 @@ Square = TypeVar("Square", bound=MatrixNorm)
 class PSD(SpectralNorm):
     """gauge(W) = trace(W) if W is symmetric positive semidefinite, else infinite.
 
-    The polar is the largest eigenvalue of (Z + Z')/2, or 0 if it is negative. Proximal maps are
-    those of the symmetric part: a non-negative soft threshold of eigenvalues. [V] section 2.1.
+    The atoms are u u' with unit vectors u. The polar is the largest eigenvalue of (Z + Z')/2, or 0
+    if it is negative. The proximal operator takes the symmetric part, soft-thresholds its
+    eigenvalues, and sets negative ones to 0. [V] section 2.1.
 
     Parameters
     ----------
@@ -261,8 +276,8 @@ class PSD(SpectralNorm):
             values, U = np.linalg.eigh(symmetric.dense())
             upper = float(values[-1])
         else:
-            # After a shift by a bound on -l_min the largest eigenvalue is the largest singular
-            # value.
+            # Shift by an upper bound on the spectral norm: all eigenvalues become nonnegative, so
+            # that the largest eigenvalue is the largest singular value.
             reach = lanczos(symmetric, 1, 1e-2).upper
             shifted = lanczos(symmetric_part(matrix, reach), count, 0.25 * accuracy)
             U = shifted.right
@@ -278,14 +293,14 @@ class PSD(SpectralNorm):
         return vectors, values, vectors
 
     def _jacobian(self, W: Array, amount: float, form: Form) -> ProxJacobian:
-        """Return the derivative, which is zero on skew matrices."""
+        """Return the generalized Jacobian, which is zero on skew-symmetric matrices."""
         vectors, values, _ = self._decomposed(W)
         inner = self.of_values.prox_point(values, amount, form)
         return _derivative(values, inner, vectors, vectors)
 
 
 def square(norm: Square) -> Square:
-    """Return the norm; raise if its shape is not square."""
+    """Return the norm unchanged; raise ValueError if its shape is not square."""
     if norm.shape[0] != norm.shape[1]:
         raise ValueError(
             f"{type(norm).__name__} is for square matrices, got shape {tuple(norm.shape)}; use "
@@ -295,9 +310,11 @@ def square(norm: Square) -> Square:
 
 
 def _derivative(values: Array, inner: ProxPoint, left: Array, right: Array) -> ProxJacobian:
-    """Return the derivative of left diag(l) right' -> left diag(g(l)) right', g = ``inner``.
+    """Return the Jacobian of the spectral map left diag(l) right' -> left diag(g(l)) right'.
 
-    The pair u_i u_j' + u_j u_i' moves by (g_i - g_j) / (l_i - l_j), the mean slope where l_i = l_j.
+    l are ``values`` and g is the proximal operator with result ``inner``. The direction of the pair
+    (i, j), u_i v_j' + u_j v_i', is multiplied by the divided difference (g_i - g_j) / (l_i - l_j),
+    or by the mean derivative if l_i = l_j.
     """
     jacobian = inner.jacobian()
     images = inner.point

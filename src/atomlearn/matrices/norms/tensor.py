@@ -1,4 +1,4 @@
-"""TensorTrace: a tensor as a sum of tensors, each of low rank along one mode."""
+"""TensorTrace: the latent trace norm of tensors, a sum of tensors of low rank along one mode."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from atomlearn.matrices.solver.generation import MatrixGeneration
 
 
 class UnfoldedTrace(TraceNorm):
-    """||W_(mode)||_*: the trace norm of the mode-th unfolding of a tensor, d_mode rows."""
+    """The trace norm ||W_(mode)||_* of the mode-th unfolding of a tensor, which has d_mode rows."""
 
     def __init__(self, tensor: tuple[int, ...], mode: int) -> None:
         self.tensor = tensor  # type: ignore[misc]
@@ -33,17 +33,18 @@ class UnfoldedTrace(TraceNorm):
 
 
 class TensorTrace(LiftedNorm):
-    """gauge(W) = inf { sum_m weights_m ||(W_m)_(m)||_* : sum_m W_m = W }, the latent trace norm.
+    """Latent trace norm of tensors: inf { sum_m weights_m ||(W_m)_(m)||_* : sum_m W_m = W }.
 
-    W_(m) is the unfolding along mode m: d_m rows, one for each index. The polar is max_m
-    sigma_1(Z_(m)) / weights_m. [Tomioka, Suzuki 2013; V section 2.1]
+    The subscript (m) means the unfolding along mode m, a matrix with d_m rows. The infimum is over
+    tensors W_1, ..., W_M of the same shape. The polar is max_m sigma_1(Z_(m)) / weights_m, sigma_1
+    the largest singular value. [Tomioka, Suzuki 2013; V section 2.1]
 
     Parameters
     ----------
     shape : (d_1, ..., d_M)
         Shape of the tensor; columns are its entries in row-major order.
     weights : sequence of M numbers > 0, optional
-        None: all ones.
+        Weights of the modes. None: all ones.
 
     References
     ----------
@@ -83,7 +84,7 @@ class TensorTrace(LiftedNorm):
         return self.modes()[0]
 
     def solver(self, tol: float) -> Solver:
-        """Return generation over matrices, with all unfoldings."""
+        """Return ``MatrixGeneration``, with one low-rank term for each unfolding."""
         return MatrixGeneration(tol=tol)
 
     def on(self, n_features: int, shape: Shape | None = None) -> TensorTrace:
@@ -92,7 +93,7 @@ class TensorTrace(LiftedNorm):
         return self
 
     def lift(self, n_features: int) -> Lift:
-        """Return the entries of all unfoldings next to each other, and their trace norms."""
+        """Return L from M unfoldings to their sum, and their weighted trace norms."""
         shape, _ = self.modes()
         size = math.prod(shape)
         if size != n_features:
@@ -109,5 +110,5 @@ class TensorTrace(LiftedNorm):
         return Lift(expansion, Blocks(norms, blocks), modes)
 
     def value(self, w: NDArray[Any]) -> float:
-        """The latent trace norm of a tensor, or of its vector of entries, to 1e-8."""
+        """Return the latent trace norm of a tensor or its entries, to a relative 1e-8."""
         return super().value(np.ravel(w))

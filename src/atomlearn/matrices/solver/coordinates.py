@@ -1,8 +1,9 @@
-"""Coordinates: one term of a point over matrices, as numbers that can be re-fitted.
+"""Coordinates: the variables in which the solver represents and re-fits one term of W.
 
-A point W is a sum of terms, one for each norm of a union. Each term has its kind of coordinates: a
-span U S V' of a low-rank term, rays of sparse atoms, entries under a norm of vectors. The class
-``Coordinates`` lists the operations that a step needs.
+The iterate W (p, q) is a sum of terms W_i, one for each norm of a union of norms. A term is a
+low-rank matrix U S V' with variable S (``Span``), a conic combination of sparse rank-one atoms
+(``Rays``), or a sparse matrix given by its entries (``Entrywise``). The class ``Coordinates``
+defines the operations that a solver iteration needs.
 """
 
 from __future__ import annotations
@@ -31,24 +32,24 @@ from atomlearn.core import (
 
 @dataclass(frozen=True, slots=True)
 class TermPricing:
-    """Results of a pass at a point, and the effort of searches for new atoms.
+    """Gradient information at an iterate, and the requested effort of the search for new atoms.
 
     Attributes
     ----------
     problem : Problem
         The problem.
-    v : array
-        Negative gradient of the loss.
+    v : (n_samples,) float64
+        Negative gradient of the loss with respect to the predictions.
     scores : Scores
-        X'v.
+        X'v, the negative gradient of the loss with respect to vec(W).
     multiplier : float
-        Multiplier of the whole gauge at the point.
+        Lagrange multiplier of the gauge; an atom a improves the objective if <a, X'v> exceeds it.
     batch, columns : int
-        Number of atoms, and of entries, wanted.
+        Number of rank-one atoms, and of entries, to return.
     accuracy : float
-        Accuracy of the bounds on the polar.
+        Relative gap between the bounds on the polar at which the search may stop.
     thorough : bool
-        Whether the bounds are worth more work.
+        Whether to spend more work, such as branch and bound, on tighter bounds.
     """
 
     problem: Problem
@@ -63,16 +64,16 @@ class TermPricing:
 
 @dataclass(frozen=True, slots=True)
 class Searched:
-    """Result of the search for one term.
+    """Result of the search for new atoms (or entries) of one term.
 
     Attributes
     ----------
     bounds : (float, float)
-        lower <= polar <= upper of its norm, without the factor.
+        Lower and upper bound on the polar of the term's norm, before division by its factor.
     wanting : object
-        Candidates, as an argument of ``Coordinates.expanded``.
+        Atoms to add in the next iteration, as an argument of ``Coordinates.expanded``.
     ahead : object
-        Candidates for a problem with a lower level.
+        Atoms with which a warm start at a smaller regularization parameter begins.
     """
 
     bounds: tuple[float, float]
@@ -82,12 +83,15 @@ class Searched:
 
 @dataclass(frozen=True, slots=True)
 class Coordinates(ABC):
-    """One term of W in coordinates x (m,) of a block: W_i = L x, with the gauge of x as a norm.
+    """One term W_i of W as a linear function of coordinates x (m,), with a norm on x.
+
+    vec(W_i) = L x for a linear map L that the subclass defines by its atoms or bases. The norm on
+    x is at least the norm of W_i.
 
     Attributes
     ----------
     term : Term
-        The norm over W_i, with its factor.
+        The norm of W_i, and the factor (weight) by which it is multiplied.
     design : Design
         Design whose columns are the entries of W_i.
     x : (m,) float64
@@ -108,67 +112,75 @@ class Coordinates(ABC):
 
     @property
     def is_whole(self) -> bool:
-        """Whether these coordinates can represent every W_i."""
+        """Whether every matrix W_i can be represented, so that no atoms are left to add."""
         return False
 
     @abstractmethod
     def block(self) -> Block:
-        """Return the design of the coordinates."""
+        """Return the matrix X L (n_samples, m), which maps coordinates to predictions."""
 
     @abstractmethod
     def inner_norm(self) -> Norm:
-        """Return the norm of the coordinates, without the factor."""
+        """Return the norm on the coordinates x, without the factor of the term."""
 
     @property
     def norm(self) -> Norm:
-        """The norm of the coordinates: an upper bound on factor * norm(W_i), equal at best."""
+        """The norm on the coordinates x with the factor: at least factor * norm(W_i)."""
         return scaled(self.inner_norm(), self.term.factor)
 
     @property
     def gauge(self) -> float:
-        """The norm of the coordinates at x."""
+        """The value of ``norm`` at the current coordinates x."""
         return self.norm.value(self.x) if self.x.size else 0.0
 
     @abstractmethod
     def compressed(self) -> Self:
-        """Return the same term without coordinates of weight zero."""
+        """Return the same matrix W_i without the atoms or entries of weight zero."""
 
     @abstractmethod
     def expanded(self, wanting: Any) -> Self:
-        """Return the term with the candidates added at weight zero."""
+        """Return the term with the atoms ``wanting`` (see ``Searched``) added at weight zero."""
 
     @abstractmethod
     def searched(self, at: TermPricing) -> Searched:
-        """Return bounds on the polar of the term's norm, and candidates."""
+        """Search for atoms with the largest scores: return them with bounds on the polar."""
 
     def turned(self, v: Array, multiplier: float) -> tuple[Coordinates, float]:
-        """Return the term with candidates that need no pass, and the excess of the polar.
+        """Return the term with atoms added on the current supports, and their violation.
 
-        ``v`` : the negative gradient at the point. The relative excess is 0 if there are no
-        candidates.
+        No pass over the data is needed. ``v`` (n_samples,) is the negative gradient with respect to
+        the predictions; the violation is the largest score of such an atom minus ``multiplier``, or
+        0 if there are none.
         """
         return self, 0.0
 
     def sweeps(self, problem: Problem) -> bool:
-        """Return whether the factors of W_i can be fitted in turn."""
+        """Return whether alternating ridge regressions for the factors of W_i are possible."""
         return False
 
     def swept(
         self, problem: Problem, linear: Array, intercept: float, enough: float
     ) -> tuple[Coordinates, Array]:
-        """Return the term and the predictions of all terms after sweeps, if these may pay off."""
+        """Return the term and the predictions of all terms after alternating minimization.
+
+        ``linear`` (n_samples,) are the predictions of all terms without the intercept; sweeps
+        stop when one decreases the objective by at most ``enough``.
+        """
         return self, linear
 
     @abstractmethod
     def part(self) -> MatrixPart:
-        """Return the term in the form of results."""
+        """Return the term as a ``MatrixPart`` of the result."""
 
     @abstractmethod
     def placed(self, part: MatrixPart) -> Self | None:
-        """Return the term at its value in an earlier fit; None if that does not fit."""
+        """Return the term with the value ``part`` (warm start); None if the kinds or shapes differ.
+
+        ``part`` is a term of the result of an earlier fit.
+        """
 
     def factors_of(self, part: MatrixPart) -> Factored | None:
-        """Return the factors of an earlier fit by the same kind of norm, or None."""
+        """Return the factors of ``part``; None if its shape or the class of its norm differs."""
         fits = part.factored is not None and part.factored.shape == self.design.traits.matrix_shape
         return part.factored if fits and type(part.norm) is type(self.term.norm) else None
 
@@ -182,7 +194,10 @@ class Coordinates(ABC):
 
 @dataclass(frozen=True, slots=True)
 class Entrywise(Coordinates):
-    """W_i by its entries at ``columns`` (m,), under a norm of vectors that can be restricted."""
+    """W_i as a sparse matrix with entries x (m,) at the flat indices ``columns`` (m,).
+
+    The norm is one of vectors that can be restricted to some entries, such as ``L1``.
+    """
 
     columns: Columns
 
@@ -205,7 +220,7 @@ class Entrywise(Coordinates):
         return replace(self, columns=self.columns[kept], x=self.x[kept])
 
     def expanded(self, wanting: Columns) -> Self:
-        """Return the term with these columns added at weight zero, in increasing order."""
+        """Return the term with the entries ``wanting`` added at zero; indices remain sorted."""
         union = np.union1d(self.columns, wanting)
         padded = np.zeros(union.size)
         padded[np.searchsorted(union, self.columns)] = self.x
@@ -214,7 +229,7 @@ class Entrywise(Coordinates):
     def searched(self, at: TermPricing) -> Searched:
         norm = self.term.norm
         n_columns = at.scores.n_columns
-        # At least a share of all entries, because passes cost more than unused columns.
+        # Request at least 1% of all entries: another pass costs more than unused columns.
         best = norm.best_columns(at.scores, max(at.columns, 4 * self.x.size, n_columns // 100))
         threshold = at.multiplier * self.term.factor * norm.thresholds(self.x, best, n_columns)
         wanting = best[(np.abs(at.scores.at(best)) > threshold) | (np.asarray(threshold) <= 0)]
@@ -239,14 +254,16 @@ class Entrywise(Coordinates):
 
 @dataclass(slots=True)
 class MatrixState(State):
-    """State of W = sum of terms; ``columns`` and ``weights`` are those of entrywise terms only.
+    """Solver state for W = sum of terms.
+
+    The inherited ``columns`` and ``weights`` contain the entries of ``Entrywise`` terms only.
 
     Attributes
     ----------
     terms : tuple of Coordinates
-        The coordinates of each term.
+        The terms of W.
     found : tuple of Searched
-        Result of the last pass for each term.
+        Atoms and polar bounds that the last pass found for each term.
     """
 
     terms: tuple[Coordinates, ...] = ()
@@ -254,15 +271,15 @@ class MatrixState(State):
     patience: float = 8
 
     def n_active(self) -> int:
-        """Return the sum of the ranks of spans and of the numbers of rays and entries in use."""
+        """Return the number of active atoms: ranks of spans plus numbers of rays and entries."""
         return sum(term.rank for term in self.terms)
 
     def matrix_parts(self) -> tuple[MatrixPart, ...]:
-        """Return the terms in the form of results."""
+        """Return the terms as parts of the result."""
         return tuple(term.part() for term in self.terms)
 
     def warm_parts(self) -> tuple[MatrixPart, ...]:
-        """Return the terms, with the directions in which a warm start expands them."""
+        """Return the terms, each with the atoms that a warm start adds first."""
         both = zip(self.matrix_parts(), self.found, strict=True)
         return tuple(replace(part, ahead=found.ahead) for part, found in both)
 

@@ -1,8 +1,8 @@
-"""FactoredAtoms: the rank-one atoms of a matrix norm; W = sum_h c_h u_h v_h' is never formed.
+"""FactoredAtoms: active rank-one atoms of Frank-Wolfe methods, stored by their factors.
 
-These are the operations of Frank-Wolfe methods on matrices: the best atom as two vectors, with
-bounds on the polar; the images of the atoms as products with their factors; the point as a term of
-a result.
+The dense matrix W = sum_h c_h u_h v_h' is never formed. The module provides the operations of
+Frank-Wolfe methods on matrices: the linear minimization oracle, with bounds on the polar; the
+predictions of the atoms; the iterate as a term of the result.
 """
 
 from __future__ import annotations
@@ -32,7 +32,10 @@ from atomlearn.matrices.settings import SETTINGS
 
 @dataclass(frozen=True, slots=True)
 class RankOne:
-    """The atom left right' / factor of factor * norm, for unit vectors (p,) and (q,)."""
+    """The rank-one atom left right' / factor, with unit vectors left (p,) and right (q,).
+
+    ``factor`` is the weight of the norm, stored in ``FactoredAtoms.term``.
+    """
 
     left: Array
     right: Array
@@ -40,19 +43,19 @@ class RankOne:
 
 @dataclass(frozen=True, slots=True)
 class FactoredAtoms:
-    """U = [vec(u_1 v_1'), ..., vec(u_t v_t')] / factor, t = ``size``, by their factors.
+    """The t active atoms u_h v_h' / factor, stored as left (p, t) and right (q, t).
 
-    It takes (p + q) t numbers; images are products with the factors, O(n_samples t) each for
-    entries of a matrix, and are not stored. It is immutable.
+    U (p q, t) denotes the matrix with columns vec(u_h v_h') / factor; it is not stored. Memory is
+    (p + q) t numbers. The object is immutable.
 
     Attributes
     ----------
     term : Term
-        The norm with its factor.
+        The norm and its factor (weight).
     design : Design
-        Design whose columns are the entries of W.
+        Design X whose columns are the entries of W.
     left, right : (p, t) and (q, t) float64
-        Unit columns.
+        The unit vectors u_h and v_h as columns.
     """
 
     term: Term
@@ -82,7 +85,7 @@ class FactoredAtoms:
 
     @property
     def images(self) -> Block:
-        """X U, (n_samples, t), as products."""
+        """The predictions X U of the atoms, (n_samples, t), as an implicit product."""
         block: Block = unwrapped(self.design).rays(self.left / self.term.factor, self.right)
         return block
 
@@ -92,31 +95,32 @@ class FactoredAtoms:
         return replace(self, left=left, right=np.column_stack([self.right, atom.right]))
 
     def take(self, which: Columns) -> FactoredAtoms:
-        """Return the atoms of these numbers."""
+        """Return the atoms at the positions ``which``."""
         return replace(self, left=self.left[:, which], right=self.right[:, which])
 
     def find(self, atom: RankOne) -> int:
-        """Return the number of this atom, or -1 if it is not among them."""
+        """Return the position of this atom, or -1 if it is not active."""
         same = (atom.left @ self.left) * (atom.right @ self.right)
         number = int(same.argmax()) if same.size else -1
         return number if number >= 0 and same[number] >= 1.0 - SETTINGS.rounding else -1
 
     def combine(self, shares: Array) -> Array:
-        """Return w over ``columns``, an empty array."""
+        """Return an empty array, because ``columns`` is empty."""
         return np.zeros(0)
 
     def products(self, weights: Array) -> Array:
-        """Return U'w for the listed entries of w; as none are listed, zeros."""
+        """Return zeros (t,), because no entries of W are listed in ``columns``."""
         return np.zeros(self.size)
 
     def parts(self, shares: Array) -> tuple[tuple[Atom, float], ...]:
-        """Return no atoms over ``columns``; ``part`` has the point."""
+        """Return an empty tuple; ``part`` returns the iterate instead."""
         return ()
 
     def part(self, shares: Array) -> MatrixPart:
-        """Return the point as a term of a result, with sum c as its gauge.
+        """Return the iterate W = sum_h shares_h u_h v_h' / factor as a term of the result.
 
-        The factors become orthonormal, those of sparse atoms on each support: O((p + q) t^2).
+        Its gauge is reported as sum(shares). The factors are orthogonalized (those of sparse atoms
+        on each support), which costs O((p + q) t^2).
         """
         weights = shares / self.term.factor
         left, weights, right = self._norm.decomposed(self.left, weights, self.right)
@@ -127,7 +131,11 @@ class FactoredAtoms:
     def best(
         self, scores: Scores, accuracy: float, thorough: bool
     ) -> tuple[RankOne | None, float, tuple[float, float]]:
-        """Return the best atom (None if none is positive), <a, z>, and bounds on the polar."""
+        """Return the linear minimization oracle: the atom a, <a, Z>, and bounds on the polar.
+
+        a has the largest score <a, Z> found, Z the matrix of ``scores``; None if no atom has a
+        positive score.
+        """
         factor = self.term.factor
         matrix = score_matrix(scores, cast(Shape, self.design.traits.matrix_shape))
         found = self._norm.search(matrix, 1, accuracy, thorough)
@@ -139,9 +147,10 @@ class FactoredAtoms:
 
 
 def factored_atoms(problem: Problem) -> FactoredAtoms | None:
-    """Return no atoms yet; None if the atoms are vectors, or belong to several matrix norms.
+    """Return an empty set of factored atoms, or None if the problem has no single matrix norm.
 
-    Unions, tensors and tau > 0 have atoms given by the entries of their columns.
+    Norms of vectors, unions, tensors and problems with a ridge term (tau > 0) return None; their
+    atoms are stored by entries.
     """
     [*others, term] = problem.regularizer.norm.terms()
     shape = problem.design.traits.matrix_shape
@@ -153,7 +162,7 @@ def factored_atoms(problem: Problem) -> FactoredAtoms | None:
 def warm_factors(
     problem: Problem, atoms: FactoredAtoms, warm: WarmStart | None
 ) -> tuple[FactoredAtoms, Array, float]:
-    """Return the term of an earlier fit with this norm as atoms with weights, else none."""
+    """Return the atoms, their shares and the intercept of ``warm``; no atoms if norms differ."""
     intercept, parts = (0.0, ()) if warm is None else (warm.intercept, warm.matrix_parts or ())
     factored = parts[0].factored if len(parts) == 1 else None
     if factored is None or parts[0].norm != atoms.term.norm:

@@ -1,8 +1,10 @@
-"""Generation over matrices: add the best rank-one atoms, and re-fit everything in their span.
+"""Column generation over matrices: a fully corrective conditional gradient method.
 
-[V] Algorithm 1 (Vinyes, Obozinski 2017) with a corrective step over spans in place of rays if
-possible: W = U S V' with all of S re-fitted under the trace norm (active subspaces, Hsieh, Olsen
-2014), in addition to sparse rank-one rays and entries under norms of vectors. W is never formed.
+Each iteration adds the rank-one atoms with the largest scores and re-fits all atoms. This is [V]
+Algorithm 1 (Vinyes, Obozinski 2017), with one improvement for trace norms: instead of weights of
+single atoms it re-fits the matrix S of W = U S V' (active subspaces, Hsieh, Olsen 2014). Terms with
+sparse rank-one atoms and terms given by entries are re-fitted at the same time. The dense matrix W
+is never formed.
 """
 
 from __future__ import annotations
@@ -56,7 +58,7 @@ from atomlearn.matrices.solver.coordinates import (
 
 @dataclass(frozen=True, slots=True)
 class Aim:
-    """Start of a re-fit: the objective, the gap that it may close, and the intercept."""
+    """Starting point of a re-fit: its objective, duality gap and intercept."""
 
     objective: float
     gap: float
@@ -65,36 +67,37 @@ class Aim:
 
 @dataclass(frozen=True, slots=True)
 class MatrixGeneration(Solver):
-    """min f(X vec(W) + b) + R(gauge(W)) for gauges of matrices, with W as factors and entries.
+    """Fully corrective column generation for min f(X vec(W) + b) + R(gauge(W)), W a matrix.
 
-    A step is one pass over the data. The best atoms at W join the span of each trace norm, together
-    with the directions Z V and Z'U in which its factors turn and the factors of the previous step;
-    the best sparse atoms join the rays, the best entries those in use. Then all coordinates are
-    re-fitted together, which is a vector problem over a small block with the norms of S, c and w;
-    coordinates of weight zero are removed. Objective and gap are those of the sum of the gauges of
-    the terms. A ridge term tau > 0 requires that the norm is a single trace norm or PSD, for which
-    ||W||_F is that of S.
+    f is the loss, b the intercept, R the regularizer. Each iteration makes one pass over the data,
+    for the matrix of scores Z (the negative gradient of f with respect to W). For a trace norm with
+    W = U S V', the top singular vectors of Z, the gradient directions Z V and Z'U, and the factors
+    of the previous iteration extend U and V. For norms with sparse atoms the atoms with the
+    largest scores become active, for norms of vectors the entries. Then all coordinates (S, the
+    weights of the sparse atoms, the entries) are re-fitted together, a small vector problem, and
+    those at zero are removed. Objective and duality gap use the sum of the norms of the terms. A
+    ridge term tau > 0 requires a single ``TraceNorm`` or ``PSD``, for which ||W||_F = ||S||_F.
 
     Parameters
     ----------
     master : Master, optional
-        Re-fits the coordinates. None: the active-set method of [V] if there are only rays, a
-        semismooth Newton method for rays together with other terms, else accelerated proximal
-        gradient, whose proximal map is an SVD of S if there are spans.
+        Method that re-fits the coordinates. None: the active-set method of [V] if all terms have
+        sparse atoms, a semismooth Newton method if some have, else accelerated proximal gradient,
+        whose proximal operator for a trace norm is singular value thresholding of S.
     batch : int
-        Number of atoms that a pass requests from each matrix norm.
+        Number of atoms to add per iteration for each matrix norm.
     columns : int
-        Minimum number of entries that a pass requests from a norm of vectors; it requests four
-        times those in use, or one in a hundred of all, if that is more.
+        Minimum number of entries to add per iteration for a norm of vectors; four times the number
+        of active entries, or 1% of all entries, if that is more.
     inner_ratio : float
-        Fraction of the outer gap that the master has to reach.
+        Duality gap of a re-fit as a fraction of the gap before it.
     tol : float
-        Relative gap that the whole fit has to reach.
+        Relative duality gap of the whole fit.
 
     Notes
     -----
-    Memory: the design, the predictions, and O((p + q) r) for rank r, twice that within a step. For
-    tensors the scores of each mode come from one product with the same v.
+    Memory: the design, the predictions, and O((p + q) r) for rank r, twice that within an
+    iteration. For tensors the scores of every unfolding are computed from the same gradient.
 
     References
     ----------
@@ -123,10 +126,10 @@ class MatrixGeneration(Solver):
     tol: float = TOLERANCE
 
     def start(self, problem: Problem, warm: WarmStart | None = None) -> MatrixState:
-        """Begin at zero, or at the terms of an earlier fit with the same kinds of norms.
+        """Return the initial state: W = 0, or the terms of ``warm`` if its norms are of this kind.
 
-        If the last pass of that fit is known, this fit begins with a re-fit over its candidates:
-        the scores at a point do not depend on the level, so that no pass is needed.
+        If ``warm`` contains the atoms found in its last pass, they are added and re-fitted first:
+        scores do not depend on the regularization parameter, so that no new pass is needed.
         """
         terms = begun(problem)
         intercept = 0.0 if warm is None else warm.intercept
@@ -162,7 +165,7 @@ class MatrixGeneration(Solver):
         return arrays
 
     def restored(self, problem: Problem, arrays: dict[str, NDArray[Any]]) -> MatrixState:
-        """Return the state of a checkpoint after one pass."""
+        """Return the state at the point of a checkpoint; one pass computes its certificate."""
         parts = []
         for number, term in enumerate(problem.regularizer.norm.terms()):
             left = arrays.get(f"left{number}")
@@ -179,7 +182,10 @@ class MatrixGeneration(Solver):
         return self.start(problem, warm)
 
     def step(self, problem: Problem, state: MatrixState) -> MatrixState:
-        """Add the candidates, re-fit all coordinates, drop zeros, price: one pass."""
+        """Return the next state: add the atoms found, re-fit, drop zeros, search for new atoms.
+
+        The search makes the only pass over the data.
+        """
         certificate = state.certificate
         aim = Aim(certificate.objective, certificate.closable, state.intercept)
         both = zip(state.terms, state.found, strict=True)
@@ -197,9 +203,10 @@ class MatrixGeneration(Solver):
     def _moved(
         self, problem: Problem, aim: Aim, terms: list[Coordinates]
     ) -> tuple[list[Coordinates], Array, Refit]:
-        """Return re-fitted terms without zeros, and predictions without intercept.
+        """Return the re-fitted terms without zeros, their predictions without intercept, the Refit.
 
-        It takes no pass.
+        No pass over the data is needed. After the re-fit, better sparse atoms on the active
+        supports are added, and low-rank terms are improved by alternating minimization.
         """
         small, refit = self._refitted(problem, aim, terms)
         if not problem.deadline.passed and any(term.hard and term.x.size for term in small):
@@ -218,7 +225,10 @@ class MatrixGeneration(Solver):
     def _turned(
         self, problem: Problem, small: list[Coordinates], refit: Refit
     ) -> tuple[list[Coordinates], float]:
-        """Return the terms with better rays on the supports in use, and their possible gain."""
+        """Return the terms with better sparse atoms on the active supports added.
+
+        The second result bounds the decrease of the objective that these atoms can bring.
+        """
         v = negative_gradient(problem, refit.prediction)
         gauge = sum(term.gauge for term in small)
         inner = float(v @ (refit.prediction - refit.intercept))
@@ -227,13 +237,13 @@ class MatrixGeneration(Solver):
         return [term for term, _ in turned], max(gain for _, gain in turned) * gauge
 
     def _target(self, aim: Aim) -> float:
-        """Return the gap that re-fits have to reach."""
+        """Return the absolute duality gap at which a re-fit stops."""
         return max(self.inner_ratio * aim.gap, 0.1 * self.tol * abs(aim.objective))
 
     def _refitted(
         self, problem: Problem, aim: Aim, terms: list[Coordinates]
     ) -> tuple[list[Coordinates], Refit]:
-        """Return the terms with all their coordinates re-fitted together, without zeros."""
+        """Return the terms after a joint re-fit of all coordinates, and the Refit; drop zeros."""
         used = [term for term in terms if term.x.size]
         start = _values(terms)
         if not used:
@@ -246,14 +256,14 @@ class MatrixGeneration(Solver):
         block = blocks[0] if len(blocks) == 1 else SideBySide(blocks)
         regularizer = replace(problem.regularizer, norm=norm)
         restricted = replace(problem, design=block, regularizer=regularizer)
-        # If spans are whole, a pass adds no candidates, so that one re-fit has to solve the
-        # problem.
+        # Bases that span the whole space cannot be extended by a pass, so that this re-fit has to
+        # solve the problem.
         whole = any(term.is_whole for term in used)
         target = self._target(replace(aim, gap=0.0) if whole else aim)
         most = None
         if any(term.sweeps(problem) for term in used):
-            # A sweep is exact for least squares, so that gradient steps only have to admit new
-            # atoms.
+            # Alternating ridge regressions are exact for least squares, so that gradient steps
+            # only have to give new atoms a nonzero weight.
             exact = is_quadratic(problem.loss) and len(terms) == 1
             most = SETTINGS.before_sweeps if exact else TUNING.inner_steps
         master = self.master or master_for(used, most)
@@ -270,12 +280,16 @@ class MatrixGeneration(Solver):
         intercept: float,
         before: float,
     ) -> MatrixState:
-        """Return the state after one pass: scores, candidates and certificate of this point."""
+        """Return the state at this point after one pass: new atoms, and the duality certificate.
+
+        ``linear`` (n_samples,) are the predictions without intercept; ``before`` is the relative
+        gap of the previous iteration, which determines the accuracy of the polar bounds.
+        """
         intercept = optimal_intercept(problem, linear, intercept)
         prediction = linear + intercept if intercept else linear
         v = negative_gradient(problem, prediction)
         gauge = sum(term.gauge for term in terms)
-        # The factors of a span are orthonormal: its coordinates have the Frobenius norm of W.
+        # The bases U and V are orthonormal, so that ||S||_F = ||W||_F in the ridge term.
         ridge = _values(terms) if problem.tau else np.zeros(0)
         inner = float(v @ linear) - problem.tau * float(ridge @ ridge)
         multiplier = problem.regularizer.multiplier(gauge, inner)
@@ -284,7 +298,7 @@ class MatrixGeneration(Solver):
         at = TermPricing(problem, v, scores, multiplier, self.batch, self.columns, accuracy)
 
         def searched(at: TermPricing) -> tuple[list[Searched], Certificate]:
-            """Return the results of the searches of all terms, and the certificate."""
+            """Search for new atoms of all terms; return them and the duality certificate."""
             found = [term.searched(at) for term in terms]
             lower, upper = (
                 max(one.bounds[side] / t.term.factor for one, t in zip(found, terms, strict=True))
@@ -295,8 +309,8 @@ class MatrixGeneration(Solver):
 
         found, certificate = searched(at)
         if certificate.leaves_open(self.tol) and not problem.deadline.passed:
-            # No better atoms are found, so that the upper bound is worth more work, until the gap
-            # is below the tol.
+            # The atoms found cannot close the gap: compute tighter upper bounds on the polar, so
+            # that the certified gap can fall below tol.
             room = 0.4 * (self.tol - certificate.closable / abs(certificate.objective))
             accuracy = max(room, 0.02 * self.tol)
             found, certificate = searched(replace(at, accuracy=accuracy, thorough=True))
@@ -315,12 +329,12 @@ class MatrixGeneration(Solver):
 
 
 def _values(terms: list[Coordinates]) -> Array:
-    """Return the coordinates of all terms, one after the other."""
+    """Return the concatenated coordinates of all terms."""
     return np.concatenate([term.x for term in terms])
 
 
 def begun(problem: Problem) -> list[Coordinates]:
-    """Return the terms of W = 0; raise if the problem cannot be solved term by term."""
+    """Return the terms at W = 0; raise for norms of vectors, and for a ridge term with several."""
     norm = problem.regularizer.norm
     terms = norm.terms()
     if norm.solver(1.0) is None:
@@ -339,7 +353,7 @@ def begun(problem: Problem) -> list[Coordinates]:
 
 
 def at_zero(term: Term, design: Design) -> Coordinates:
-    """Return a term at zero in the coordinates of its norm; norms of vectors have entries."""
+    """Return the term at W_i = 0: ``Entrywise`` for norms of vectors, else as the norm defines."""
     if not term.norm.matrix_shape:
         return Entrywise(term, design, np.zeros(0), np.zeros(0, dtype=np.int64))
     norm: Any = term.norm
@@ -348,11 +362,12 @@ def at_zero(term: Term, design: Design) -> Coordinates:
 
 
 def master_for(terms: list[Coordinates], most: int | None = None) -> Master:
-    """Return the method that re-fits these coordinates, as ``MatrixGeneration`` describes.
+    """Return the default method for the re-fit of these terms; see ``MatrixGeneration``.
 
-    Rays together with other terms are nearly collinear, so that first-order steps are slow; they
-    are slow also in spans of columns in different units, but ``most`` steps suffice if sweeps
-    follow.
+    Sparse atoms together with other terms are nearly collinear, so that first-order methods are
+    slow and a semismooth Newton method is used. First-order methods are also slow for low-rank
+    terms if columns have different scales; ``most`` limits their iterations, which suffices if
+    alternating minimization follows.
     """
     if all(term.hard for term in terms):
         return SequentialQP()

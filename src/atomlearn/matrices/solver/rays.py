@@ -1,4 +1,4 @@
-"""Rays: a term of W as a sum of sparse atoms."""
+"""Rays: a term of W as a nonnegative combination of sparse rank-one atoms."""
 
 from __future__ import annotations
 
@@ -14,7 +14,11 @@ from atomlearn.matrices.solver.coordinates import Coordinates, Searched, TermPri
 
 @dataclass(frozen=True, slots=True)
 class Rays(Coordinates):
-    """W_i = left diag(x) right', x >= 0, over atoms u v'; sum x bounds the gauge of W_i."""
+    """W_i = sum_h x_h u_h v_h' = left diag(x) right' with weights x >= 0 (m,).
+
+    The columns of left (p, m) and right (q, m) are the sparse unit vectors u_h and v_h. sum(x) is
+    an upper bound on the norm of W_i.
+    """
 
     hard = True
 
@@ -29,13 +33,16 @@ class Rays(Coordinates):
         return Nonnegative(L1())
 
     def compressed(self) -> Self:
-        """Return the rays in use, orthogonal on each support; the sum of weights does not grow."""
+        """Return the same W_i with atoms of positive weight, orthogonalized on each support.
+
+        The sum of the weights does not increase.
+        """
         kept = np.flatnonzero(self.x > 0)
         left, values, right = merged(self.left[:, kept], self.x[kept], self.right[:, kept])
         return replace(self, left=left, right=right, x=values)
 
     def expanded(self, wanting: tuple[Array, Array]) -> Self:
-        """Return the rays with those of these atoms that are new, at weight zero."""
+        """Return the term with the atoms ``wanting`` = (left, right) that are new, at weight 0."""
         left, right = wanting
         same = (self.left.T @ left) * (self.right.T @ right)
         new = np.flatnonzero(same.max(axis=0, initial=0.0) < 1.0 - 1e-12)
@@ -47,7 +54,7 @@ class Rays(Coordinates):
         )
 
     def searched(self, at: TermPricing) -> Searched:
-        """Search everywhere, and on the supports of the rays in use."""
+        """Search for atoms on all supports, and for all atoms on supports near the active ones."""
         norm: Any = self.term.norm
         matrix = score_matrix(at.scores, cast(Shape, self.design.traits.matrix_shape))
         matrix.deadline = at.problem.deadline
@@ -58,10 +65,10 @@ class Rays(Coordinates):
         return Searched((found.lower, found.upper), wanting, wanting)
 
     def turned(self, v: Array, multiplier: float) -> tuple[Coordinates, float]:
-        """Return the rays with the best ones on the supports in use, at weight zero.
+        """Return the term with the best atoms on the active supports added, and their violation.
 
-        A span reaches in one re-fit the point for which rays need a few; these need no pass or
-        search.
+        Unlike the core of a ``Span``, fixed atoms cannot rotate within their supports, so that new
+        atoms on the same supports are needed. They take no pass over the data.
         """
         if not self.x.size:
             return self, 0.0
@@ -70,9 +77,9 @@ class Rays(Coordinates):
         return self.expanded(found.above(multiplier * self.term.factor)), gain
 
     def on_supports(self, v: Array) -> Found:
-        """Return the best atoms on the supports of the rays for the scores X'v, without a pass.
+        """Return the atoms on the active supports with the largest scores <u v', X'v>.
 
-        Only the entries of X'v on the supports are computed.
+        Only the entries of X'v in active rows and columns are computed, without a pass over X.
         """
         norm: Any = self.term.norm
         rows = np.flatnonzero(self.left.any(axis=1))

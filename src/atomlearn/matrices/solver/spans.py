@@ -1,12 +1,12 @@
-"""Spans: a low-rank term of W in bases for its rows and columns, re-fitted together.
+"""Spans: a low-rank term W_i = U S V' with orthonormal bases U and V; the core S is re-fitted.
 
-This module also has sweeps, which fit the factors of such a term in turn, row by row, between two
-passes. ||W||_* = min (||L||^2 + ||R||^2) / 2 over W = L R' (Rennie, Srebro 2005): with R fixed,
-each row of L is a ridge regression, or, for losses other than the squared one, one Newton step of
-it. A span can turn only into the directions that the last pass added to it; sweeps turn it freely,
-at the price of about a few products with its factors. They change the point, never a bound: their
-result is priced like any other point (local search within a greedy method: Laue 2012; Zhang, Yu,
-Schuurmans 2012).
+Between two passes, *sweeps* improve such a term by alternating minimization over the factors of
+W_i = L R'. Because ||W||_* = min (||L||_F^2 + ||R||_F^2) / 2 over W = L R' (Rennie, Srebro 2005),
+each row of L is a ridge regression if R is fixed, and conversely; losses other than the squared
+loss take one Newton step. A re-fit of S cannot leave the subspaces that the last pass provided;
+sweeps can, at the cost of a few products with the factors. They change the iterate but not the
+validity of the certificate, which is computed afterwards (local search within a greedy method:
+Laue 2012; Zhang, Yu, Schuurmans 2012).
 """
 
 from __future__ import annotations
@@ -36,9 +36,10 @@ from atomlearn.matrices.solver.coordinates import Coordinates, Searched, TermPri
 
 @dataclass(frozen=True, slots=True)
 class Span(Coordinates):
-    """W_i = left S right' with orthonormal factors, S (r, s): the trace norm of S is that of W_i.
+    """W_i = left S right' with orthonormal bases left (p, r), right (q, s) and core S (r, s).
 
-    x : S, row by row; before : the factors of the previous step.
+    The coordinates ``x`` are S in row-major order; ||S||_* = ||W_i||_*. ``before`` are the bases
+    of the previous iteration, or None.
     """
 
     left: Array
@@ -47,7 +48,7 @@ class Span(Coordinates):
 
     @property
     def matrix_norm(self) -> Any:
-        """The norm over W_i, typed as one of matrices."""
+        """The norm of W_i, typed as a matrix norm."""
         return self.term.norm
 
     @property
@@ -73,22 +74,23 @@ class Span(Coordinates):
         return self.x.reshape(self.left.shape[1], self.right.shape[1])
 
     def compressed(self) -> Self:
-        """Return the span of the singular vectors of W_i: S becomes diagonal, without zeros."""
+        """Return the same W_i by its compact SVD: S becomes diagonal with positive entries."""
         P, values, Qt = np.linalg.svd(self.core, full_matrices=False)
         return self._of_values(self.left @ P, values, self.right @ Qt.T)
 
     def _of_values(self, left: Array, values: Array, right: Array) -> Self:
-        """Return the term left diag(values) right', without zeros."""
+        """Return the term left diag(values) right', without the values that are zero."""
         kept = _not_zero(values)
         return replace(self, left=left[:, kept], right=right[:, kept], x=_diagonal(values[kept]))
 
     def expanded(self, wanting: tuple[Array, Array]) -> Self:
-        """Return the span with more columns on both sides, and S padded with zeros."""
+        """Return the term with ``wanting`` = (U, V) added to the bases; S is padded with zeros."""
         left = joined_bases(self.left, wanting[0])
         right = joined_bases(self.right, wanting[1])
         return self._padded(left, right)
 
     def _padded(self, left: Array, right: Array) -> Self:
+        """Return the same W_i in bases ``left`` and ``right`` that extend the present ones."""
         S = np.zeros((left.shape[1], right.shape[1]))
         core = self.core
         S[: core.shape[0], : core.shape[1]] = core
@@ -96,7 +98,10 @@ class Span(Coordinates):
         return replace(self, left=left, right=right, x=S.reshape(-1), before=before)
 
     def scores(self, at: TermPricing) -> ScoreMatrix:
-        """Return the scores of the smooth part as a matrix: those of W, or of its unfolding."""
+        """Return the score matrix Z (p, q) of loss and ridge term, of the unfolding for a tensor.
+
+        Z is the negative gradient with respect to W_i; a ridge term tau > 0 contributes -tau W_i.
+        """
         scores = at.scores if self.matrix_norm.tensor is None else self.design.scores(at.v)
         matrix = score_matrix(scores, cast(Shape, self.design.traits.matrix_shape))
         if at.problem.tau and self.x.size:
@@ -105,7 +110,7 @@ class Span(Coordinates):
 
     def searched(self, at: TermPricing) -> Searched:
         matrix = self.scores(at)
-        count = max(at.batch, self.rank // 2)  # a large rank is not reached in many small steps
+        count = max(at.batch, self.rank // 2)  # grow in proportion, to reach a large rank soon
         found = self.matrix_norm.search(matrix, count, at.accuracy, at.thorough)
         p, q = matrix.shape
         if p * q <= SETTINGS.whole_entries:
@@ -117,11 +122,11 @@ class Span(Coordinates):
         return Searched((found.lower, found.upper), wanting, ahead)
 
     def _with_turns(self, matrix: ScoreMatrix, left: Array, right: Array) -> tuple[Array, Array]:
-        """Return these atoms with directions in which the factors would turn, for each side.
+        """Return the atoms ``left``, ``right`` together with search directions for both bases.
 
-        These are Z right and Z' left, the directions of steepest descent, and the factors of the
-        previous step, with which the re-fit makes steps of conjugate gradients, as LOBPCG does for
-        eigenvectors. [Knyazev 2001, doi:10.1137/S1064827500366124]
+        The directions are Z right and Z'left (steepest descent for the factors) and the bases of
+        the previous iteration, which make the re-fit similar to a conjugate gradient step, as in
+        LOBPCG for eigenvectors. [Knyazev 2001, doi:10.1137/S1064827500366124]
         """
         if not self.x.size:
             return left, right
@@ -133,7 +138,7 @@ class Span(Coordinates):
         )
 
     def sweeps(self, problem: Problem) -> bool:
-        # The price of its gauge must be known in advance, which only the penalized form provides.
+        # The ridge parameter is the multiplier of the norm, which only the penalized form fixes.
         plain = problem.regularizer.form == "penalized" and problem.tau == 0.0
         separate = plain and problem.loss.coupled == 1
         return separate and unwrapped(self.design).ridge_steps() is not None
@@ -141,7 +146,11 @@ class Span(Coordinates):
     def swept(
         self, problem: Problem, linear: Array, intercept: float, enough: float
     ) -> tuple[Coordinates, Array]:
-        """Return the term and the predictions of all terms after sweeps; it is compressed."""
+        """Return the term and the predictions of all terms after alternating ridge regressions.
+
+        ``linear`` (n_samples,) are the predictions of all terms without intercept; sweeps stop
+        when one decreases the objective by at most ``enough``. The term must be compressed.
+        """
         steps = unwrapped(self.design).ridge_steps()(problem.weight)
         price = problem.regularizer.amount * self.term.factor
         root = np.sqrt(np.diag(self.core))
@@ -150,7 +159,7 @@ class Span(Coordinates):
         others = linear - steps.predictions(left, right)
 
         def objective(left: Array, right: Array, linear: Array) -> float:
-            """The loss and the price of the factors, without the gauges of other terms."""
+            """Return loss + price (||left||_F^2 + ||right||_F^2) / 2 at these factors."""
             size = float((left**2).sum() + (right**2).sum())
             return loss_value(problem, linear, intercept) + 0.5 * price * size
 
@@ -161,7 +170,7 @@ class Span(Coordinates):
                 own, held = (left, right) if is_left else (right, left)
                 slopes = _derivatives(problem, linear, intercept)
                 factor = steps.step(is_left, *slopes, own, held, price)
-                del slopes  # frees two numbers for each sample
+                del slopes  # frees the memory of two vectors of n_samples
                 turned_left, turned_right = (factor, right) if is_left else (left, factor)
                 trial = steps.predictions(turned_left, turned_right)
                 trial += others
@@ -206,7 +215,7 @@ class SymmetricSpan(Span):
     sweeps = Coordinates.sweeps
 
     def compressed(self) -> Self:
-        """Return the span of the eigenvectors of W_i: S becomes diagonal, without zeros."""
+        """Return the same W_i by its eigenvectors: S becomes diagonal with positive entries."""
         values, P = np.linalg.eigh(0.5 * (self.core + self.core.T))
         return self._of_values(self.left @ P, values, self.left @ P)
 
@@ -216,18 +225,21 @@ class SymmetricSpan(Span):
 
 
 def _diagonal(values: Array) -> Array:
-    """Return diag(values), row after row."""
+    """Return the matrix diag(values), flattened in row-major order."""
     return np.diag(values).reshape(-1)
 
 
 def _not_zero(values: Array) -> NDArray[np.int64]:
-    """Return the positions of positive values that are not rounding relative to the largest."""
+    """Return the positions of the values above a relative rounding threshold."""
     largest = float(np.abs(values).max(initial=0.0))
     return np.flatnonzero(values > SETTINGS.rounding * largest)
 
 
 def joined_bases(basis: Array, more: Array) -> Array:
-    """Return an orthonormal basis of both, the first columns unchanged."""
+    """Return ``basis`` extended to an orthonormal basis of the span of ``basis`` and ``more``.
+
+    The columns of ``basis`` (p, r) are orthonormal and remain the first r columns.
+    """
     sizes = np.linalg.norm(more, axis=0)
     more = more[:, sizes > 0] / sizes[sizes > 0]
     for _ in range(2):
@@ -243,7 +255,7 @@ def joined_bases(basis: Array, more: Array) -> Array:
 
 
 def _derivatives(problem: Problem, linear: Array, intercept: float) -> tuple[Array, Array]:
-    """Return the first and the second derivatives of the loss at each sample."""
+    """Return the first and second derivatives of the loss in each prediction, two (n_samples,)."""
     slope = loss_gradient(problem, linear, intercept)
     curvature = np.empty_like(slope)
     samples = problem.y, linear, problem.weight, intercept
@@ -253,7 +265,7 @@ def _derivatives(problem: Problem, linear: Array, intercept: float) -> tuple[Arr
 
 
 def _balanced(left: Array, right: Array) -> tuple[Array, Array]:
-    """Return the singular vectors of the product, times the roots of its values that are not 0."""
+    """Return balanced factors U D, V D of left right' = U D^2 V', its compact SVD."""
     left, left_core = np.linalg.qr(left)
     right, right_core = np.linalg.qr(right)
     P, values, Qt = np.linalg.svd(left_core @ right_core.T)
