@@ -10,7 +10,8 @@ from functools import cache
 
 from tests.oracles.sources import PACKAGE, nodes
 
-MOST_LINES_OF_A_FILE = 450
+#: Lines of a file without its docstrings, which may be as long as a reader needs.
+MOST_LINES_OF_A_FILE = 400
 #: Lines of a function without its docstring, its signature included.
 MOST_LINES_OF_A_FUNCTION = 60
 #: Longer files, with the lines they may have at most.
@@ -19,10 +20,20 @@ LONG_FILES: dict[str, int] = {}
 LONG_FUNCTIONS: dict[str, int] = {}
 
 
+def prose_lines(node: ast.AST) -> int:
+    """Return the number of lines of the docstring of a module, class or function, 0 without one."""
+    if not isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) or not node.body:
+        return 0
+    first = node.body[0]
+    documented = isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant)
+    return (first.end_lineno or 0) - first.lineno + 1 if documented else 0
+
+
 def lines_of_files() -> dict[str, int]:
     return {
         str(path.relative_to(PACKAGE)): len(path.read_text(encoding="utf-8").splitlines())
-        for path in sorted(PACKAGE.rglob("*.py"))
+        - sum(map(prose_lines, nodes_of_file))
+        for path, nodes_of_file in nodes().items()
     }
 
 
@@ -32,10 +43,7 @@ def lines_of_functions() -> dict[str, int]:
     for path, nodes_of_file in nodes().items():
         for node in nodes_of_file:
             if isinstance(node, ast.FunctionDef):
-                first = node.body[0]
-                documented = isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant)
-                prose = (first.end_lineno or 0) - first.lineno + 1 if documented else 0
-                lines = (node.end_lineno or 0) - node.lineno + 1 - prose
+                lines = (node.end_lineno or 0) - node.lineno + 1 - prose_lines(node)
                 name = f"{path.relative_to(PACKAGE)}:{node.name}"
                 found[name] = max(lines, found.get(name, 0))
     return found
