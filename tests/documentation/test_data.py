@@ -19,9 +19,10 @@ FILES = {
 
 
 @pytest.mark.parametrize("study", FILES)
-def test_the_example_scans(study: str) -> None:
+def test_the_example_scans(study: str, monkeypatch: pytest.MonkeyPatch) -> None:
     if not data_file(FILES[study]).is_file():
         pytest.skip("the data are not on this machine")
+    monkeypatch.setenv("ATOMLEARN_DATA", str(data_file("")))
     path = ROOT / "examples" / "genotype_scan.py"
     spec = importlib.util.spec_from_file_location("genotype_scan", path)
     assert spec is not None

@@ -33,7 +33,7 @@ def solve_sum(
     **settings: Any,
 ) -> Result:
     """Minimize  sum_i s_i loss_i + level R(w) + (tau/2) ||w||^2;  the result is of this sum."""
-    total = weight_sum(X, sample_weight)
+    total = weight_sum(X, sample_weight) or 1.0
     penalty: dict[str, float] = {}
     if level is not None:
         penalty["alpha"] = (level + tau) / total

@@ -152,7 +152,8 @@ class FrankWolfe(Solver):
     def start(self, problem: Problem, warm: WarmStart | None = None) -> FrankWolfeState:
         """Return the first state, at zero or at the warm start as one atom w / gauge(w): one pass.
 
-        Atoms of matrix norms are the singular factors of the warm start.
+        For factored matrix norms the atoms are the stored factors of an earlier fit with the same
+        norm, if there is one.
         """
         factors = factored_atoms(problem)
         atoms: AtomSet | FactoredAtoms
