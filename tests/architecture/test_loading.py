@@ -11,8 +11,8 @@ from types import ModuleType
 
 import pytest
 
-from atomlearn.core import Loss, Norm
-from atomlearn.core.catalogue import DESIGNS, LOSSES, NORMS, TARGETS, loaded
+from atomlearn.core import Loss, Norm, loaded
+from atomlearn.core.catalogue import DESIGNS, LOSSES, NORMS, TARGETS, register_norm
 from tests.oracles.sources import PACKAGE
 
 #: Packages that import their names on first use; the stub beside each names them for type checkers.
@@ -96,3 +96,10 @@ def test_a_fit_loads_little_of_the_package() -> None:
     found = {name.split(".")[1] for name in modules if "." in name}
     assert not found & set(NOT_LOADED)
     assert not [name for name in modules if name.startswith("atomlearn.papers.")]
+
+
+@pytest.mark.parametrize("name", ["Largest_Entry", "largest-entry", "Largest"])
+def test_a_norm_whose_name_no_look_up_finds_is_refused(name: str) -> None:
+    with pytest.raises(ValueError, match="small letters and digits"):
+        register_norm(name, "atomlearn.core.norms.l1:L1")
+    assert name not in NORMS

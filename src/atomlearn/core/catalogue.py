@@ -134,6 +134,11 @@ def register_norm(name: str, norm: type[Norm] | Place, required: tuple[str, ...]
     required : tuple of str
         Parameters that the class cannot do without.
     """
+    if not (name.isalnum() and name.islower()):
+        raise ValueError(
+            "register_norm: name must be small letters and digits, as look-ups ignore capitals, "
+            f"hyphens and underscores; got {name!r}"
+        )
     NORMS[name] = (norm, required)
 
 
