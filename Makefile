@@ -20,11 +20,11 @@ BENCH := $(BENCH_VENV)/.installed
 # An environment for development serves the demo too: no second build.
 DEMO := $(firstword $(wildcard $(DEVELOP)) $(RUNTIME))
 
-.PHONY: demo say-demo test say-test test-core test-processors contests fuzz sanitize mutants campaign nightly lint format types docs bench clean
+.PHONY: demo say-demo test say-test test-core test-processors peers published contests fuzz sanitize mutants campaign nightly lint format types docs bench clean
 
 say-demo:
-	@echo "make demo: selects features of data that scikit-learn bundles and writes a report to"
-	@echo "atomlearn-demo/: about 30 seconds$(if $(wildcard $(DEMO)),., after setting up $(VENV): some minutes the first time.)"
+	@echo "make demo: selects 6 of 30 measurements of tumors and writes a report to atomlearn-demo/:"
+	@echo "about 6 seconds$(if $(wildcard $(DEMO)),., after setting up $(VENV): some minutes the first time.)"
 
 demo: say-demo $(DEMO)
 	$(BIN)/atomlearn demo
@@ -33,7 +33,7 @@ demo: say-demo $(DEMO)
 # For one process, with the output of a debugger: make test PYTEST_ARGS="-n 0 tests/core/norms".
 # Bytecode is kept, whatever the environment says: every worker and every command starts sooner.
 say-test:
-	@echo "make test: runs the tests, one worker a core, up to the first failure: about 4 minutes"
+	@echo "make test: runs the tests, one worker a core, up to the first failure: about 10 minutes"
 	@echo "on 2 cores$(if $(wildcard $(DEVELOP)),., after setting up $(VENV): some minutes the first time.)"
 
 test: say-test $(DEVELOP)
@@ -44,10 +44,19 @@ test-core: $(DEVELOP)
 	PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(BIN)/python -m tests.core_alone $(PYTEST_ARGS)
 
 # The core by itself; then the whole suite on each of the processors that tests/processors.py
-# describes: 3 to 6 minutes each on 2 cores. PROCESSORS=zen runs one; --turn the two whose turn it
+# describes: up to 12 minutes each on 2 cores. PROCESSORS=zen runs one; --turn the two whose turn it
 # is on the day of the commit.
 test-processors: $(DEVELOP) test-core
 	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m tests.processors $(PROCESSORS)
+
+# The tests of scikit-learn, skglm and celer on our estimators: some minutes. PEERS=celer runs one.
+peers: $(DEVELOP)
+	OMP_NUM_THREADS=1 $(BIN)/python -m tests.peers $(PEERS)
+
+# The source archive, a wheel for each Python, and the demo from each in an empty environment
+# without a compiler: some minutes. PYTHONS="python3.12 python3.13" names them.
+published:
+	$(PYTHON) -m tests.published $(PYTHONS)
 
 # Passes, calls of oracles and time in passes, against those that are kept: half a minute.
 contests: $(DEVELOP)

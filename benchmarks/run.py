@@ -31,6 +31,7 @@ BENCHMARKS = {
     "norm_oracles": ("norm_oracles", "1,000 random cases a norm against enumeration and CVXPY"),
     "correlated": ("correlated", "squared k-support on correlated columns against FISTA"),
     "paths": ("paths", "whole lasso paths against adelie, celer and scikit-learn"),
+    "glm_paths": ("glm_paths.benchmark", "whole paths of smooth losses against seven packages"),
     "cv": ("cv", "cross-validated paths against adelie and scikit-learn"),
     "paper_l": ("paper_l", "the million-column logistic problem of [L] against its rivals"),
     "selection": ("selection", "the synthetic selections of [T] against LIBLINEAR"),

@@ -143,20 +143,23 @@ class Reached:
         return None if self.other is None or self.ours is None else self.other / self.ours
 
 
-def accuracies(folder: Path = RESULTS) -> list[Reached]:
+def accuracies(folder: Path = RESULTS, file: str = "accuracies") -> list[Reached]:
     """Return who reached which accuracy when, contest by contest."""
-    with (folder / "accuracies.csv").open(newline="") as text:
+    with (folder / f"{file}.csv").open(newline="") as text:
         rows = list(csv.DictReader(text))
     columns = [name for name in rows[0] if name.startswith("s_to_")]
     made = []
     for contest, found in groupby(rows, lambda row: row["contest"]):
         mine, *others = found
         for column in columns:
-            ours, passes = number(mine[column]), number(mine[column.replace("s_", "passes_", 1)])
+            ours, passes = (
+                number(mine[column]),
+                number(mine.get(column.replace("s_", "passes_", 1))),
+            )
             there = [(number(row[column]) or math.inf, row) for row in others]
             other, row = min(there, key=lambda pair: pair[0])
             reached = other < math.inf
-            reading = number(mine["reading_s"])
+            reading = number(mine.get("reading_s"))
             made.append(
                 Reached(
                     contest,
@@ -166,7 +169,7 @@ def accuracies(folder: Path = RESULTS) -> list[Reached]:
                     row["solver"] if reached else "",
                     passes,
                     reading * passes if reading and passes else None,
-                    (number(mine["peak_gb"]), number(row["peak_gb"]) if reached else None),
+                    (number(mine.get("peak_gb")), number(row.get("peak_gb")) if reached else None),
                 )
             )
     return made
@@ -216,6 +219,42 @@ def accuracy_section() -> str:
         f"{machine['cores']} cores of a {machine['processor']}; each solver was cut "
         f"{about['notes']['limit_s']:g} to 6 s after its first call. Versions: {versions}.\n\n"
         f"{accuracy_table(lines)}{parts_section([line for line in lines if lost_by(line)])}"
+    )
+
+
+def path_table(lines: list[Reached]) -> str:
+    """Return times of whole paths to each accuracy as Markdown; the faster of two is bold."""
+    out = ["| path | to | atomlearn | soonest other | ratio |", "|---|---|---|---|---|"]
+    for line in lines:
+        lost = lost_by(line)
+        ours, other = shown(line.ours), shown(line.other)
+        ours, other = (ours, f"**{other}**") if lost else (f"**{ours}**", other)
+        who = f"{line.name}: {other}" if line.name else other
+        mark = " (lost)" if lost else ""
+        out.append(
+            f"| {line.contest} | {line.accuracy} | {ours} | {who} | {digits(line.ratio)}{mark} |"
+        )
+    return "\n".join(out) + "\n"
+
+
+def path_section() -> str:
+    """Return the part of the page on whole paths of smooth losses, with machine and versions."""
+    lines = accuracies(file="glm_paths")
+    about = json.loads((RESULTS / "glm_paths.json").read_text())
+    known = {name: v for name, v in about["libraries"].items() if v != "not installed"}
+    versions = ", ".join(f"{name} {version}" for name, version in known.items())
+    raced = [line for line in lines if line.ratio is not None or line.ours is None]
+    machine = about["machine"]
+    return (
+        "\n## Whole paths of smooth losses\n\n"
+        "Processor seconds of one thread for a whole path, until the objective at every alpha is "
+        "within 1e-3, 1e-6 or 1e-9 of the best that any package reached there, relative. All get "
+        "the alphas, are compiled before, and run at the tolerance that gets there soonest.\n\n"
+        f"Of {len(raced)} races we lost {sum(map(lost_by, raced))}.\n\n"
+        "`python -m benchmarks.glm_paths.benchmark` runs it. Measured on "
+        f"{machine['cores']} cores of a {machine['processor']}; each solver was cut "
+        f"{about['notes']['limit_s']:g} s after its first call. Versions: {versions}.\n\n"
+        f"{path_table(lines)}"
     )
 
 
@@ -301,7 +340,7 @@ def page(lines: list[Contest]) -> str:
         f"- Measured on {'; '.join(sorted(machines))}.\n\n"
         "`python benchmarks/scoreboard.py --write` makes this page from `benchmarks/results`; "
         "nothing here is typed by hand. `make bench` runs the contests again.\n\n"
-        f"{table(lines)}{accuracy_section()}"
+        f"{table(lines)}{accuracy_section()}{path_section()}"
     )
 
 

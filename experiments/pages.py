@@ -25,9 +25,10 @@ DOCS = ROOT / "docs" / "papers"
 PAPERS = ("argyriou", "liu", "vinyes", "tan")
 MEASURED = (
     "Every claim is the paper's own sentence. It is decided only at the paper's size and on its "
-    "data, over five draws or more where the data are made, by a margin and two standard errors; "
-    "a smaller run or other data leave it *undecided*, whatever was seen, and no claim fails on a "
-    "choice of ours where the paper states none. "
+    "data, over five draws or more where the data are made, by a margin and two standard errors: "
+    "*holds here* beyond the margin, *not so here* below it. A smaller run or other data leave it "
+    "*undecided*, whatever was seen. What the paper does not state is our choice: it is named "
+    "after the verdict, and another choice may have another verdict. "
     "Times are processor seconds of one thread on a shared machine of two cores (AMD EPYC, 24 GB)."
 )
 
@@ -70,9 +71,10 @@ def row(claim: Claim, results: Results) -> dict[str, str | int | float | bool]:
 def said(claim: Claim, results: Results) -> str:
     """Return a claim as a paragraph of Markdown."""
     kept = results[claim.part]
+    ours = f" *Ours, not the paper's: {claim.chosen}.*" if claim.chosen else ""
     lines = [
-        f"**{claim.key}: {claim.verdict}.** “{claim.quote}” ({claim.place})",
-        f"Ours: {claim.ours}.",
+        f"**{claim.key}: {claim.verdict}.**{ours} “{claim.quote}” ({claim.place})",
+        f"Found: {claim.ours}.",
         f"Size: {claim.size}; {claim.judged.draws} draws or cases.",
     ]
     if claim.rival:
@@ -82,12 +84,12 @@ def said(claim: Claim, results: Results) -> str:
         lines.append(f"Margin: {claim.judged.margin}{words}.")
     if claim.rule:
         lines.append(f"Rule: {claim.rule}.")
-    if claim.open:
-        lines.append(f"Not stated in the paper: {claim.open}.")
     if claim.seen:
         lines.append(f"No claim: {claim.seen}.")
     if claim.why:
         lines.append(f"Undecided because: {claim.why}.")
+    if claim.why and claim.minutes:
+        lines.append(f"It would take {claim.minutes}.")
     if kept.command and claim.ours != NOT_RUN:
         lines.append(f"`{kept.command}`, {kept.seconds:.0f} s.")
     elif not kept.command:

@@ -95,6 +95,8 @@ def per_sample(loss: Any, y: Any, z: Any) -> Any:
         return (z - y) ** 2 / 2
     if name == "logistic":
         return np.logaddexp(0, -y * z)
+    if name == "binomial":
+        return np.logaddexp(0, z) - y * z
     if name == "squared_hinge":
         return np.maximum(1 - y * z, 0) ** 2 / 2
     if name == "huber":

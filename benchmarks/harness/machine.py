@@ -12,7 +12,7 @@ from typing import Any
 LIBRARIES = (
     "atomlearn", "numpy", "scipy", "scikit-learn",
     "celer", "skglm", "adelie", "glum", "scikit-survival", "numba", "modopt", "cvxpy", "clarabel",
-    "torch",
+    "torch", "glmstar", "pybiglasso",
 )  # fmt: skip
 
 

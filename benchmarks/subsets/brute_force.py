@@ -23,6 +23,7 @@ from typing import Any
 from unittest import mock
 
 import numpy as np
+from scipy.optimize import brentq, minimize_scalar
 
 from atomlearn import losses
 from atomlearn.core.interfaces import Deadline
@@ -148,9 +149,18 @@ def draw(seed: int) -> Drawn:
     return Drawn(X, y, loss, given, units, free)
 
 
-def fitted(task: Drawn, columns: list[int]) -> float:
-    """Return the least objective over these columns, with the free ones and the intercept."""
+def fitted(task: Drawn, columns: list[int], fixed: tuple[int, float] | None = None) -> float:
+    """Return the least objective over these columns, with the free ones and the intercept.
+
+    fixed : a column, which is none of them, and its coefficient.
+    """
     n, given = len(task.X), task.given
+    if fixed is not None:
+        at, value_at = fixed
+        offset = given.get("offset", np.zeros(n)) + value_at * task.X[:, at]
+        free = {**given, "offset": offset}
+        rest = fitted(Drawn(task.X, task.y, task.loss, free, task.units, task.free), columns)
+        return rest + 0.5 * given["ridge"] * value_at**2
     s = given.get("sample_weight", np.ones(n))
     extra = [task.X[:, task.free]] + ([np.ones((n, 1))] if given["fit_intercept"] else [])
     A = np.hstack([task.X[:, columns], *extra])
@@ -173,6 +183,77 @@ def fitted(task: Drawn, columns: list[int]) -> float:
         if before - best <= 1e-14 * abs(best):
             break
     return best
+
+
+def end_of_range(task: Drawn, columns: list[int], at: int, limit: float, sign: float) -> float:
+    """Return the largest (sign 1) or smallest coefficient of a column with an objective in reach.
+
+    limit : largest objective, at least the smallest one over the columns.
+    """
+    rest = [each for each in columns if each != at]
+
+    def value(size: float) -> float:
+        return fitted(task, rest, (at, size)) - limit
+
+    best = minimize_scalar(value, method="brent").x
+    if value(best) >= 0.0:
+        return float(best)
+    width = 1e-3
+    while value(best + sign * width) < 0.0:
+        width *= 2.0
+    low, high = sorted((best, best + sign * width))
+    return float(brentq(value, low, high, xtol=1e-12, rtol=1e-10))
+
+
+def faults_of_near(task: Drawn, models: Any, everything: dict[Any, float], of_unit: Any) -> Any:
+    """Yield what is wrong with the columns in all and in no near model, and with the ranges.
+
+    everything : the objective of each subset of units.
+    """
+    price = task.given.get("price") or 0.0
+    k = task.given["n_features"]
+    limit = min(everything.values()) * (1.0 + task.given["within"])
+    scale = max(abs(min(everything.values())), 1e-4)
+    inside = {
+        each: value
+        for each, value in everything.items()
+        if value <= limit - SAME * scale and (price or len(each) == k)
+    }
+    listed = {of_unit(unit) for unit in (*models.in_all, *models.in_some)}
+    open_units = None if models.undecided is None else {of_unit(u) for u in models.undecided}
+    for each in inside:
+        if not {of_unit(unit) for unit in models.in_all} <= set(each):
+            yield f"near: {models.in_all} are said to be in all, not in {each}"
+        if open_units is not None and not set(each) <= listed | open_units:
+            yield f"near: {set(each) - listed - open_units} are said to be in none"
+    if models.complete and open_units:
+        yield "near: complete with undecided columns"
+    if not models.complete or len(inside) > 8 or task.loss == "cox":
+        return
+    ranges = models.coefficients
+    for at, column in enumerate(models.columns.tolist()):
+        ends = []
+        for each in inside:
+            columns = sorted(itertools.chain(*(task.units[u] for u in each)))
+            if column not in columns:
+                ends.append((0.0, 0.0))
+                continue
+            reach = limit - price * len(each)
+            ends.append(
+                tuple(end_of_range(task, columns, column, reach, sign) for sign in (-1.0, 1.0))
+            )
+        if not ends:
+            continue
+        low, high = min(end[0] for end in ends), max(end[1] for end in ends)
+        off = 1e-5 * (high - low) + 1e-7
+        if ranges.lower[at] > low + off or ranges.upper[at] < high - off:
+            yield f"near: column {column} in {low, high}, said {ranges.lower[at], ranges.upper[at]}"
+        if ranges.least[at] < low - off or ranges.most[at] > high + off:
+            known = {each for each, value in everything.items() if value <= limit + SAME * scale}
+            if len(known) == len(inside):
+                yield f"near: column {column} in {low, high}, said to attain {ranges.least[at]}"
+        if high - low < 0.5 * (ranges.upper[at] - ranges.lower[at]) - off:
+            yield f"near: column {column} in {low, high}, far from {ranges.lower[at]}"
 
 
 def fault_of_status(result: Any) -> str:
@@ -238,6 +319,7 @@ def faults(seed: int, steps: int | None = None) -> list[str]:
             wrong.append(f"near: missing {must - found}, too many {found - may}")
         if steps is None and not result.near_complete:
             wrong.append("near is not complete")
+        wrong += faults_of_near(task, result.near_models, everything, of_unit)
     return [f"seed {seed}, steps {steps}, {task.loss}, {task.given}: {each}" for each in wrong]
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from experiments.argyriou.found import METHODS, PRINTED
+from experiments.argyriou.found import METHODS, PRINTED, VARIANCE
 from experiments.common.figures import Panel, panels
 from experiments.common.runs import Kept
 
@@ -26,13 +26,13 @@ def draw(results: Mapping[str, Kept], out: Path) -> None:
             shown.append(Panel("unit balls on R^3, k = 2", first, second, curves))
         panels(out / "figure_1.svg", shown)
     kept = results["synthetic"]
-    whole = kept.of(variance=0.01)
+    whole = kept.of(variance=VARIANCE)
     pictures = []
     for name in ("k-support", "lasso", "elastic net") if whole else ():
         image = np.array([row for one in whole for row in one["rows"][name]])
         pictures.append(Panel(name, "variable", "data set", {}, image=image))
     panels(out / "figure_2.svg", pictures)
-    variances = sorted({one["variance"] for one in kept})
+    variances = sorted({one["variance"] for one in kept} - {0.0})
     curves = {}
     for name in METHODS:
         medians = [

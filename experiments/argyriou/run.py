@@ -17,6 +17,7 @@ from atomlearn._kernels import ksupport_prox
 from atomlearn.testing.synthetic import Synthetic, make_zou_hastie
 from benchmarks.harness.real_data import load
 from experiments.argyriou.exact_prox import exact_prox
+from experiments.argyriou.theorems import theorems
 from experiments.common.run import main
 from experiments.common.runs import Runs
 from experiments.rivals import PairwiseElasticNet
@@ -194,7 +195,8 @@ def compared(runs: Runs, config: Config) -> None:
         for k in config["ks"]:
             w = np.append(k**1.5, np.ones(k * k))
             example.append(norms.KSupport(k).value(w) / norms.ElasticNetNorm(k).value(w))
-        return {"least": min(found), "most": max(found), "vectors": len(found), "example": example}
+        bounds = {"least": min(found), "most": max(found), "vectors": len(found)}
+        return bounds | {"ks": config["ks"], "example": example}
 
     def balls() -> dict[str, Any]:
         curves: dict[str, Any] = {}
@@ -278,6 +280,7 @@ def drawn(rng: np.random.Generator) -> tuple[Array, int, float]:
 
 
 PARTS = {
+    "theorems": theorems,
     "compared": compared,
     "prox": prox,
     "synthetic": synthetic,

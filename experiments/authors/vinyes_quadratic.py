@@ -2,15 +2,14 @@
 
 import numpy as np
 
-from atomlearn import designs, norms
-from atomlearn._kernels import active_set_qp
+from atomlearn import designs, masters, norms
 from atomlearn.solvers import AtomGeneration
 from tests.oracles.sums import solve_sum
 
 rng = np.random.default_rng(0)
 X = rng.standard_normal((500, 60))
 Q, b = X.T @ X, X.T @ (X[:, :10].sum(axis=1))
-c, _ = active_set_qp(Q, b, np.zeros(60))
+c, _, _ = masters.ActiveSetQP().minimize(Q, -b)
 R, t = designs.from_moments(Q, b)
 settings = {"norm": norms.Chains(8), "level": 30.0, "tol": 1e-4}
 for solver in (AtomGeneration(), AtomGeneration(warm_start=False), AtomGeneration(prune=False)):

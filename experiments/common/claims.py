@@ -1,10 +1,11 @@
-"""Claims of a paper, in its own words, and the one rule that decides them.
+"""Claims of a paper, in its own words, and the one rule that decides them, both ways.
 
 A verdict is given only at the paper's size, on the paper's data, and over five draws or more where
 the data is made. What is compared is a difference for each draw, counted so that more is as the
-paper says. With m its mean and e its standard error a claim *holds* where m - 2e exceeds the
-margin, *does not hold* where m + 2e lies below minus the margin, and is *undecided* between them.
-No claim fails on a choice of ours where the paper states none.
+paper says. With m its mean and e its standard error a claim *holds here* if m - 2e exceeds the
+margin, is *not so here* if m + 2e lies below the margin, and is *undecided* otherwise.
+What the paper does not state is our choice. It is named in the claim and weighs the same for a
+verdict for the paper and for one against it.
 """
 
 from __future__ import annotations
@@ -18,11 +19,13 @@ from typing import Any
 
 import numpy as np
 
-HOLDS, FAILS, UNDECIDED = VERDICTS = ("holds", "does not hold", "undecided")
+HOLDS, FAILS, UNDECIDED = VERDICTS = ("holds here", "not so here", "undecided")
 #: What is told of a plot of which the paper says nothing in words: no claim, and not counted.
 SEEN = "seen"
 #: What is found of a sentence whose part has not been run.
 NOT_RUN = "not run"
+#: What is found of times that are too short to be compared.
+MILLISECONDS = "milliseconds decide nothing"
 #: Fewer draws than this decide nothing.
 LEAST_DRAWS = 5
 #: Times are compared by their logarithms; a tenth more is what we call longer.
@@ -48,10 +51,10 @@ class Claim:
     key : its name here; place : where it stands; quote : the sentence, in the paper's words; part :
     the part of the experiment that tries it; size : what was run, beside the paper's where they
     differ; rival : what it is compared with; rule : what words such as "much" are taken for, and
-    what else decides; open : what the paper does not state, on which a verdict against it must not
-    rest; reduced : why no verdict can be given here (a smaller size, other data); seen : why it
-    is no claim, where the paper says nothing in words; ours : the numbers; judged : what the rule
-    made of them.
+    what else decides; chosen : what is ours because the paper does not state it; reduced : why no
+    verdict can be given here (a smaller size, other data); minutes : processor minutes that would
+    decide it, where that is known; seen : why it is no claim, where the paper says nothing in
+    words; ours : the numbers; judged : what the rule made of them.
     """
 
     key: str
@@ -63,17 +66,17 @@ class Claim:
     judged: Judged
     rival: str = ""
     rule: str = ""
-    open: str = ""
+    chosen: str = ""
     reduced: str = ""
+    minutes: str = ""
     seen: str = ""
 
     @property
     def verdict(self) -> str:
-        """The verdict: none from a reduced run, and none against what the paper leaves open."""
+        """The verdict; none from a reduced run or from other data."""
         if self.seen:
             return SEEN
-        against = self.judged.verdict == FAILS and self.open
-        return UNDECIDED if self.reduced or against else self.judged.verdict
+        return UNDECIDED if self.reduced else self.judged.verdict
 
     @property
     def why(self) -> str:
@@ -82,13 +85,15 @@ class Claim:
             return ""
         if self.reduced:
             return self.reduced
-        if self.judged.verdict == FAILS:
-            return "it is not so here, but that may be the choice that the paper leaves to us"
         if not self.judged.draws:
             return "not run yet" if self.ours == NOT_RUN else self.judged.words
         if self.judged.draws < LEAST_DRAWS:
             return f"fewer than {LEAST_DRAWS} draws"
-        return "the draws do not agree beyond the margin"
+        return (
+            MILLISECONDS
+            if MILLISECONDS in self.judged.words
+            else "the draws do not agree beyond the margin"
+        )
 
 
 #: For each claim of quotes.toml the numbers in words, and what the rule makes of them.
@@ -106,7 +111,7 @@ def gathered(directory: Path, found: Found) -> list[Claim]:
 
 def _told(one: dict[str, str], found: tuple[str, Judged]) -> tuple[Any, ...]:
     first = (one[name] for name in ("place", "quote", "part", "size"))
-    rest = ("rival", "rule", "open", "reduced", "seen")
+    rest = ("rival", "rule", "chosen", "reduced", "minutes", "seen")
     return *first, *found, *(one.get(name, "") for name in rest)
 
 
@@ -118,7 +123,7 @@ def spread(values: Sequence[float]) -> tuple[float, float]:
 
 
 def more(differences: Sequence[float], margin: float = 0.0, unit: str = "") -> Judged:
-    """Judge that something is more: a difference for each draw."""
+    """Judge that something is more, by the margin: a difference for each draw."""
     count = len(differences)
     if not count:
         return untried(NOT_RUN)
@@ -126,7 +131,7 @@ def more(differences: Sequence[float], margin: float = 0.0, unit: str = "") -> J
     verdict = UNDECIDED
     if count >= LEAST_DRAWS and mean - 2 * error > margin:
         verdict = HOLDS
-    elif count >= LEAST_DRAWS and mean + 2 * error < -margin:
+    elif count >= LEAST_DRAWS and mean + 2 * error < margin:
         verdict = FAILS
     words = f"difference {mean:+.3g} ± {2 * error:.2g}{unit}" if count > 1 else f"{mean:+.3g}{unit}"
     return Judged(verdict, words, count, f"{margin:g}{unit} and 2 standard errors")
@@ -155,7 +160,7 @@ def faster(
     words = f"a factor of {math.exp(float(np.mean(logs))) * times:.2g}{cut}"
     verdict = judged.verdict
     if brief and max(float(np.mean(side)) for side in zip(*pairs, strict=True)) < brief:
-        verdict, words = UNDECIDED, f"{words}; milliseconds decide nothing"
+        verdict, words = UNDECIDED, f"{words}; {MILLISECONDS}"
     return Judged(verdict, words, len(pairs), f"a factor {1.1 * times:.3g} and 2 standard errors")
 
 

@@ -16,11 +16,11 @@ FGM, L1 = ("PROX-FGM", "PROX-SLR"), ("l1-SVM", "l1-LR")
 
 def found(results: Mapping[str, Kept]) -> Found:
     """Return the numbers and judgements of all claims."""
-    from experiments.tan import found_groups, found_real, found_synthetic
+    from experiments.tan import found_groups, found_real, found_synthetic, found_theorems
 
     return {
         key: value
-        for room in (found_synthetic, found_real, found_groups)
+        for room in (found_synthetic, found_real, found_groups, found_theorems)
         for key, value in room.found(results).items()
     }
 

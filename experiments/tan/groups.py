@@ -236,6 +236,7 @@ def optima(runs: Runs, config: Config) -> None:
 
 def _optima(tree: bool, cases: int) -> dict[str, Any]:
     worst, converged, tried, seed = 0.0, 0, 0, -1
+    bounds: list[tuple[float, float]] = []
     while tried < cases:
         seed += 1
         problem, X = random_problem(seed, tree)
@@ -244,11 +245,36 @@ def _optima(tree: bool, cases: int) -> dict[str, Any]:
         except AssertionError:  # the oracle itself is not sure of its accuracy
             continue
         tried += 1
-        fit = run(problem, FeatureGeneration(), RelativeGap(1e-7) | Iterations(400))
+        rounds: list[tuple[float, float]] = []
+
+        def watch(progress: Any, rounds: list[tuple[float, float]] = rounds) -> None:
+            state = progress.state
+            if state.n_blocks:
+                known = state.certificate
+                rounds.append((state.restricted_objective, known.objective - known.gap))
+
+        solver = FeatureGeneration(inner_tol=1e-9)
+        fit = run(problem, solver, RelativeGap(1e-7) | Iterations(400), [watch])
+        bounds += enclosed(rounds, best)
         converged += fit.status.name == "CONVERGED"
         worst = max(worst, abs(fit.objective - best) / best)
-    left_out = seed + 1 - tried
-    return {"worst": worst, "converged": converged, "cases": tried, "left out": left_out}
+    found = {"worst": worst, "converged": converged, "cases": tried, "left out": seed + 1 - tried}
+    outside, rises = (max(of) for of in zip(*bounds, strict=True))
+    broken = sum(out > 1e-5 or rise > 1e-7 for out, rise in bounds)
+    lemma = {"rounds": len(bounds), "outside": outside, "rises": rises, "broken": broken}
+    return found | lemma
+
+
+def enclosed(rounds: list[tuple[float, float]], best: float) -> list[tuple[float, float]]:
+    """Return for each round how far the optimum is outside of its bounds, and how far F_t rose.
+
+    ``rounds`` are F_t of the subproblem, -theta_t of Lemma 1, and the lower bound of its point.
+    """
+    upper = np.array([value for value, _ in rounds])
+    lower = np.maximum.accumulate([bound for _, bound in rounds])
+    outside = np.maximum(np.maximum(lower - best, best - upper), 0.0) / best
+    rises = np.maximum(np.diff(upper, prepend=upper[0]), 0.0) / best
+    return list(zip(outside.tolist(), rises.tolist(), strict=True))
 
 
 def random_problem(seed: int, tree: bool) -> tuple[Problem, Any]:

@@ -7,14 +7,17 @@ from __future__ import annotations
 
 from experiments.common.run import main
 from experiments.tan import groups, real, synthetic
+from experiments.tan.theorems import theorems
 
 PARTS = {
+    "theorems": theorems,
     "inexact": synthetic.inexact,
     "small": synthetic.small,
     "shift": synthetic.shift,
     "large": synthetic.large,
     "density": synthetic.density,
     "times": synthetic.times,
+    "sparse_times": synthetic.sparse_times,
     "mkl": synthetic.mkl,
     "real": real.real,
     "sensitivity": real.sensitivity,

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
+from sklearn.linear_model import LogisticRegression
 
 from atomlearn.designs import as_design
 from atomlearn.interfaces import Master
@@ -170,7 +173,6 @@ def thinned(n: int, p: int, true: int, seed: int, share: float) -> tuple[Array, 
 
 def times(runs: Runs, config: Config) -> None:
     """Figures 3d and 4b: seconds beside LIBLINEAR, at a size whose copies fit into memory."""
-    import scipy.sparse as sp
 
     def draw(seed: int, share: float, levels: Sequence[float]) -> dict[str, Any]:
         X, y, Xt, yt = thinned(config["n"], config["p"], config["true"], seed, share)
@@ -189,6 +191,53 @@ def times(runs: Runs, config: Config) -> None:
             key = f"draw {seed}, density {share}"
             make = partial(draw, seed, float(share), levels)
             runs.piece("times", key, make)
+
+
+def sparse_times(runs: Runs, config: Config) -> None:
+    """Figure 4b at the paper's size and its lowest density: seconds beside LIBLINEAR."""
+
+    def draw(seed: int) -> dict[str, Any]:
+        X, y = scattered(config["n"], config["p"], config["true"], seed, config["density"])
+        slr = [generated(X, y, b, loss="logistic")[0] for b in config["batches"]]
+        A = sp.csr_matrix(X, dtype=float)
+        copied, _ = l1_logistic(A, y, 1e-9)  # selects nothing: the time of LIBLINEAR's own copies
+        found = [l1_logistic(A, y, C) for C in config["lr"]]
+        rows = {
+            "PROX-SLR": [{"features": int(f.columns.size), "seconds": f.seconds} for f in slr],
+            "l1-LR": [{"features": count, "seconds": seconds} for seconds, count in found],
+        }
+        return {"density": config["density"], "rows": rows, "copies": copied}
+
+    for seed in range(config["draws"]):
+        runs.piece("sparse_times", f"draw {seed}", partial(draw, seed))
+
+
+def l1_logistic(A: Array, y: Array, C: float) -> tuple[float, int]:
+    """Return LIBLINEAR's seconds, with the copies that it makes, and the features selected."""
+    machine = LogisticRegression(
+        l1_ratio=1.0, solver="liblinear", C=C, tol=0.01, fit_intercept=False
+    )
+    began = time.process_time()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        machine.fit(A, y)
+    return time.process_time() - began, int(np.count_nonzero(machine.coef_))
+
+
+def scattered(n: int, p: int, true: int, seed: int, share: float) -> tuple[Array, Array]:
+    """Return the X and y of ``thinned``, another draw of them, without the zeros."""
+    rng = np.random.default_rng([seed, round(1000 * share)])
+    parts = []
+    for begin in range(0, p, 1024):
+        chosen = np.flatnonzero(rng.random((min(1024, p - begin), n), dtype=np.float32) < share)
+        parts.append((begin + chosen // n, chosen % n))
+    columns, rows = (np.concatenate(of).astype(np.int32) for of in zip(*parts, strict=True))
+    starts = np.searchsorted(columns, np.arange(p + 1)).astype(np.int32)
+    values = rng.standard_normal(rows.size, dtype=np.float32)
+    X = sp.csc_array((values, rows, starts), shape=(n, p))
+    coef = np.zeros(p)
+    coef[rng.choice(p, true, replace=False)] = rng.random(true)
+    return X, np.where(X @ coef > 0, 1.0, -1.0)
 
 
 def mkl(runs: Runs, config: Config) -> None:

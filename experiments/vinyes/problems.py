@@ -96,15 +96,15 @@ def standardized(X: Array) -> Array:
     return np.asfortranarray((X - X.mean(axis=0)) / X.std(axis=0))
 
 
-def covariance(p: int, k: int, noise: float, seed: int) -> Array:
-    """Section 4.4: five overlapping k x k blocks of ones, plus symmetric noise.
+def covariance(p: int, k: int, noise: float, seed: int, overlap: int) -> Array:
+    """Section 4.4: five k x k blocks of ones, plus symmetric noise.
 
-    How far they overlap is not stated (here 3).
+    The paper does not state how many indices neighboring blocks share.
     """
     rng = np.random.default_rng(seed)
     C = np.zeros((p, p))
     for block in range(5):
-        part = np.arange(k) + block * (k - 3)
+        part = np.arange(k) + block * (k - overlap)
         C[np.ix_(part, part)] += 1.0
     E = np.triu(noise * rng.standard_normal((p, p)))
     return C + E + np.triu(E, 1).T

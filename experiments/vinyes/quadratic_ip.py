@@ -19,8 +19,8 @@ from atomlearn.core.problem.problem import Problem
 class QuadraticIP(Master):
     """Re-fit rays for the squared loss: min 1/2 c'Hc - b'c + level p'c over c >= 0, H = A'QA.
 
-    H is kept while atoms come and go, as for the active set (``Pivots``), so that what differs is
-    the solver of the quadratic program alone: Clarabel at its default tolerances, which takes no
+    H is kept while atoms come and go, as for the active set (``ActiveSetQP``), so that what differs
+    is the solver of the quadratic program alone: Clarabel at its default tolerances, which takes no
     warm start. The paper has MATLAB's quadprog.
     """
 

@@ -34,6 +34,7 @@ _HOMES = {
     "report": "reports.page",
     "solve": "core.solve",
     "solve_subset": "subsets.solve",
+    "verify": "verification.answers",
 }
 
 __all__ = [
@@ -70,6 +71,7 @@ __all__ = [
     "solve_subset",
     "solvers",
     "subsets",
+    "verify",
 ]
 
 

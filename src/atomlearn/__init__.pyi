@@ -32,5 +32,6 @@ from atomlearn.findings.knockoffs import KnockoffSelector as KnockoffSelector
 from atomlearn.findings.stability import StabilitySelector as StabilitySelector
 from atomlearn.reports.page import report as report
 from atomlearn.subsets.solve import solve_subset as solve_subset
+from atomlearn.verification.answers import verify as verify
 
 __version__: str

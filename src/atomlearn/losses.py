@@ -1,5 +1,6 @@
 """Losses: smooth convex functions of the predictions, summed over weighted samples."""
 
+from atomlearn.core.losses.binomial import Binomial
 from atomlearn.core.losses.huber import Huber
 from atomlearn.core.losses.logistic import Logistic
 from atomlearn.core.losses.multinomial import Multinomial
@@ -14,6 +15,7 @@ from atomlearn.survival.cox import Cox
 from atomlearn.survival.target import survival_target
 
 __all__ = [
+    "Binomial",
     "Cox",
     "Gamma",
     "Huber",

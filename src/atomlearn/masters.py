@@ -1,5 +1,6 @@
 """Masters: the re-fit over the active columns."""
 
+from atomlearn.core.masters.active_set import ActiveSetQP
 from atomlearn.core.masters.model_newton import ModelNewton
 from atomlearn.core.masters.newton import AcceleratedGradient, SemismoothNewton
 from atomlearn.core.masters.pattern_newton import PatternNewton
@@ -9,6 +10,7 @@ from atomlearn.core.masters.working_sets import WorkingSets
 
 __all__ = [
     "AcceleratedGradient",
+    "ActiveSetQP",
     "ModelNewton",
     "PatternNewton",
     "ScalingNewton",

@@ -98,8 +98,24 @@ def test_a_fit_loads_little_of_the_package() -> None:
     assert not [name for name in modules if name.startswith("atomlearn.papers.")]
 
 
+def test_help_of_the_command_line_loads_neither_scipy_nor_the_core() -> None:
+    printed = run(
+        "import sys\n"
+        "from atomlearn.cli.arguments import build_parser\n"
+        "build_parser().format_help()\n"
+        "print(*sys.modules)\n"
+    )
+    assert not [name for name in printed.split() if name.startswith(("scipy", "atomlearn.core"))]
+
+
 @pytest.mark.parametrize("name", ["Largest_Entry", "largest-entry", "Largest"])
 def test_a_norm_whose_name_no_look_up_finds_is_refused(name: str) -> None:
     with pytest.raises(ValueError, match="small letters and digits"):
         register_norm(name, "atomlearn.core.norms.l1:L1")
     assert name not in NORMS
+
+
+def test_tests_of_the_core_import_nothing_above_it() -> None:
+    command = [sys.executable, "-m", "tests.core_alone", "--collect-only", "-n", "0", "tests/core"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout[-2000:]

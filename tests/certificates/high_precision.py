@@ -23,6 +23,8 @@ def per_sample(loss, y, z):
         return (z - y) ** 2 / 2
     if name == "logistic":
         return mp.log1p(mp.exp(-y * z))
+    if name == "binomial":
+        return mp.log1p(mp.exp(z)) - y * z
     if name == "squared_hinge":
         return max(1 - y * z, mp.mpf(0)) ** 2 / 2
     if name == "huber":

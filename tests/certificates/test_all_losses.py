@@ -25,7 +25,7 @@ MADE = {
     "negative_binomial": lambda rng: losses.NegativeBinomial(float(rng.uniform(0.5, 5))),
 }
 NAMES = ("squared", "logistic", "squared_hinge", "poisson", "gamma", "tweedie", "huber",
-         "quantile", "negative_binomial")  # fmt: skip
+         "quantile", "negative_binomial", "binomial")  # fmt: skip
 FORMS = ("penalized", "squared", "constrained")
 
 
@@ -44,6 +44,8 @@ def drawn(seed):
     noisy = Z[:, 0] + 0.7 * rng.standard_normal(n)
     if losses.as_loss(loss).task == "classification":
         y = np.where(noisy > np.median(noisy), 1.0, -1.0)
+    elif name == "binomial":
+        y = np.round(5.0 + 5.0 * np.tanh(noisy)) / 10.0
     elif name in ("squared", "huber", "quantile"):
         size = 10.0 ** int(rng.integers(-8, 9)) if name != "huber" else 1.0
         y = size * noisy + (10.0 ** int(rng.integers(3, 13)) if rng.random() < 0.3 else 0.0)

@@ -49,6 +49,22 @@ def test_the_best_subset_of_classes(tmp_path: Path, classes: int) -> None:
     assert set(selected["feature"]) == {"f3", "f8"}
 
 
+def test_subsets_within_a_share_of_the_best_one(tmp_path: Path) -> None:
+    data, frame = table(tmp_path)
+    wanted = ["--n-features", "2", "--best-subset", "--within", "2.0", "--test-fraction", "0"]
+    summary, _ = select(data, *wanted)
+    model = SubsetRegressor(2, standardize=True, within=2.0)
+    models = model.fit(frame.drop(columns="y"), frame["y"]).result_.near_models
+    shared = f"In all of them: f3. In some of them: {models.in_some.size} features."
+    assert models.in_all.tolist() == [3]
+    assert any(shared in sentence for sentence in summary["proved"])
+    page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+    assert shared in page
+    assert "This says nothing about the truth" in page
+    given = ["select", str(data), "--target", "y", "--out", str(tmp_path / "out"), "--within", "2"]
+    assert main(given) != 0
+
+
 def test_what_it_does_not_go_with(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     data, _ = table(tmp_path)
     given = ["select", str(data), "--target", "y", "--out", str(tmp_path / "out")]

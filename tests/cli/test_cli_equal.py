@@ -30,7 +30,6 @@ from atomlearn.cli.fitting import fit_rows
 from atomlearn.cli.progress import ProgressPrinter
 from atomlearn.cli.settings import read_settings
 from atomlearn.cli.source import read_source
-from atomlearn.designs import as_design
 from atomlearn.reports import read_model
 from benchmarks.harness.real_data import data_file
 from tests.oracles.commands import rows as lines_of
@@ -132,6 +131,7 @@ def test_the_golub_genes_are_the_same_from_both(tmp_path: Path) -> None:
         assert every == set(model.selected_.tolist())
 
 
+@pytest.mark.filterwarnings("ignore:the optimum has only")
 def test_what_is_selected_does_not_depend_on_the_exactness_of_the_weights() -> None:
     rng = np.random.default_rng(0)
     X = rng.standard_normal((60, 8)) @ rng.standard_normal((8, 800)) + rng.standard_normal(
@@ -177,7 +177,7 @@ def test_norms_with_a_search_for_the_level_are_the_same(
     given = NORMS[name]
     search = kind(given, cv=split(5, shuffle=True, random_state=0), tol=1e-7)
     make_pipeline(StandardScaler(), search).fit(X, y)
-    assert fitted.chosen[1] == pytest.approx(search.alpha_, rel=1e-6)
+    assert fitted.chosen["alpha"] == pytest.approx(search.alpha_, rel=1e-6)
     used = np.atleast_2d(search.coef_)[:, fitted.columns]
     others = np.delete(np.atleast_2d(search.coef_), fitted.columns, axis=1)
     assert np.abs(others).max(initial=0.0) <= 1e-6 * np.abs(used).max()
@@ -217,7 +217,7 @@ def test_the_line_in_the_report_selects_the_same(
         columns = model[-2].get_support(indices=True)[columns]
     np.testing.assert_allclose(columns, fitted.columns)
     decisions = (model.predict if kind == "regression" else model.decision_function)(X)
-    shown = fitted.decisions(as_design(X), rows)
+    shown = fitted.decisions(rows)
     assert "OneVsRest" not in fitted.in_python
     np.testing.assert_allclose(decisions.reshape(shown.shape), shown, rtol=1e-4, atol=1e-3)
 

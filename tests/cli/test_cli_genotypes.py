@@ -13,7 +13,8 @@ import pytest
 from numpy.testing import assert_allclose
 
 from atomlearn.cli import main
-from atomlearn.datasets import read, write_plink
+from atomlearn.datasets import convert, read, write_plink
+from atomlearn.designs import OnDisk
 from atomlearn.reports import read_model
 from atomlearn.storage.intake.genotypes import (
     components,
@@ -83,6 +84,11 @@ def test_phenotypes_and_covariates_are_joined_and_those_without_dropped(
     assert_allclose(table.y, study["y"][keep])
     assert_allclose(table.X.gather(np.array([P])).dense()[:, 0], study["age"][keep])
     assert any("lack the target" in note for note in table.notes)
+    said = "\n".join(table.notes)
+    assert "the target is the phenotype 'bmi' of study.pheno; there are also 'other'" in said
+    assert "2 samples lack a covariate and are left out (missing='median' fills in): " in said
+    assert f"'s{N - 2}', 's{N - 1}'" in said
+    assert "no principal components are among the covariates" in said
 
 
 def test_a_model_knows_alleles_and_predicts_other_codings(
@@ -91,7 +97,7 @@ def test_a_model_knows_alleles_and_predicts_other_codings(
     out = select(study)
     model = read_model(out / "model.json")
     assert {allele.name for allele in model.alleles} == {"rs4", "rs11"}
-    selected = {row["feature"]: row for row in rows(out / "selected.csv")}
+    selected = {row["feature"]: row for row in rows(out / "selected.csv") if row["rank"]}
     assert {"rs4", "rs11"} == set(selected)
     assert {"rs4", "rs11", "age", "sex"} == {feature.name for feature in model.features}
     assert selected["rs4"]["chromosome"] == "1"
@@ -110,6 +116,17 @@ def test_a_model_knows_alleles_and_predicts_other_codings(
     told = capsys.readouterr().err
     assert "alleles swapped, and recoded ('rs4')" in told
     assert "other strand, and flipped ('rs11')" in told
+    assert_allclose(again, plain, rtol=1e-9)
+    # A variant under another name is found where it lies.
+    write_plink(path, other, names=[f"n{j}" for j in range(P)])
+    with_alleles(
+        study["folder"], "renamed", other, alleles, names=[f"n{j}" for j in range(P)],
+        chromosomes=[f"chr{1 + j // 20}" for j in range(P)],
+        positions=[1000 * (j % 20 + 1) for j in range(P)],
+    )  # fmt: skip
+    again = predictions(study, out, study["folder"] / "renamed.bed", covar)
+    told = capsys.readouterr().err
+    assert "2 variants under another name, and found by chromosome and position" in told
     assert_allclose(again, plain, rtol=1e-9)
     # A variant that is not there counts as its mean.
     path = with_alleles(study["folder"], "less", other[:, :11], alleles[:11], names=names[:11])
@@ -152,8 +169,19 @@ def test_samples_without_covariates_are_named_at_prediction(
 ) -> None:
     out, folder = select(study), study["folder"]
     command = ["predict", str(out / "model.json"), str(study["path"])]
-    assert main([*command, "--covar", str(folder / "study.covar")]) == 2
-    assert f"2 of {N} samples are not in study.covar" in capsys.readouterr().err
+    covar = ["--covar", str(folder / "study.covar")]
+    assert main([*command, *covar]) == 2
+    said = f"2 of {N} samples lack a covariate in study.covar: 's{N - 2}', 's{N - 1}'"
+    told = capsys.readouterr().err
+    assert said in told
+    assert "--missing drop" in told
+    assert main([*command, *covar, "--missing", "drop", "--out", str(folder / "p.csv")]) == 0
+    assert f"{said}; they have no prediction" in capsys.readouterr().err
+    assert [row["IID"] for row in rows(folder / "p.csv")] == [f"s{i}" for i in range(N - 2)]
+    out = select(study, "--missing", "median", "--test-fraction", "0")
+    assert main([*command, *covar, "--out", str(folder / "p.csv")]) == 0
+    assert f"{said}; filled in" in capsys.readouterr().err
+    assert len(rows(folder / "p.csv")) == N
 
 
 def test_an_ambiguous_swap_is_told_and_taken_as_the_mean() -> None:
@@ -196,16 +224,52 @@ def test_components_are_those_of_the_singular_values(study: dict[str, Any]) -> N
     X = rng.binomial(2, populations[rng.integers(0, 3, 90)]).astype(float)
     path = study["folder"] / "many.bed"
     write_plink(path, X)
-    found = components(PlinkBed(path), 2)
+    design = PlinkBed(path)
+    found, kept = components(design, 2, design.variants, design.names)
     scaled = (X - X.mean(axis=0)) / np.where(X.std(axis=0) > 0, X.std(axis=0), 1.0)
     left, sizes, _ = np.linalg.svd(scaled, full_matrices=False)
     assert_allclose(np.abs(found), np.abs(left[:, :2] * sizes[:2]), rtol=1e-3, atol=1e-2)
+    assert_allclose(scaled @ kept.loadings, found, rtol=1e-3, atol=1e-2)
+    # New people from the same populations: as near to the components of all as rotation allows.
+    new = rng.binomial(2, populations[rng.integers(0, 3, 60)]).astype(float)
+    Z = (new - kept.means) / kept.scales
+    plain = Z @ kept.loadings
+    placed = kept.projected(plain, np.sum(Z**2, axis=1))
+    together = np.vstack([X, new])
+    write_plink(path, together)
+    every = components(PlinkBed(path), 2, design.variants, design.names)[0]
+    one, overlap, other = np.linalg.svd(every[:90].T @ found)
+    joint = overlap.sum() / np.sum(every[:90] ** 2) * every[90:] @ one @ other
+
+    def wrong(scores: Any) -> float:
+        return float(np.linalg.norm(scores - joint) / np.linalg.norm(joint))
+
+    assert wrong(placed) < 0.1
+    assert wrong(placed) < 0.8 * wrong(plain)
 
 
-def test_components_are_covariates_of_the_command(study: dict[str, Any]) -> None:
+def test_components_are_covariates_of_the_command(
+    study: dict[str, Any], capsys: pytest.CaptureFixture[str]
+) -> None:
     out = select(study, "--pcs", "2", "--test-fraction", "0")
     covariates = json.loads((out / "summary.json").read_text())["covariates"]
     assert {item["name"] for item in covariates} == {"PC1", "PC2", "age", "sex"}
+    # The people of the fit, as new ones: nearly the scores of the fit.
+    folder = study["folder"]
+    asked = ["--covar", str(folder / "study.covar"), "--missing", "drop"]
+    command = ["predict", str(out), str(study["path"]), *asked, "--out", str(folder / "p.csv")]
+    assert main(command) == 0
+    assert f"projected from {P} of their {P} variants" in capsys.readouterr().err
+    found = {row["IID"]: float(row["prediction"]) for row in rows(folder / "p.csv")}
+    kept = [i for i in range(N - 2) if i != 5]
+    close = np.corrcoef([found[f"s{i}"] for i in kept], study["y"][kept])[0, 1]
+    assert close > 0.95
+    (out / "components.tsv").write_text("##SIZES\t1\nID\n")
+    assert main(command) == 2
+    assert "components.tsv is damaged" in capsys.readouterr().err
+    (out / "components.tsv").unlink()
+    assert main(command) == 0
+    assert "there is no components.tsv" in capsys.readouterr().err
 
 
 def test_windows_and_regions_are_groups(study: dict[str, Any]) -> None:
@@ -222,6 +286,7 @@ def test_the_score_file_is_the_genetic_part_of_the_score(study: dict[str, Any]) 
     """By hand, and by plink2 where it is installed."""
     out = select(study, "--seed", "1")
     lines = [line.split("\t") for line in (out / "score.tsv").read_text().splitlines()]
+    assert lines.pop(0) == ["ID", "A1", "WEIGHT"]
     assert "<code>score.tsv</code>" in (out / "report.html").read_text()
     assert {line[0] for line in lines} == {"rs4", "rs11"}
     own = {f"rs{j}": pair[0] for j, pair in enumerate(study["alleles"])}
@@ -234,10 +299,11 @@ def test_the_score_file_is_the_genetic_part_of_the_score(study: dict[str, Any]) 
     if shutil.which("plink2") is None:
         return
     command = ["plink2", "--bfile", str(study["path"].with_suffix("")), "--out", str(out / "p")]
-    command += ["--score", str(out / "score.tsv"), "cols=+scoresums", "no-mean-imputation"]
+    command += ["--score", str(out / "score.tsv"), "header-read", "cols=+scoresums"]
+    command += ["no-mean-imputation"]
     subprocess.run(command, check=True, capture_output=True)
     told = [line.split("\t") for line in (out / "p.sscore").read_text().splitlines()]
-    place = told[0].index("SCORE1_SUM")
+    place = told[0].index("WEIGHT_SUM")
     X = np.nan_to_num(study["X"])
     expected = sum(X[:, int(name[2:])] * float(weight) for name, _, weight in lines)
     assert_allclose([float(line[place]) for line in told[1:]], expected, rtol=1e-4, atol=1e-5)
@@ -246,10 +312,130 @@ def test_the_score_file_is_the_genetic_part_of_the_score(study: dict[str, Any]) 
 def test_inspect_counts_missing_genotypes_and_quiet_tells_lost_samples(
     study: dict[str, Any], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["inspect", str(study["path"])]) == 0
+    assert main(["inspect", str(study["path"]), "--pcs", "2", "--maf", "0.01"]) == 0
     gaps = np.isnan(study["X"])
     said = f"{gaps.any(axis=0).sum()} of {P} variants lack genotypes, {gaps.mean():.2%} of all"
-    assert said in capsys.readouterr().out
+    told = capsys.readouterr().out
+    assert said in told
+    assert "--maf 0.01 --pcs 2" in told.splitlines()[-1] or "--pcs 2 --maf 0.01" in told
     select(study)  # --quiet
     told = capsys.readouterr().err
     assert f"{N - 2} of {N} samples are in study.covar" in told
+
+
+def test_marginal_statistics_are_of_each_variant_and_the_covariates(study: dict[str, Any]) -> None:
+    out = select(study, "--test-fraction", "0")
+    table = read(
+        study["path"], pheno=study["folder"] / "study.pheno", pheno_name="bmi",
+        covar=study["folder"] / "study.covar",
+    )  # fmt: skip
+    X = table.X.gather(np.array([*range(P), *table.covariates])).dense()
+    found_rows = [row for row in rows(out / "selected.csv") if row["rank"]]
+    assert len(found_rows) == 2
+    for row in found_rows:
+        columns = X[:, [int(row["feature"][2:]), P, P + 1]]
+        found = linregress_with(columns, table.y)
+        assert_allclose(float(row["marginal_coefficient"]), found[0], rtol=1e-3)
+        assert_allclose(float(row["marginal_error"]), found[1], rtol=1e-3)
+        assert_allclose(float(row["marginal_p"]), found[2], rtol=1e-3)
+
+
+def linregress_with(columns: Any, y: Any) -> tuple[float, float, float]:
+    """Return slope, error and p-value of the first column by partial regression (Frisch-Waugh)."""
+    from scipy.stats import linregress, t
+
+    others = np.column_stack([np.ones(len(y)), columns[:, 1:]])
+    keep = [v - others @ np.linalg.lstsq(others, v, rcond=None)[0] for v in (columns[:, 0], y)]
+    found = linregress(*keep)
+    free = len(y) - others.shape[1] - 1
+    error = found.stderr * np.sqrt((len(y) - 2) / free)
+    return found.slope, error, 2 * t.sf(abs(found.slope / error), free)
+
+
+def test_logistic_marginal_statistics_are_those_of_plain_likelihood() -> None:
+    from scipy.optimize import minimize
+
+    from atomlearn.findings.marginal import marginal_tests
+
+    rng = np.random.default_rng(0)
+    X = rng.binomial(2, 0.3, (200, 3)).astype(float)
+    covariates = np.column_stack([rng.normal(size=200), np.ones((200, 2))])  # constant: redundant
+    y = (rng.random(200) < 1 / (1 + np.exp(-X[:, 0] - covariates[:, 0] + 0.5))) * 1.0
+
+    for j, (value, error, p) in enumerate(marginal_tests(X, covariates, y, True)):
+        Z = np.column_stack([np.ones(200), covariates[:, 0], X[:, j]])
+
+        def loss(w: Any, Z: Any = Z) -> float:
+            return float(np.sum(np.logaddexp(0, Z @ w) - y * (Z @ w)))
+
+        w = minimize(loss, np.zeros(3), tol=1e-12).x
+        share = 1 / (1 + np.exp(-Z @ w))
+        expected = np.sqrt(np.linalg.inv((Z.T * (share * (1 - share))) @ Z)[2, 2])
+        assert_allclose((value, error), (w[2], expected), rtol=1e-4)
+        assert 0 < p < 1
+    # A column that separates the classes, and one that the covariates determine.
+    strange = np.column_stack([y, covariates[:, 0]])
+    assert np.isnan(marginal_tests(strange, covariates, y, True)).all()
+    assert np.isnan(marginal_tests(covariates[:, :1], covariates, y, False)).all()
+
+
+def test_products_of_two_variants(
+    study: dict[str, Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """From the packed genotypes as from a table of the same numbers."""
+    folder = study["folder"]
+    X = filled(study["X"])
+    y = 3.0 * (X[:, 3] - X[:, 3].mean()) * (X[:, 17] - X[:, 17].mean())
+    y += 0.1 * np.random.default_rng(1).standard_normal(N)
+    (folder / "pair.pheno").write_text(
+        "FID IID trait\n" + "".join(f"s{i} s{i} {float(y[i])!r}\n" for i in range(N))
+    )
+    np.savez(folder / "pair.npz", X=X, y=y, feature_names=[f"rs{j}" for j in range(P)])
+    common = ["--interactions", "--n-features", "3", "--C", "1", "--test-fraction", "0", "--quiet"]
+    pheno = ["--pheno", str(folder / "pair.pheno")]
+    assert main(["select", str(study["path"]), *pheno, *common, "--out", str(folder / "a")]) == 0
+    assert "PLINK cannot score products" in capsys.readouterr().err
+    assert main(["select", str(folder / "pair.npz"), *common, "--out", str(folder / "b")]) == 0
+    packed, plain = (rows(folder / name / "selected.csv") for name in "ab")
+    assert [row["feature"] for row in packed] == [row["feature"] for row in plain]
+    assert "rs3:rs17" in {row["feature"] for row in packed}
+    for one, other in zip(packed, plain, strict=True):
+        assert_allclose(float(one["coefficient"]), float(other["coefficient"]), rtol=1e-4)
+    [pair] = [row for row in packed if row["feature"] == "rs3:rs17"]
+    assert pair["position"] == "4000:18000"
+    assert not (folder / "a" / "score.tsv").exists()
+    file = folder / "p.csv"
+    assert main(["predict", str(folder / "a"), str(study["path"]), "--out", str(file)]) == 0
+    assert np.corrcoef([float(row["prediction"]) for row in rows(file)], y)[0, 1] > 0.9
+
+
+def test_dosages_of_a_pgen_stay_numbers(tmp_path: Path) -> None:
+    pgenlib = pytest.importorskip("pgenlib")
+    rng = np.random.default_rng(0)
+    X = np.round(np.clip(rng.binomial(2, 0.4, (50, 6)) + rng.uniform(-0.3, 0.3, (50, 6)), 0, 2), 3)
+    X[3, 2] = np.nan
+    path = tmp_path / "d.pgen"
+    with pgenlib.PgenWriter(str(path).encode(), 50, variant_ct=6, dosage_present=True) as writer:
+        for column in X.T:
+            values = np.where(np.isnan(column), -9.0, column)
+            writer.append_dosages(np.ascontiguousarray(values, dtype=np.float32))
+    lines = [f"1\t{100 * j + 1}\tv{j}\tG\tA" for j in range(6)]
+    (tmp_path / "d.pvar").write_text("\n".join(["#CHROM\tPOS\tID\tREF\tALT", *lines]) + "\n")
+    y = X[:, 0] - X[:, 1]
+    lines = [f"s{i}\ts{i}\t{value!r}" for i, value in enumerate(y.tolist())]
+    (tmp_path / "d.psam").write_text("\n".join(["#FID\tIID\tPHENO1", *lines]) + "\n")
+    table = read(path)
+    expected = np.where(np.isnan(X), np.nanmean(X, axis=0), X)
+    assert_allclose(table.X.gather(np.arange(6)).dense(), expected, atol=1e-4)
+    assert_allclose(table.y, y)
+    assert any("in .psam next to d.pgen" in note for note in table.notes)
+    assert read(path, maf=0.01, geno=0.01).X.shape == (50, 5)
+    store = OnDisk(convert(path, tmp_path / "d.store").path)
+    assert_allclose(store.gather(np.arange(6)).dense(), expected, atol=1e-4)
+    out = tmp_path / "out"
+    asked = ["--n-features", "2", "--test-fraction", "0", "--C", "10", "--quiet"]
+    assert main(["select", str(path), *asked, "--out", str(out)]) == 0
+    assert {row["feature"] for row in rows(out / "selected.csv")} == {"v0", "v1"}
+    assert main(["predict", str(out), str(path), "--out", str(tmp_path / "p.csv")]) == 0
+    found = [float(row["prediction"]) for row in rows(tmp_path / "p.csv")]
+    assert np.corrcoef(found, y)[0, 1] > 0.95

@@ -10,8 +10,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from atomlearn import FeatureGenerator
 from atomlearn.cli import main
 from atomlearn.estimators.prediction_sets import thinned
+from atomlearn.findings import estimates
 from atomlearn.reports import read_model
 
 
@@ -65,7 +67,7 @@ def test_of_times_it_is_the_one_that_events_come_after(tmp_path: Path) -> None:
     assert main([*given, "0.8"]) == 0
     with out.open() as stream:
         rows = list(csv.DictReader(stream))
-    assert set(rows[0]) == {"prediction", "lower"}
+    assert set(rows[0]) == {"log_hazard_ratio", "remark", "lower"}
     lower = np.array([float(row["lower"]) for row in rows])
     assert 0.75 < np.mean(times[n // 4 :] >= lower) < 0.86
     assert lower.min() > 0
@@ -121,3 +123,25 @@ def test_p_values_are_in_the_table_and_in_one_sentence_with_their_condition(
     assert "g0 " in note
     assert "where rows are independent" in (tmp_path / "report.html").read_text()
     assert main([*told, "--p-values", "--interactions", "--out", str(tmp_path)]) == 2
+
+
+def test_selected_features_are_estimated_from_the_other_half(tmp_path: Path) -> None:
+    data, y = table(tmp_path / "d.csv")
+    words = ["select", str(data), "--target", "y", "--n-features", "2", "--C", "1", "--quiet"]
+    assert main([*words, "--intervals", "--out", str(tmp_path / "out")]) == 0
+    X = np.loadtxt(data, delimiter=",", skiprows=1)[:, :-1]
+    model = FeatureGenerator(2, C=1.0, loss="squared", standardize=True).fit(X, y)
+    expected = estimates(model, X, y, how="split")
+    with (tmp_path / "out" / "selected.csv").open() as stream:
+        rows = {int(row["index"]): row for row in csv.DictReader(stream)}
+    assert sorted(expected.columns.tolist()) == sorted(rows) == [0, 1]
+    for column, value, (low, high) in zip(
+        expected.columns.tolist(), expected.values, expected.intervals, strict=True
+    ):
+        found = [float(rows[column][key]) for key in ("estimate", "lower", "upper")]
+        np.testing.assert_allclose(found, [value, low, high], rtol=1e-4)
+    page = (tmp_path / "out" / "report.html").read_text()
+    assert "intervals of features that half of the rows select hold" in page
+    assert f"({float(rows[0]['lower']):.4g} to {float(rows[0]['upper']):.4g})" in page
+    words = ["select", str(data), "--target", "y", "--additive", "splines", "--intervals"]
+    assert main([*words, "--quiet", "--out", str(tmp_path / "curves")]) == 2

@@ -98,7 +98,6 @@ def test_select_goes_on_from_a_checkpoint(table: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["select", "S", "--interactions", "--out", "o"], "--interactions need a table in memory"),
         (["select", "B", "--out", "o"], "has no target"),
         (["convert", "S", "T"], "is a directory"),
         (["convert", "nothing.csv", "T"], "there is no file"),
@@ -145,7 +144,7 @@ def test_estimators_take_paths_designs_and_give_names(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="feature names should match"):
         model.predict(tmp_path / "h.bed")
     write_plink(tmp_path / "i.bed", X[:, :7])
-    with pytest.raises(ValueError, match="is expecting 25 features"):
+    with pytest.raises(ValueError, match="feature names should match"):
         model.predict(tmp_path / "i.bed")
     assert run("convert", str(path), str(tmp_path / "g.store"), "--quiet") == 0
     assert_allclose(OnDisk(tmp_path / "g.store").target, y)

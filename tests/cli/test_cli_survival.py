@@ -6,13 +6,14 @@ import json
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
 
-from atomlearn import AtomicSurvival, FeatureGenerator
+from atomlearn import AtomicSurvival, FeatureGenerator, report
 from atomlearn.losses import survival_target
 from atomlearn.reports import read_model
-from atomlearn.reports.survival_displays import at_risk, kaplan_meier
+from atomlearn.reports.survival_displays import CalibratedAtDisplay, at_risk, kaplan_meier
 from tests.oracles.commands import rows, run, written
 
 N, P = 200, 12
@@ -42,7 +43,12 @@ def select(path: Path, *words: object) -> int:
 def predicted(model: Path, data: Path, *words: object) -> np.ndarray:
     out = data.parent / "p.csv"
     assert run("predict", model, data, "--out", out, *words) == 0
-    return np.array([float(row["prediction"]) for row in rows(out)])
+    found = rows(out)
+    if "prediction" in found[0]:
+        return np.array([float(row["prediction"]) for row in found])
+    file = model / "model.json" if model.is_dir() else model
+    center = read_model(file).settings["baseline_score"]  # ratios are against the mean row
+    return np.array([float(row["log_hazard_ratio"]) for row in found]) + center
 
 
 def test_generation_equals_the_estimator_and_is_judged_by_concordance(study: Path) -> None:
@@ -77,6 +83,8 @@ def test_a_norm_at_a_level_equals_the_estimator_with_its_baseline(study: Path) -
     assert_allclose(scores, twin.predict(X), rtol=1e-6, atol=1e-7)
     settings = read_model(file).settings
     assert_allclose(settings["baseline_times"], twin.unique_times_)
+    assert settings["baseline_score"] == pytest.approx(twin.predict(X).mean(), abs=1e-6)
+    assert settings["followed_until"] == time.max()
     row = np.exp(scores[0] - settings["baseline_score"]) * np.array(settings["baseline_hazard"])
     expected = twin.predict_cumulative_hazard_function(X[:1], return_array=True)[0]
     assert_allclose(row, expected, rtol=1e-5)
@@ -102,10 +110,15 @@ def test_the_level_is_chosen_by_cross_validation(study: Path) -> None:
     [
         (["--event", ""], "--time goes with --event"),
         (["--target", "x1"], "--target does not go with"),
-        (["--n-features", "auto"], "give a number"),
+        (["--at", "1e9"], "beyond the last time of days"),
+        (["--at", "soon"], "times such as 365,1825"),
+        (["--competing"], "no competing event"),
+        (["--event", "died=7"], "no label '7'"),
+        (["--reference", "x1=2"], "'x1' is no category"),
+        (["--intervals", "--additive", "splines"], "give --covariates NAMES"),
         (["--fdr", "0.1"], "--fdr does not go with"),
         (["--task", "regression"], "--task does not go with"),
-        (["--event", "x3"], "must say 1 (seen) or 0"),
+        (["--event", "x3"], "x3 has 200 different values; expected a column of a few labels"),
         (["--time", "nowhere"], "nowhere"),
         (["--loss", "squared"], "does not fit a survival"),
     ],
@@ -147,7 +160,9 @@ def test_an_offset_of_the_fit_is_an_option_of_the_prediction(
     assert "positive numbers" in capsys.readouterr().err
 
 
-def test_start_and_stop_strata_and_the_pictures_of_held_out_rows(tmp_path: Path) -> None:
+def test_start_and_stop_strata_and_the_pictures_of_held_out_rows(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Coefficients are those of the estimator on (start, stop] in strata."""
     rng, n = np.random.default_rng(5), 240
     X, start = rng.standard_normal((n, 5)), rng.integers(0, 3, n).astype(float)
@@ -166,12 +181,35 @@ def test_start_and_stop_strata_and_the_pictures_of_held_out_rows(tmp_path: Path)
     assert [f.name for f in model.features] == [f"x{j}" for j in twin.selected_]
     assert_allclose(model.coefficients[0], twin.coef_[twin.selected_], atol=1e-4)
     assert "baseline_hazard" not in model.settings  # each stratum has its own
+    given = "predict", tmp_path / "out", path, "--at", "1,2"
+    assert run(*given, "--out", tmp_path / "risks.csv") == 0
+    found = pd.read_csv(tmp_path / "risks.csv")[["risk by 1", "risk by 2"]].to_numpy()
+    codes = (site == "B").astype(int)
+    curves = twin.predict_survival_function(X, stratum=codes)
+    assert_allclose(found, [[1 - curve(1.0), 1 - curve(2.0)] for curve in curves], atol=1e-4)
+    other = written(columns | {"site": ["C"] * n}, tmp_path / "others.csv")
+    assert run("predict", tmp_path / "out", other, "--at", "1") == 2
+    assert "stratum 'C': it has 'A', 'B'" in capsys.readouterr().err
+    no_site = {name: values for name, values in columns.items() if name != "site"}
+    lacking = written(no_site, tmp_path / "lacking.csv")
+    assert run("predict", tmp_path / "out", lacking, "--at", "1") == 2
+    assert "stratum" in capsys.readouterr().err
     summary = json.loads((tmp_path / "out" / "summary.json").read_text())
     assert any(note.startswith("time-varying: a row is at risk") for note in summary["notes"])
     assert run(*words, "--drop", "site", "--out", tmp_path / "two") == 0
     page = (tmp_path / "two" / "report.html").read_text()
     for words_of_the_page in ("Held-out rows without an event", "Calibration at a time", "at risk"):
         assert words_of_the_page in page
+
+
+def test_the_page_of_a_fit_is_checked_at_the_times_asked_for(tmp_path: Path) -> None:
+    X, time, event = made()
+    y = survival_target(event, time)
+    model = AtomicSurvival(alpha=0.05, standardize=True).fit(X, y)
+    report(model, X, y, tmp_path / "report.html", n_resamples=0, at=[0.2, 0.5])
+    page = (tmp_path / "report.html").read_text()
+    assert "at time 0.2" in page
+    assert "at time 0.5" in page
 
 
 def test_kaplan_meier_by_hand() -> None:
@@ -181,3 +219,115 @@ def test_kaplan_meier_by_hand() -> None:
     assert times.tolist() == [1.0, 3.0, 4.0]
     assert_allclose(left, [2 / 3, 2 / 3 / 2, 0.0])
     assert at_risk(y, np.array([1.0, 2.5, 4.0])).tolist() == [3.0, 3.0, 1.0]
+
+
+def test_aalen_and_johansen_by_hand() -> None:
+    """Of four rows one has the other event: 1 - 1/4, then less 1/2 of all rows at once."""
+    y = survival_target([1, 2, 0, 1], [1.0, 2.0, 3.0, 4.0], observed=1, competing=2)
+    times, left = kaplan_meier(y)
+    assert times.tolist() == [1.0, 4.0]
+    assert_allclose(left, [3 / 4, 1 / 4])
+    shown = CalibratedAtDisplay.of(y, lambda time: np.full(4, 0.1 * time), (1.0, 4.0))
+    assert list(shown.labels) == ["at time 1", "at time 4"]
+    assert_allclose(shown.points, [[[0.1], [0.75]], [[0.4], [0.25]]])
+
+
+def clinic(tmp_path: Path) -> Path:
+    """Return a study with three labels of status, a category of three levels, and a gap."""
+    rng, n = np.random.default_rng(8), 220
+    age, dose = rng.normal(60.0, 9.0, n).round(1), rng.normal(size=n).round(3)
+    arm = rng.choice(["drug", "placebo", "surgery"], n)
+    rate = np.exp(0.05 * (age - 60.0) + 0.8 * dose - 0.7 * (arm == "drug"))
+    times = np.stack([rng.exponential(900.0 / rate), rng.exponential(2500.0, n)])
+    ends = rng.uniform(300.0, 3000.0, n)
+    status = np.where(times.min(axis=0) < ends, np.where(times[0] < times[1], 2, 1), 0)
+    columns = {"patient": [f"P{i:03d}" for i in range(n)], "age": age.tolist()}
+    columns |= {"arm": arm.tolist(), "dose": [*dose[:-3].tolist(), "", "", ""]}
+    columns |= {"noise": rng.normal(size=n).tolist(), "status": status.tolist()}
+    days = np.minimum(times.min(axis=0), ends).round(1)
+    return written(columns | {"days": days.tolist()}, tmp_path / "clinic.csv")
+
+
+def test_a_study_from_its_codes_to_risks(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Codes, forced covariates with a reference level, ratios, risks, remarks."""
+    path = clinic(tmp_path)
+    words = ["select", path, "--time", "days", "--event", "status=2", "--missing", "median"]
+    words += ["--covariates", "age,arm", "--reference", "arm=placebo", "--at", "365,1000"]
+    words += ["--n-features", 1, "--quiet"]
+    assert run(*words, "--intervals", "--out", tmp_path / "cause") == 0
+    said = capsys.readouterr()
+    assert "hazard ratio (95%)" in said.out
+    assert "95% intervals of the covariates hold if the model has all columns" in said.err
+    assert "'1' (" in said.err
+    assert "is another event, censored at its time" in said.err
+    assert "arm=drug (vs placebo)" in said.out
+    table = {row["feature"]: row for row in rows(tmp_path / "cause" / "selected.csv")}
+    assert {name: row["role"] for name, row in table.items()} == {
+        "dose": "selected",
+        "age": "covariate",
+        "arm=drug": "covariate",
+        "arm=surgery": "covariate",
+    }
+    assert table["arm=drug"]["reference"] == "placebo"
+    assert table["age"]["rank"] == ""
+    ratio = float(table["arm=drug"]["hazard_ratio"])
+    assert ratio == pytest.approx(np.exp(float(table["arm=drug"]["coefficient"])), rel=1e-12)
+    value, low, high, p = (
+        float(table["age"][key]) for key in ("estimate", "lower", "upper", "estimate_p")
+    )
+    assert 1.0 < low < value < high
+    assert p < 1e-3
+    assert float(table["arm=drug"]["upper"]) < 1.0
+    assert table["dose"]["estimate"] == ""
+    summary = json.loads((tmp_path / "cause" / "summary.json").read_text())
+    assert any(warning.startswith("values of columns") for warning in summary["warnings"])
+    assert any("dose 1.4% (3)" in warning for warning in summary["warnings"])
+    page = (tmp_path / "cause" / "report.html").read_text()
+    for shown in ("at time 365", "at time 1000", "arm=drug (vs placebo)", "(strata: 1); status: "):
+        assert shown in page
+
+    new = tmp_path / "new.csv"
+    new.write_text("patient,age,arm,dose\nA7,60,drug,0.1\nB8,130,placebo,\n")
+    assert run("predict", tmp_path / "cause", new, "--out", tmp_path / "p.csv") == 0
+    said = capsys.readouterr()
+    assert "age: 1 of 2 values are outside" in said.err
+    assert "such as 130 of id B8" in said.err
+    assert "dose: 1 of 2 values are missing, such as that of id B8; filled with" in said.err
+    assert "events 1 were censored: risks are those of a world without them" in said.err
+    first, second = rows(tmp_path / "p.csv")
+    assert [*first] == ["id", "log_hazard_ratio", "risk by 365", "risk by 1000", "remark"]
+    assert (first["id"], first["remark"]) == ("A7", "")
+    assert second["remark"].startswith("age 130 is outside ")
+    assert "; dose is missing, filled with " in second["remark"]
+    assert 0.0 < float(first["risk by 365"]) < float(first["risk by 1000"]) < 1.0
+    model = read_model(tmp_path / "cause" / "model.json")
+    settings = model.settings
+    place = np.searchsorted(settings["baseline_times"], 365.0, side="right") - 1
+    hazard = settings["baseline_hazard"][place] * np.exp(float(first["log_hazard_ratio"]))
+    assert float(first["risk by 365"]) == pytest.approx(1.0 - np.exp(-hazard), rel=1e-9)
+    new.write_text("patient,age,arm,dose\nA7,60,herbs,0.1\n")
+    assert run("predict", tmp_path / "cause", new) == 2
+    assert "column 'arm' of" in (told := capsys.readouterr().err)
+    assert "'herbs'" in told
+
+    assert run(*words, "--competing", "--out", tmp_path / "shares") == 0
+    assert "1' (" in (told := capsys.readouterr().err)
+    assert "is a competing event" in told
+    assert run("predict", tmp_path / "shares", path, "--out", tmp_path / "q.csv") == 0
+    assert run("predict", tmp_path / "cause", path, "--out", tmp_path / "p.csv") == 0
+    capsys.readouterr()
+    name = "risk by 1000"
+    shares, causes = (
+        np.mean([float(row[name]) for row in rows(tmp_path / file)]) for file in ("q.csv", "p.csv")
+    )
+    assert shares < causes - 0.02  # the other event takes some of the rows away
+    assert run("predict", tmp_path / "cause", path, "--at", "5000") == 2
+    assert "beyond the last time that was observed" in capsys.readouterr().err
+
+
+def test_the_number_of_features_of_survival_times_is_chosen(study: Path) -> None:
+    words = ["--n-features", "auto", "--test-fraction", 0, "--drop", "x0,x1,x3,x4,x5"]
+    assert select(study, *words) == 0
+    assert {row["feature"] for row in rows(study.parent / "out" / "selected.csv")} == {"x2", "x7"}

@@ -76,6 +76,12 @@ def test_covariates_are_in_the_model_beside_what_is_selected(patients: Path) -> 
     summary = json.loads((out / "summary.json").read_text())
     assert features(out) == {"age"}
     assert {item["name"] for item in summary["covariates"]} == {"sex=M", "n1"}
+    roles = {row["feature"]: (row["role"], row["reference"]) for row in rows(out / "selected.csv")}
+    assert roles == {
+        "age": ("selected", ""),
+        "sex=M": ("covariate", "F"),
+        "n1": ("covariate", ""),
+    }
     assert (summary["n_selected"], summary["n_covariates"]) == (1, 2)
     used = {feature.name for feature in read_model(out / "model.json").features}
     assert used == {"age", "sex=M", "n1"}

@@ -63,9 +63,10 @@ def test_pathways_are_counted_told_and_never_dumped(
     assert groups[0]["group"] == "PATHWAY_1"
     assert "<code>groups.csv</code>" in (out / "report.html").read_text()
     assert groups[0]["members"] == groups[0]["selected"] == "8"
-    # Three pathways, and ten genes in none of them, each of which counts as one.
+    # Three pathways, and ten genes in none of them, which are counted apart.
     alone = sum(int(row["index"]) >= 20 for row in rows(out / "selected.csv"))
-    assert f"{len(groups) + alone} of 13 groups (" in captured.out
+    assert f"{len(groups)} of 3 groups (" in captured.out
+    assert f"and {alone} of 10 columns in no group" in captured.out
     assert "10 of 30 columns are in none" in captured.err
     assert "1 groups have no column of the data: 'PATHWAY_X'" in captured.err
     assert "2 members of groups are no column" in captured.err
@@ -88,7 +89,7 @@ def test_categories_count_as_one_feature_each(
     words = ["--target", "y", "--n-features", "2", "--quiet", "--out", str(tmp_path / "out")]
     assert main(["select", str(tmp_path / "a.csv"), *words]) == 0
     told = capsys.readouterr().out
-    assert "2 of 4 features (5 of 7 columns) were selected, 2 of them again" in told
+    assert "2 of 4 features (5 of 7 columns) were selected; " in told
     assert "a model of 2 features" in told
 
 

@@ -55,7 +55,7 @@ def test_a_data_scientist_with_two_tables(
     assert run("select", *words, "--n-features", 3, "--time-limit", 60, "--out", "out") == 0
     told = capsys.readouterr()
     assert "predicts leaves" in told.out
-    assert "--dates elapsed" in told.err  # what is left out is said, with the remedy
+    assert "--dates parts" in told.err  # what is left out is said, with the remedy
     assert run("predict", "out", "customers.csv", "--out", "p.csv") == 0
     predicted = [row["prediction"] for row in rows(Path("p.csv"))]
     assert np.mean(np.array(predicted) == table["leaves"].to_numpy()) > 0.75

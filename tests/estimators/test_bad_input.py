@@ -93,23 +93,29 @@ BAD_X = {
     "infinity": (with_entry(X, (3, 2), -np.inf), "X contains infinity"),
     "sparse NaN": (sparse.csr_array(with_entry(X, (3, 2), np.nan)), "X contains NaN"),
     "sparse infinity": (sparse.csc_array(with_entry(X, (3, 2), np.inf)), "X contains infinity"),
-    "pandas NaN": (pd.DataFrame(with_entry(X, (3, 2), np.nan)), "X contains NaN"),
-    "polars null": (pl.DataFrame({"a": [None, *range(N - 1)]}), "X contains NaN"),
+    "pandas infinity": (pd.DataFrame(with_entry(X, (3, 2), np.inf)), "X contains infinity"),
     "one-dimensional": (X[:, 0], "(2-d|2D).*reshape"),
     "three-dimensional": (X[None], "3"),
     "no rows": (X[:0], r"0 sample.*minimum of 1"),
     "no columns": (X[:, :0], r"0 feature.*minimum of 1"),
     "too few rows": (X[:5], "X has 5 rows and y has 12 targets.*same samples"),
     "strings": (np.full((N, P), "a"), "X must hold numbers.*encode"),
-    "pandas strings": (pd.DataFrame({"a": ["u"] * N, "b": range(N)}), "numer|numbers.*encode"),
-    "pyarrow strings": (pa.table({"a": ["u"] * N}), "numer|numbers.*encode"),
+    "pandas strings": (pd.DataFrame({"a": [*map(hex, range(N))], "b": range(N)}), "'a'.*encode"),
+    "pyarrow strings": (pa.table({"a": [*map(hex, range(N))]}), "'a'.*encode"),
     "complex": (X + 1j, "Complex data not supported"),
     "masked": (np.ma.masked_array(X, X > 1), r"X has masked entries.*filled"),
     "days": (np.round(X).astype("M8[D]"), "X must hold numbers, got dtype datetime64"),
-    "pandas days": (pd.DataFrame({"a": pd.date_range("2020", periods=N)}), "'a' .datetime64"),
-    "polars days": (pl.DataFrame({"a": pd.date_range("2020", periods=N)}), "'a' .Datetime"),
     "a number beyond float64": (np.full((N, P), 10**400), "X must hold numbers.*|dtype object"),
     "ragged": ([[1.0, 2.0], [3.0]], "inhomogeneous|same length"),
+}
+
+
+#: Tables that estimators encode, and functions refuse.
+ONLY_ENCODED = {
+    "pandas NaN": (pd.DataFrame(with_entry(X, (3, 2), np.nan)), "X contains NaN"),
+    "polars null": (pl.DataFrame({"a": [None, *range(N - 1)]}), "X contains NaN"),
+    "pandas days": (pd.DataFrame({"a": pd.date_range("2020", periods=N)}), "'a' .Datetime"),
+    "polars days": (pl.DataFrame({"a": pd.date_range("2020", periods=N)}), "'a' .Datetime"),
 }
 
 
@@ -117,6 +123,13 @@ BAD_X = {
 def test_bad_x(name: str) -> None:
     for fit in EVERY:
         refused(fit, BAD_X[name][1], BAD_X[name][0], LABELS)
+
+
+@pytest.mark.parametrize("name", ONLY_ENCODED)
+def test_only_estimators_encode_tables(name: str) -> None:
+    table, message = ONLY_ENCODED[name]
+    refused(by_solve, message, table, LABELS)
+    assert by_regressor(table, LABELS).n_features_in_ == table.shape[1]
 
 
 def index_too_large(m: Any) -> None:

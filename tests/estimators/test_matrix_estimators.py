@@ -66,8 +66,10 @@ def test_one_target_is_searched_as_it_is_fitted(norm: str) -> None:
     fitted = AtomicRegressor(norm, alpha=search.alpha_, tol=1e-9).fit(X, Y[:, 0])
     assert search.coef_.shape == fitted.coef_.shape == (8,)
     assert_allclose(search.coef_, fitted.coef_, atol=1e-5)
-    with pytest.raises(ValueError, match="to AtomicRegressorCV; AtomicRegressor takes several"):
-        search.fit(X, Y)
+    several = search.fit(X, Y)
+    fitted = AtomicRegressor(norm, alpha=several.alpha_, tol=1e-9).fit(X, Y)
+    assert several.coef_.shape == fitted.coef_.shape == (4, 8)
+    assert_allclose(several.coef_, fitted.coef_, atol=1e-5)
 
 
 @pytest.mark.parametrize(("norm", "sparse_data"), [("trace", False), ("rows", True), ("l1", True)])

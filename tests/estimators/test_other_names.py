@@ -59,6 +59,13 @@ TABLE = pd.DataFrame(X, columns=list("abcde"))
         (lambda: al.AtomicClassifierCV(Cs=10), "alphas=1 / (Cs * n_samples)"),
         (lambda: al.AtomicClassifierCV(nfolds=10), "cv="),
         (lambda: al.SubsetRegressor(n_nonzero_coefs=3), "n_features="),
+        (lambda: al.AtomicRegressor(family="poisson"), "loss='squared' (gaussian)"),
+        (lambda: al.AtomicSurvival(family="cox"), "leave it out"),
+        (lambda: al.AtomicRegressor(quantile=0.9), "losses.Quantile(quantile)"),
+        (lambda: al.solve(X, Y, power=1.5), "losses.Tweedie(power)"),
+        (lambda: al.AtomicRegressorCV(n_lambda=50), "n_alphas="),
+        (lambda: al.AtomicSurvival(penalty_factor=Y), "norms.L1(weights=penalty_factor)"),
+        (lambda: al.AtomicClassifierCV(positive=True), "norms=norms.L1(lower=0)"),
         (lambda: al.datasets.read(TABLE, "a", mising="drop"), "'missing'"),
     ],
 )
@@ -108,21 +115,25 @@ def test_methods_that_are_missing_say_what_to_call() -> None:
 
 
 @pytest.mark.parametrize("kind", ["category", "object"])
-def test_columns_of_words_are_named_with_the_pipeline(kind: str) -> None:
+def test_columns_of_words_are_named_with_a_remedy(kind: str) -> None:
     table = TABLE.assign(city=pd.Series(["oslo", "rome"] * 20).astype(kind))
-    with pytest.raises(TypeError, match=r"'city'.*OneHotEncoder\(\), \['city'\]"):
-        al.AtomicRegressor().fit(table, Y)
+    with pytest.raises(TypeError, match=r"'city'.*encode=True.*datasets.read"):
+        al.solve(table, Y, alpha=0.1)
+    assert al.AtomicRegressor(alpha=0.01).fit(table, Y).encoding_.names[-1] == "city=rome"
 
 
 def test_gaps_of_nullable_columns_are_named() -> None:
     table = TABLE.assign(visits=pd.array([1, None] * 20, dtype="Int64"))
     with pytest.raises(ValueError, match=r"NaN at .*'visits'.*impute"):
-        al.AtomicRegressor().fit(table, Y)
+        al.solve(table, Y, alpha=0.1)
+    assert al.AtomicRegressor().fit(table, Y).encoding_.imputed == {"visits": 0.5}
 
 
 def test_reading_speaks_of_its_own_parameters() -> None:
     table = TABLE.assign(a=[np.nan, *X[1:, 0]])
-    with pytest.raises(ValueError, match=r"missing='median' \(or indicator, or drop\)") as caught:
+    with pytest.raises(
+        ValueError, match=r"missing='indicator' and drop are other ways.*missing='median\'"
+    ) as caught:
         al.datasets.read(table, "b")
     assert "--" not in str(caught.value)
     assert al.datasets.read(table, "b", missing="drop").notes == (

@@ -18,7 +18,7 @@ from atomlearn import (
     AtomicRegressorCV,
 )
 from atomlearn.designs import Polynomial
-from atomlearn.norms import Hierarchy, LatentGroups
+from atomlearn.norms import Hierarchy, LatentGroups, ZeroSum
 
 NAMES = ["age", "dose", "bmi", "sbp", "ldl"]
 SETS = {"body": ["age", "bmi"], "drug": ["dose", "ldl"], "heart": ["bmi", "sbp", "ldl"]}
@@ -90,3 +90,15 @@ def test_unusable_requests():
         AtomicRegressor(features="interactions").fit(Polynomial.interactions(X), y)
     with pytest.raises(ValueError, match=r"designs\.Polynomial\.interactions"):
         AtomicRegressor(Hierarchy("weak")).fit(X.iloc[:, :4], y)
+
+
+def test_constant_of_a_row_does_not_change_a_compositional_model() -> None:
+    rng = np.random.default_rng(0)
+    X = np.log(rng.dirichlet(np.ones(12), 60))
+    weights = np.concatenate([[1.0, -1.0, 0.5, -0.5], np.zeros(8)])
+    y = X @ weights + 0.3 * rng.standard_normal(60)
+    model = AtomicClassifier(ZeroSum(), alpha=0.01, tol=1e-9).fit(X, y > np.median(y))
+    other = AtomicClassifier(ZeroSum(), alpha=0.01, tol=1e-9)
+    other.fit(X + rng.standard_normal((60, 1)), y > np.median(y))
+    assert model.status_.is_converged
+    assert_allclose(other.coef_, model.coef_, atol=1e-4)

@@ -107,6 +107,18 @@ def test_concordance_by_hand() -> None:
     assert concordance(y, np.zeros(3)) == 0.5
 
 
+def test_risks_by_a_time_are_one_less_the_survival() -> None:
+    X, event, time, entry, stratum = data()
+    model = unpenalized().fit(X, survival_target(event, time))
+    risks = model.predict_risk(X[:3], [1.0, 2.0])
+    curves = model.predict_survival_function(X[:3])
+    assert_allclose(risks, [[1 - curve(1.0), 1 - curve(2.0)] for curve in curves])
+    with pytest.raises(ValueError, match="the last one of y"):
+        model.predict_risk(X[:3], [time.max() + 1.0])
+    model = unpenalized().fit(X, survival_target(event, time, entry, stratum))
+    assert model.predict_risk(X[:3], 1.0, stratum=[0, 1, 0]).shape == (3, 1)
+
+
 def test_scikit_learn_searches_and_clones_it() -> None:
     X, event, time, _, _ = data()
     y = structured(event, time)

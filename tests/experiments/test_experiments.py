@@ -16,13 +16,14 @@ from experiments.common.claims import Claim, close, faster, more, never
 from experiments.common.runs import Kept, Runs
 from experiments.pages import Results, counted, decided, row, said
 from experiments.tan.found import apart, reached
+from experiments.tan.groups import enclosed
 
 ROOT = Path(__file__).resolve().parents[2]
 PARTS = {
-    "argyriou": ["compared", "prox"],
-    "liu": ["rate", "proxes"],
-    "vinyes": ["algorithm", "figure_2"],
-    "tan": ["inexact", "small", "trees", "optima"],
+    "argyriou": ["compared", "prox", "theorems"],
+    "liu": ["rate", "proxes", "theorems"],
+    "vinyes": ["algorithm", "figure_2", "theorems"],
+    "tan": ["inexact", "small", "trees", "optima", "theorems"],
 }
 
 
@@ -47,7 +48,8 @@ def test_small_sizes_are_run_decided_and_drawn(
     pages.main()
     printed = capsys.readouterr().out
     for claim in decided(paper, results):
-        assert f"**{claim.key}: {claim.verdict}.** “{claim.quote}”" in printed
+        assert f"**{claim.key}: {claim.verdict}.**" in printed
+        assert f"“{claim.quote}” ({claim.place})" in printed
         assert claim.judged.draws == 0 or claim.part in PARTS[paper]
     assert list((tmp_path / "build" / "experiments" / paper / "figures").glob("*.svg"))
 
@@ -73,10 +75,11 @@ def test_a_run_is_taken_up_where_it_was_cut(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("differences", "margin", "verdict"),
     [
-        ([1.0, 1.1, 0.9, 1.0, 1.2], 0.5, "holds"),
+        ([1.0, 1.1, 0.9, 1.0, 1.2], 0.5, "holds here"),
         ([1.0, 1.1, 0.9, 1.0, 1.2], 1.0, "undecided"),  # not beyond the margin
         ([3.0, -2.0, 3.0, -1.0, 2.0], 0.0, "undecided"),  # the draws disagree
-        ([-1.0, -1.1, -0.9, -1.0, -1.2], 0.5, "does not hold"),
+        ([-1.0, -1.1, -0.9, -1.0, -1.2], 0.5, "not so here"),
+        ([0.0, 0.1, -0.1, 0.0, 0.1], 0.5, "not so here"),  # alike is not more
         ([1.0, 1.0, 1.0, 1.0], 0.0, "undecided"),  # four draws
         ([], 0.0, "undecided"),
     ],
@@ -89,17 +92,17 @@ def test_a_margin_over_five_draws_decides(
 
 def test_times_are_decided_by_factors_and_never_by_milliseconds() -> None:
     slow, quick = [2.0, 2.2, 1.9, 2.1, 2.0], [1.0] * 5
-    assert faster(quick, slow).verdict == "holds"
-    assert faster(slow, quick).verdict == "does not hold"
-    assert faster(quick, slow, 2.5).verdict == "does not hold"
+    assert faster(quick, slow).verdict == "holds here"
+    assert faster(slow, quick).verdict == "not so here"
+    assert faster(quick, slow, 2.5).verdict == "not so here"
     assert (
         faster([0.001] * 5, [0.002, 0.003, 0.002, 0.003, 0.002], brief=0.05).verdict == "undecided"
     )
-    assert faster(quick, [None] * 5, limit=8.0).verdict == "holds"
+    assert faster(quick, [None] * 5, limit=8.0).verdict == "holds here"
     assert faster([None] * 5, [None] * 5, limit=8.0).verdict == "undecided"
-    assert close([0.1, -0.1, 0.0, 0.1, -0.1], 0.5).verdict == "holds"
-    assert close([1.1, 0.9, 1.0, 1.1, 0.9], 0.5).verdict == "does not hold"
-    assert never(1, 100, "").verdict == "does not hold"
+    assert close([0.1, -0.1, 0.0, 0.1, -0.1], 0.5).verdict == "holds here"
+    assert close([1.1, 0.9, 1.0, 1.1, 0.9], 0.5).verdict == "not so here"
+    assert never(1, 100, "").verdict == "not so here"
 
 
 def test_curves_are_compared_only_where_all_of_them_are() -> None:
@@ -112,26 +115,35 @@ def test_curves_are_compared_only_where_all_of_them_are() -> None:
         assert more(apart(kept, "accuracy", first, (second, first), 200)).verdict == "undecided"
 
 
-def test_no_verdict_comes_from_a_reduced_run_or_from_what_is_left_open() -> None:
+def test_choices_of_ours_weigh_the_same_on_both_sides_and_are_named() -> None:
     fields = ("key", "place", "quote", "part", "size", "ours")
     holds, fails = more([1.0] * 5), more([-1.0] * 5)
-    assert Claim(*fields, holds, reduced="reduced: half").verdict == "undecided"
-    assert Claim(*fields, holds, open="lambda").verdict == "holds"
-    assert Claim(*fields, fails, open="lambda").verdict == "undecided"
-    assert Claim(*fields, fails).verdict == "does not hold"
-    assert not Claim(*fields, fails).why
+    for judged, verdict in ((holds, "holds here"), (fails, "not so here")):
+        claim = Claim(*fields, judged, chosen="lambda = 1")
+        assert claim.verdict == Claim(*fields, judged).verdict == verdict
+        assert not claim.why
+        words = said(claim, Results("argyriou", smoke=True))
+        assert words.startswith(f"**key: {verdict}.** *Ours, not the paper's: lambda = 1.*")
+        assert Claim(*fields, judged, reduced="reduced: half").verdict == "undecided"
     shown = Claim(*fields, holds, seen="a plot without words")
     assert shown.verdict == "seen"
     assert counted([shown]) == counted([])
     reasons = [
         Claim(*fields, holds, reduced="reduced: half").why,
-        Claim(*fields, fails, open="lambda").why,
         Claim(*fields, more([])).why,
         Claim(*fields, more([1.0])).why,
         Claim(*fields, more([1.0, -1.0, 1.0, -1.0, 1.0])).why,
     ]
-    assert len(set(reasons)) == 5
+    assert len(set(reasons)) == 4
     assert all(reasons)
+    waiting = Claim(*fields, more([1.0]), minutes="3 minutes")
+    assert "It would take 3 minutes." in said(waiting, Results("argyriou", smoke=True))
+
+
+def test_a_rise_and_an_optimum_outside_of_its_bounds_are_seen() -> None:
+    """What Lemma 1 says, for rounds that break it."""
+    assert enclosed([(3.0, 0.0), (2.0, 0.5)], 1.0) == [(0.0, 0.0), (0.0, 0.0)]
+    assert enclosed([(2.0, 0.0), (3.0, 1.5)], 1.0) == [(0.0, 0.0), (0.5, 1.0)]
 
 
 @pytest.mark.parametrize("paper", PARTS)

@@ -13,9 +13,10 @@ import pytest
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.metrics import roc_auc_score
 
-from atomlearn import AtomicClassifier, AtomicRegressor
+from atomlearn import AtomicClassifier, AtomicRegressor, FeatureGenerator
 from atomlearn.cli import main
 from atomlearn.findings import held_out_verdict, trials
+from atomlearn.findings.held_out import fits_of
 from atomlearn.findings.ranking import areas
 from atomlearn.findings.trials import Trial
 from atomlearn.findings.verdict import numbers_of, verdict_on
@@ -277,8 +278,7 @@ def test_the_command_line_writes_the_verdict_and_claims_no_more(
     assert "features predicts site better" not in page
     assert summary["warnings"] == []
     assert page.index("no better") < page.index("fitted exactly")
-    again = f"5 of 40 features were selected, {summary['n_selected_again']} of them again when 25%"
-    told = f"{again} of the rows were left out; a model of 5 features predicts site no better"
+    told = "5 of 40 features were selected; a model of 5 features predicts site no better"
     assert told in capsys.readouterr().out
     assert summary["headline"].startswith(told)
     assert f"all rows, {summary['n_selected_again']} of them again when 25%" in page
@@ -393,7 +393,7 @@ def test_a_test_without_power_says_that_rows_are_few() -> None:
 
 
 def test_few_held_out_rows_are_too_few_without_a_trial() -> None:
-    """Not even the very signal as a prediction would have been told from so few."""
+    """Not even the very signal as a prediction would have been detected with so few."""
     truth, noise = np.random.default_rng(1).standard_normal((2, 60))
     found = verdict_on("regression", truth, noise)
     assert (found.verdict, found.power) == ("too few rows to tell", None)
@@ -458,3 +458,9 @@ def test_no_clock_decides_how_often_rows_are_permuted(
     found = held_out_verdict(LinearRegression(), X, X[:, 0] + y)
     assert (found.n_draws, found.n_folds, found.verdict) == (39, 5, "better")
     assert found.p_value == 1 / 40
+
+
+def test_passes_of_a_generation_without_a_search_count_as_fits() -> None:
+    X = np.random.default_rng(0).standard_normal((60, 12))
+    model = FeatureGenerator(4, batch=2, C=10.0, loss="squared").fit(X, X.sum(axis=1))
+    assert fits_of(model) == 1 + model.n_iter_ > 2

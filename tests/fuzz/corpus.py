@@ -133,6 +133,35 @@ def _h5ad(folder: Path) -> Path:
     return path
 
 
+def _records(folder: Path) -> Path:
+    """Write AnnData as before version 0.7: obs and var are arrays of records."""
+    import h5py
+
+    X, y = _table()
+    path = folder / "t.h5ad"
+    obs = np.zeros(12, [("index", "S4"), ("label", "f8"), ("kind", "i1")])
+    obs["index"], obs["label"] = [b"c%d" % i for i in range(12)], y
+    var = np.zeros(5, [("index", "S4"), ("gene_symbols", "S4")])
+    var["index"], var["gene_symbols"] = [b"g%d" % j for j in range(5)], b"SYM"
+    with h5py.File(path, "w", libver="earliest") as file:
+        file["X"], file["obs"], file["var"] = X, obs, var
+        file["uns/kind_categories"] = np.array([b"a", b"b"])
+    return path
+
+
+def _tenx(folder: Path) -> Path:
+    import h5py
+
+    S, path = sp.csc_array(_table()[0].T), folder / "t.h5"
+    with h5py.File(path, "w", libver="earliest") as file:
+        for key in ("data", "indices", "indptr", "shape"):
+            file[f"matrix/{key}"] = getattr(S, key)
+        file["matrix/barcodes"] = [b"c%d" % i for i in range(12)]
+        for key in ("id", "name"):
+            file[f"matrix/features/{key}"] = [b"g%d" % j for j in range(5)]
+    return path
+
+
 def _bed(folder: Path) -> Path:
     X = np.random.default_rng(0).integers(0, 3, size=(12, 6)).astype(float)
     write_plink(folder / "t.bed", X, phenotype=X[:, 0])
@@ -315,6 +344,8 @@ def targets() -> dict[str, Target]:
         Target("convert-parquet", _parquet, _convert("y")),
         Target("h5ad", _h5ad, _read("label")),
         Target("convert-h5ad", _h5ad, _convert("label")),
+        Target("h5ad-records", _records, _read("kind")),
+        Target("10x", _tenx, _read(None)),
         Target("bed", _bed, _design),
         Target("convert-bed", _bed, _convert(None)),
         Target("store-sparse", _store_of(_libsvm, "t.libsvm"), _design, resign=_resign_store),

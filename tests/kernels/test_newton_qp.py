@@ -19,6 +19,31 @@ POSITIVE = ["gamma", "negative_binomial", "poisson", "tweedie"]
 LOSSES = [*POSITIVE, "huber", "logistic", "squared", "squared_hinge"]
 
 
+def fit(
+    columns,
+    y,
+    s,
+    loss,
+    start,
+    shift=0.0,
+    *,
+    level=0.0,
+    coupling=0.0,
+    ridge=0.0,
+    radius=np.inf,
+    intercept=False,
+    **options,
+):
+    """Return the weights, the intercept and the number of steps of one level."""
+    terms = np.array([[level, coupling, ridge, radius]])
+    free = np.ones((int(intercept), y.size))
+    shifts = np.full(len(free), shift)
+    weights, shifts, steps = newton_qp(
+        columns, y, s, loss, start, shifts, basis=free, terms=terms, **options
+    )
+    return weights[0], float(shifts[0].sum()), steps
+
+
 def task(rng, loss, form, *, n=60, p=12, tau=0.0, intercept=True, signed=True, weights=None):
     """Return a problem whose level leaves about half of the columns out."""
     X = rng.normal(size=(n, p)) * rng.uniform(0.5, 2.0, size=p)
@@ -44,7 +69,7 @@ def by_kernel(task, weights=None, shift=0.0, **options):
     price = l1_weights(norm, X.shape[1], nonnegative=True) if signed is None else signed
     level, coupling, radius = model_terms(task.regularizer)
     start = np.zeros(X.shape[1]) if weights is None else weights
-    return newton_qp(
+    return fit(
         X, task.y, task.weight, task.loss, start, shift, price=price, level=level,
         coupling=coupling, ridge=task.tau, radius=radius, signed=signed is not None,
         intercept=task.fit_intercept, **options,
@@ -106,7 +131,7 @@ def test_a_start_is_never_left_for_a_worse_point():
 def test_samples_of_no_curvature_do_not_end_the_steps():
     # Every margin is beyond 1: no slope, nothing to do but to shrink the weights.
     X, y = np.eye(3), np.ones(3)
-    weights, shift, steps = newton_qp(
+    weights, shift, steps = fit(
         X, y, np.ones(3), losses.SquaredHinge(), np.full(3, 5.0), price=np.ones(3), level=0.1
     )
     assert steps > 0
@@ -117,9 +142,9 @@ def test_samples_of_no_curvature_do_not_end_the_steps():
 def test_refuses_what_does_not_fit():
     X, ones = np.eye(3), np.ones(3)
     with pytest.raises(ValueError, match="do not fit"):
-        newton_qp(X, np.ones(2), ones, losses.Squared(), np.zeros(3), price=ones)
+        fit(X, np.ones(2), ones, losses.Squared(), np.zeros(3), price=ones)
     with pytest.raises(ValueError, match="an entry a column"):
-        newton_qp(X, ones, ones, losses.Squared(), np.zeros(3), price=np.ones(2))
+        fit(X, ones, ones, losses.Squared(), np.zeros(3), price=np.ones(2))
 
 
 def wide(loss, seed, *, n=80, p=300):
@@ -145,7 +170,7 @@ def test_compressed_columns_lead_to_the_same_optimum(loss, intercept):
     options = {"price": np.ones(p), "level": 0.4, "intercept": intercept}
     found = []
     for columns in (X, sp.csc_array(X), sp.csc_matrix(X.astype(np.float32).astype(float))):
-        weights, shift, _ = newton_qp(columns, y, np.ones(n), the_loss, np.zeros(p), **options)
+        weights, shift, _ = fit(columns, y, np.ones(n), the_loss, np.zeros(p), **options)
         found.append(priced(given, weights, shift))
     assert found[0].relative_gap < 1e-9
     assert found[1].relative_gap < 1e-9
@@ -168,7 +193,7 @@ def test_a_kept_hessian_changes_the_way_and_not_the_end(loss):
         start = np.concatenate([start, np.zeros(size - start.size)])
         options = {"price": np.ones(size), "level": 0.4, "intercept": True, "ridge": ridge}
         columns = np.asfortranarray(X[:, :size])
-        mine, shift, _ = newton_qp(columns, y, s, losses.as_loss(loss), start, kept=kept, **options)
+        mine, shift, _ = fit(columns, y, s, losses.as_loss(loss), start, kept=kept, **options)
         given = problem.Problem.build(
             designs.as_design(columns), y, losses.as_loss(loss),
             problem.Regularizer(norms.L1(), "penalized", 0.4), tau=ridge, fit_intercept=True,
@@ -186,14 +211,14 @@ def test_ends_where_the_gap_is_small_or_time_is_up():
     options = {"price": np.ones(p), "level": 0.2}
     steps = []
     for gap in (1.0, 1e-3, 1e-9):
-        weights, shift, made = newton_qp(
+        weights, shift, made = fit(
             X, y, np.ones(n), losses.Logistic(), np.zeros(p), gap=gap, **options
         )
         steps.append(made)
         assert priced(given, weights, shift).gap <= 2.0 * gap
     assert steps[0] < steps[1] <= steps[2]
     options["seconds"] = -1.0
-    weights, _, made = newton_qp(X, y, np.ones(n), losses.Logistic(), np.zeros(p), **options)
+    weights, _, made = fit(X, y, np.ones(n), losses.Logistic(), np.zeros(p), **options)
     assert made == 0
     assert not weights.any()
 
@@ -207,7 +232,7 @@ def test_a_metric_takes_the_place_of_squares(loss):
     for size in (15, 40):
         M, start = U[:, :size].T @ U[:, :size], np.append(start, np.zeros(size - start.size))
         options = {"price": np.ones(size), "level": 0.4, "signed": False, "intercept": True}
-        weights, shift, _ = newton_qp(
+        weights, shift, _ = fit(
             X[:, :size], y, np.ones(y.size), losses.as_loss(loss), start, ridge=0.1, metric=M,
             kept=kept, **options,
         )  # fmt: skip
@@ -238,8 +263,8 @@ def test_an_error_of_the_loss_is_told():
 
     kept, ones = KeptHessian(), np.ones(3)
     with pytest.raises(ZeroDivisionError, match="no slope"):
-        newton_qp(np.eye(3), ones, ones, Broken(), np.zeros(3), price=ones, kept=kept)
-    weights, _, _ = newton_qp(
+        fit(np.eye(3), ones, ones, Broken(), np.zeros(3), price=ones, kept=kept)
+    weights, _, _ = fit(
         np.eye(3), ones, ones, losses.Squared(), np.zeros(3), price=ones, level=0.1, kept=kept
     )
     np.testing.assert_allclose(weights, 0.9)
@@ -262,12 +287,12 @@ def test_a_hessian_of_other_columns_is_not_used():
     X, y = wide("squared", 11)
     n, kept = y.size, KeptHessian()
     options = {"level": 0.4, "kept": kept}
-    newton_qp(X, y, np.ones(n), losses.Squared(), np.zeros(300), price=np.ones(300), **options)
+    fit(X, y, np.ones(n), losses.Squared(), np.zeros(300), price=np.ones(300), **options)
     few = np.asfortranarray(X[:, :20])
-    mine, _, _ = newton_qp(
+    mine, _, _ = fit(
         few, y, np.ones(n), losses.Squared(), np.zeros(20), price=np.ones(20), **options
     )
-    alone, _, _ = newton_qp(
+    alone, _, _ = fit(
         few, y, np.ones(n), losses.Squared(), np.zeros(20), price=np.ones(20), level=0.4
     )
     np.testing.assert_allclose(mine, alone, atol=1e-12)
@@ -284,3 +309,113 @@ def test_successors_of_a_block_do_not_share_a_hessian():
         refit = choose_master(given).solve(given, np.zeros(150), 0.0, 1e-9)
         assert refit.gap <= 1e-9
         assert refit.steps < 50
+
+
+@pytest.mark.parametrize("loss", ["huber", "logistic", "poisson", "squared"])
+@pytest.mark.parametrize("sparse", [False, True])
+def test_levels_on_their_way_together_end_where_each_ends_alone(loss, sparse):
+    """More levels than fit on the way at once, one of them twice, with a ridge that differs."""
+    rng = np.random.default_rng(14)
+    X = rng.normal(size=(90, 40)) * (rng.random((90, 40)) < 0.5)
+    y = X[:, :5] @ rng.normal(size=5) + 0.3 * rng.normal(size=90)
+    y = {"logistic": np.sign(y), "poisson": np.floor(np.exp(np.minimum(y, 2.0)))}.get(loss, y)
+    the_loss, s = losses.as_loss(loss), rng.uniform(0.5, 2.0, size=90)
+    levels = 8.0 * 0.8 ** np.array([0, 1, 2, 3, 3, *range(4, 16)])
+    terms = np.array([[level, 0.0, 0.1 * level, np.inf] for level in levels])
+    given = sp.csc_array(X) if sparse else X
+    weights, shifts, _ = newton_qp(
+        given, y, s, the_loss, np.zeros(40), price=np.ones(40), terms=terms,
+        basis=np.ones((1, 90)), share=1e-8,
+    )  # fmt: skip
+    assert len(weights) == len(levels)
+    for w, [shift], level in zip(weights, shifts, levels, strict=True):
+        at = problem.Problem.build(
+            designs.as_design(X), y, the_loss, problem.Regularizer(norms.L1(), "penalized", level),
+            tau=0.1 * level, fit_intercept=True, sample_weight=s,
+        )  # fmt: skip
+        assert priced(at, w, shift).relative_gap < 1e-7
+    np.testing.assert_allclose(weights[3], weights[4], atol=1e-3)
+
+
+def test_time_that_is_up_leaves_the_levels_that_have_begun():
+    X, y = wide("logistic", 15)
+    terms = np.array([[level, 0.0, 0.0, np.inf] for level in (3.0, 2.0, 1.0, 0.5)])
+    weights, shifts, steps = newton_qp(
+        X, y, np.ones(y.size), losses.Logistic(), np.zeros(300), price=np.ones(300), terms=terms,
+        seconds=-1.0,
+    )  # fmt: skip
+    assert weights.shape == (1, 300)
+    assert shifts.shape == (1, 0)
+    assert steps == 0
+
+
+@pytest.mark.parametrize("loss", ["huber", "logistic", "squared"])
+@pytest.mark.parametrize("sparse", [False, True])
+def test_free_columns_are_columns_of_the_model(loss, sparse):
+    """What the free columns explain is nobody else's: the slopes along them vanish at the end."""
+    X, y = wide(loss if loss == "logistic" else "huber", 16)
+    rng = np.random.default_rng(16)
+    Q = np.linalg.qr(np.column_stack([np.ones(y.size), rng.normal(size=(y.size, 2))]))[0]
+    y = np.sign(y + Q[:, 1] * 9.0) if loss == "logistic" else y + Q @ [3.0, -20.0, 10.0]
+    the_loss, ones = losses.as_loss(loss), np.ones(y.size)
+    weights, shifts, _ = newton_qp(
+        sp.csc_array(X) if sparse else X, y, ones, the_loss, np.zeros(300), price=np.ones(300),
+        terms=np.array([[0.8, 0.0, 0.0, np.inf]]), basis=Q.T,
+    )  # fmt: skip
+    slope = the_loss.gradient(y, X @ weights[0] + Q @ shifts[0], ones)
+    np.testing.assert_allclose(Q.T @ slope, 0.0, atol=1e-7)
+    scores = X.T @ slope
+    assert np.abs(scores).max() <= 0.8 * (1 + 1e-7)
+    used = weights[0] != 0.0
+    np.testing.assert_allclose(scores[used], -0.8 * np.sign(weights[0][used]), rtol=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_loss_that_couples_all_samples(seed):
+    rng = np.random.default_rng(seed)
+    n, p = 80, 12
+    X = rng.normal(size=(n, p))
+    y = 3.0 * X[:, 0] + rng.uniform(0.0, 4.0, size=n)
+    loss = Centered(y)
+    s = rng.uniform(0.5, 2.0, size=n)
+    Q = np.linalg.qr(rng.normal(size=(n, 2)))[0].T if seed % 3 else np.zeros((0, n))
+    columns = sp.csc_array(X) if seed == 5 else X
+    terms = np.array([[5.0, 0.0, 0.0, np.inf], [2.0, 0.0, 0.0, np.inf]])
+    weights, shifts, steps = newton_qp(
+        columns, y, s, loss, np.zeros(p), price=np.ones(p), terms=terms, basis=Q, share=1e-13
+    )
+    assert 0 < steps < 60
+    for w, c, (level, *_) in zip(weights, shifts, terms, strict=True):
+        slope = loss.gradient(y, X @ w + c @ Q, s)
+        np.testing.assert_allclose(Q @ slope, 0.0, atol=1e-5)
+        pull = -X.T @ slope
+        np.testing.assert_allclose(pull[w != 0], level * np.sign(w[w != 0]), atol=1e-4)
+        assert np.abs(pull).max() <= level + 1e-4
+
+
+class Centered(losses.Squared):
+    """The squared loss of what differs from the weighted mean of each block of samples."""
+
+    coupled = 0
+    curvature_bounds = 0.0, 1.0
+
+    def __init__(self, y):
+        self.blocks = np.unique(np.floor(y) % 4, return_inverse=True)[1]
+
+    def _centered(self, r, s):
+        of = self.blocks
+        return r - (np.bincount(of, s * r) / np.bincount(of, s))[of]
+
+    def value(self, y, z, s):
+        return float(0.5 * s @ self._centered(y - z, s) ** 2)
+
+    def gradient(self, y, z, s):
+        return -s * self._centered(y - z, s)
+
+    def curvature(self, y, z, s):
+        return s
+
+    def coupling(self, y, z, s):
+        of = self.blocks
+        K = s[:, None] * (of[:, None] == np.arange(of.max() + 1))
+        return s, K / np.sqrt(np.bincount(of, s))

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from atomlearn import designs, norms
-from atomlearn.interfaces import Block, Norm
+from atomlearn.core import CachedBlock, FreeColumns, Problem, Regularizer, SequentialQP
+from atomlearn.interfaces import Block, Loss, Norm
 from atomlearn.losses import Multinomial, Squared
 from tests.core.masters.test_choose import assert_gets_its_master, pairs
 
@@ -20,9 +21,10 @@ COUPLED = "ModelNewton WorkingSets"
 KINDS = [
     (norms.L1(), "squared", tasks(30, 12, 60), {}, "SequentialQP"),
     (norms.L1(), "squared", tasks(30, 12, 60), {"intercept": True}, "SequentialQP"),
-    (norms.L1(), "multinomial", tasks(30, 4, 3), {}, f"{COUPLED} SequentialQP"),
+    (norms.L1(), "multinomial", tasks(30, 4, 3), {}, "SequentialQP"),
     (norms.KSupport(3), "multinomial", tasks(30, 4, 3), {}, f"{COUPLED} PatternNewton"),
-    (pairs(12), "multinomial", tasks(30, 4, 3), {"tau": 1.0}, f"{COUPLED} SemismoothNewton"),
+    (pairs(12), "multinomial", tasks(30, 4, 3), {"tau": 1.0}, "SequentialQP"),
+    (norms.L2(), "multinomial", tasks(30, 40, 3), {"tau": 1.0}, f"{COUPLED} SemismoothNewton"),
     (
         norms.KSupport(3),
         "multinomial",
@@ -43,3 +45,27 @@ def test_each_kind_of_problem_gets_its_master(
     else:
         y = np.tile(np.eye(3)[0], block.shape[0] // 3)
         assert_gets_its_master(norm, Multinomial(3), y, block, rest, expected)
+
+
+@pytest.mark.parametrize("shape", [(60, 8), (24, 20)])
+@pytest.mark.parametrize("rows", [False, True])
+@pytest.mark.parametrize("intercepts", [False, True])
+def test_classes_end_at_the_optimum_with_one_kept_hessian(
+    shape: tuple[int, int], rows: bool, intercepts: bool
+) -> None:
+    rng = np.random.default_rng(shape[0] + rows)
+    n, p, q = *shape, 3
+    X = rng.normal(size=shape) + 0.5
+    codes = np.argmax(X[:, :q] + 0.7 * rng.normal(size=(n, q)), axis=1)
+    loss: Loss = Multinomial(q)
+    if intercepts:
+        loss = FreeColumns.of_tasks(loss, n, q)
+    norm: Norm = norms.Groups(np.repeat(np.arange(p), q)) if rows else norms.L1()
+    block = CachedBlock(designs.Tasks(X, q).gather(np.arange(p * q)))
+    level = Regularizer(norm, "penalized", 3.0)
+    weight = np.repeat(rng.uniform(0.5, 2.0, size=n), q)
+    problem = Problem.build(block, np.eye(q)[codes].ravel(), loss, level, sample_weight=weight)
+    first = SequentialQP().solve(problem, np.zeros(p * q), 0.0, 1e-3)
+    refit = SequentialQP().solve(problem, first.weights, 0.0, 1e-10 * first.objective)
+    assert refit.gap < 1e-9 * refit.objective
+    assert 0 < np.count_nonzero(refit.weights) < p * q

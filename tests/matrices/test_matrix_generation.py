@@ -105,6 +105,11 @@ def gauge_of(kind: str):
             gauge,
             [],
         )
+    if kind == "spectral k-support":
+        # gauge = min (tr(W' N^-1 W) + s) / 2 over 0 <= N <= s I, tr N <= 2 s.
+        N, s = cp.Variable((P, P), PSD=True), cp.Variable(nonneg=True)
+        bounds = [s * np.eye(P) - N >> 0, cp.trace(N) <= 2 * s]
+        return norms.SpectralKSupport(2), low, 0.5 * (cp.matrix_frac(low, N) + s), bounds
     labels = np.repeat(np.arange(P), Q)
     gauge = cp.normNuc(low) + 0.8 * cp.sum(cp.norm(rest, 2, axis=1))
     rows = norms.Scaled(norms.Groups(labels), 0.8)
@@ -134,7 +139,15 @@ def check_certificate(r: Result, design, y: np.ndarray, gauge: float, polar, for
     assert r.gap >= gap * (1 - 1e-3) - 1e-11 * objective
 
 
-KINDS, NORMS = ("identity", "entries", "tasks"), ("trace", "trace + l1", "trace + rows")
+KINDS, NORMS = (
+    ("identity", "entries", "tasks"),
+    (
+        "trace",
+        "trace + l1",
+        "trace + rows",
+        "spectral k-support",
+    ),
+)
 
 
 @pytest.mark.parametrize(
@@ -143,7 +156,7 @@ KINDS, NORMS = ("identity", "entries", "tasks"), ("trace", "trace + l1", "trace 
     indirect=["spans"],
 )
 @pytest.mark.parametrize("form", range(3), ids=[form["form"] for form in FORMS])
-@pytest.mark.parametrize("norm", range(3), ids=NORMS)
+@pytest.mark.parametrize("norm", range(4), ids=NORMS)
 def test_it_finds_the_optimum(norm: int, form: int, loss: str, request) -> None:
     """Each norm in each form; designs in turn, so that each norm and each form meets each."""
     whole = "whole" in request.node.callspec.params["spans"]
@@ -292,7 +305,7 @@ def test_targets_of_two_dimensions_are_tasks() -> None:
     r = solve_sum(X, Y, norm="trace", level=2.0)
     same = solve_sum(designs.Tasks(X, 4), Y.reshape(-1), norm="trace", level=2.0)
     assert r.coef.shape == (5, 4)
-    assert_allclose(r.coef, same.coef, atol=1e-12)
+    assert_allclose(r.coef, same.coef, atol=1e-7)
     rows = norms.Groups(np.repeat(np.arange(5), 4))
     grouped = solve_sum(X, Y, norm=rows, level=8.0)
     assert grouped.coef.shape == (5, 4)
@@ -305,8 +318,12 @@ def test_targets_of_two_dimensions_are_tasks() -> None:
         solve_sum(X * scaled, Y * scaled, norm="trace", level=2.0).objective,
         rtol=1e-5,
     )
-    with pytest.raises(ValueError, match="intercept=True"):
-        solve_sum(X, Y, norm="trace", level=1.0, fit_intercept=True)
+    moved = Y + np.array([3.0, -2.0, 5.0, 1.0])
+    shifted = solve_sum(X + 1.0, moved, norm="trace", level=1.0, fit_intercept=True)
+    centered = solve_sum(X - X.mean(axis=0), Y - Y.mean(axis=0), norm="trace", level=1.0)
+    assert_allclose(shifted.coef, centered.coef, atol=1e-4)
+    means = moved.mean(axis=0) - (X.mean(axis=0) + 1.0) @ shifted.coef
+    assert_allclose(shifted.intercept, means)
 
 
 def test_intercepts_and_sample_weights() -> None:

@@ -15,7 +15,18 @@ from atomlearn.matrices.norms import sparse_search
 from atomlearn.matrices.norms.spectral import lanczos
 from atomlearn.matrices.scores import dense_matrix
 from atomlearn.matrices.settings import SETTINGS
-from atomlearn.norms import L1, PSD, Scaled, SparsePSD, SparseRankOne, TensorTrace, TraceNorm, Union
+from atomlearn.norms import (
+    L1,
+    PSD,
+    Scaled,
+    SparsePSD,
+    SparseRankOne,
+    SpectralKSupport,
+    TensorTrace,
+    TraceNorm,
+    Union,
+)
+from atomlearn.testing import tolerances
 from atomlearn.testing.cases import each
 from atomlearn.testing.norms import NormChecks
 
@@ -25,6 +36,11 @@ SEEDS = range(12)  # each kind of random_matrix
 class TestTraceChecks(NormChecks):
     norm = TraceNorm((4, 2))
     n_features = 8
+
+
+class TestSpectralKSupportChecks(NormChecks):
+    norm = SpectralKSupport(2, (4, 3))
+    n_features = 12
 
 
 class TestPSDChecks(NormChecks):
@@ -72,6 +88,41 @@ def test_trace_norm_is_that_of_the_svd(seed: int) -> None:
     found = norm.search(dense_matrix(Z), 3)
     assert_allclose(np.einsum("ij,ik,kj->j", found.left, Z, found.right), found.values, atol=1e-11)
     assert_allclose(found.values, sigma[:3])
+
+
+@each("seed", SEEDS)
+def test_spectral_ksupport_is_that_of_its_variational_form(seed: int) -> None:
+    """gauge^2 = min tr(W' M^-1 W) over 0 <= M <= I, tr M <= k, by a cone program."""
+    Z = random_matrix(seed)
+    k = 1 + seed % min(Z.shape)
+    norm = SpectralKSupport(k, Z.shape)
+    sigma = np.linalg.svd(Z, compute_uv=False)
+    assert_allclose(norm.polar(ArrayScores(Z.reshape(-1))), np.linalg.norm(sigma[:k]))
+    if not Z.any():
+        assert norm.value(Z) == 0.0
+        return
+    atom = atom_of(SpectralKSupport(k), Z)
+    assert_allclose((atom * Z).sum(), np.linalg.norm(sigma[:k]))
+    assert_allclose(norm.value(atom), 1.0)
+    M = cp.Variable((len(Z), len(Z)), PSD=True)
+    bounds = [np.eye(len(Z)) - M >> 0, cp.trace(M) <= k]
+    scale = np.abs(Z).max()
+    program = cp.Problem(cp.Minimize(cp.matrix_frac(Z / scale, M)), bounds)
+    square = program.solve(solver=cp.CLARABEL, **tolerances.CLARABEL)
+    assert_allclose(norm.value(Z), scale * np.sqrt(square), rtol=tolerances.ORACLE)
+
+
+@pytest.mark.parametrize("k", [1, 3, 20, 25])
+def test_bounds_of_large_matrices_hold_the_polar(k: int) -> None:
+    """Rank 20 and noise, too large to be decomposed: the bounds hold and are close."""
+    rng = np.random.default_rng(k)
+    Z = rng.standard_normal((420, 20)) @ rng.standard_normal((20, 400))
+    Z += 0.3 * rng.standard_normal(Z.shape)
+    polar = np.linalg.norm(np.linalg.svd(Z, compute_uv=False)[:k])
+    lower, upper = SpectralKSupport(k, Z.shape).polar_bounds(ArrayScores(Z.reshape(-1)))
+    assert lower <= polar * (1 + 1e-12)
+    assert polar <= upper * (1 + 1e-12)
+    assert upper <= lower * (1 + 1e-4)
 
 
 @each("seed", SEEDS)

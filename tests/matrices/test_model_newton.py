@@ -142,9 +142,11 @@ def test_other_problems_of_classes_keep_all_columns() -> None:
     explicit = replace(base, design=whole.explicit())
     assert levelled(explicit) is None  # a block that does not know its rows
     assert levelled(replace(base, design=TaskBlock(Xt, features, tasks[::-1], Q))) is None
-    for norm in (norms.L1(), norms.Groups(np.repeat(np.arange(2), SIZE // 2))):
+    several = norms.Groups(np.repeat(np.arange(2), SIZE // 2))  # groups of whole features
+    within = norms.Groups(np.tile(np.arange(Q), P))  # groups that split the rows of features
+    for norm, is_levelled in ((several, True), (within, False), (norms.L1(), False)):
         other = replace(base, design=whole, regularizer=Regularizer(norm, "penalized", 1.0))
-        assert levelled(other) is None
+        assert (levelled(other) is not None) is is_levelled
     apart = block_problem(rows, "penalized", 1.0, loss=FreeColumns.of_tasks(Logistic(), N, Q))
     assert levelled(replace(apart, design=whole)) is None
 

@@ -25,6 +25,7 @@ from tests.mutation.reach import Chosen, Reach, tests_that_run
 #: Which tests are there for which files: the first that fits. Those of the file itself, by its
 #: name, come first, as most changes are noticed there.
 ROOMS = {
+    "verification": "tests/verification",
     "core/problem": "tests/core/solvers/test_contracts_of_run.py "
                     "tests/core/masters/test_master_suite.py tests/certificates/test_rounding.py "
                     "tests/core/problem/test_offset_and_free.py tests/core/solvers/test_run.py",

@@ -31,5 +31,5 @@ def written(columns: Mapping[str, Any], path: Path) -> Path:
 
 
 def names(path: Path) -> set[str]:
-    """Return the features that a ``selected.csv`` lists."""
-    return {row["feature"] for row in rows(path)}
+    """Return the selected features that a ``selected.csv`` lists, which have a rank."""
+    return {row["feature"] for row in rows(path) if row["rank"]}

@@ -36,7 +36,9 @@ def subset_sum(
     result.lower_bound *= total
     result.l2 *= total
     if result.near is not None:
-        result.near = [replace(each, objective=total * each.objective) for each in result.near]
+        result.near_models.subsets = [
+            replace(each, objective=total * each.objective) for each in result.near
+        ]
     result.history = [
         replace(r, objective=total * r.objective, lower_bound=total * r.lower_bound)
         for r in result.history

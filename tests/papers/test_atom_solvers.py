@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 
 from atomlearn import designs, losses, norms
-from atomlearn.core import Counted, Iterations, RelativeGap, WarmStart, objective_at, truncation
+from atomlearn.core import Counted, Iterations, RelativeGap, WarmStart, objective_at
 from atomlearn.designs import as_design
 from atomlearn.interfaces import Norm, Solver
 from atomlearn.norms import L1, L2, Groups, KSupport, Nonnegative, UserNorm
+from atomlearn.papers.frank_wolfe import truncation
 from atomlearn.papers.line_search import Way, best_step
 from atomlearn.problem import Problem, Regularizer, optimal_intercept
 from atomlearn.result import Status

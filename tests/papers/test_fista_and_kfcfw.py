@@ -17,9 +17,9 @@ from atomlearn.norms import L1, L2, ElasticNetNorm, Groups, KSupport
 from atomlearn.papers.fista import NamedProx
 from atomlearn.problem import Problem, negative_gradient
 from atomlearn.result import Status
-from atomlearn.solvers import FISTA, KFCFW, AtomGeneration, run
+from atomlearn.solvers import FISTA, KFCFW, AtomGeneration, run, stopping
 from atomlearn.testing import tolerances
-from atomlearn.testing.problems import FORMS, LOSSES, Case, optimum
+from atomlearn.testing.problems import FORMS, LOSSES, Case, optimum, problem_on
 from tests.core.losses.test_fits import assert_proves_the_optimum
 from tests.core.problem.test_offset_and_free import assert_solves_with_offset_and_free_columns
 from tests.core.solvers.test_contracts_of_run import assert_starts_with_the_best_intercept
@@ -173,7 +173,8 @@ def test_kfcfw_model_objective_never_rises_and_bounds_f() -> None:
     for _ in range(15):
         following = solver.step(problem, state)
         assert following.model_objective <= state.model_objective * (1 + 1e-12)
-        assert following.certificate.objective <= following.model_objective * (1 + 1e-12)
+        own = following.own.certificate.objective  # type: ignore[union-attr]
+        assert own <= following.model_objective * (1 + 1e-12)
         state = following
 
 
@@ -185,6 +186,58 @@ def test_kfcfw_for_every_norm_whose_atom_is_known(norm: Norm, form: str) -> None
     assert result.status is Status.CONVERGED
     best = optimum(case, norm)
     assert -1e-6 * best <= result.objective - best <= result.gap + 1e-6 * best
+
+
+@pytest.mark.parametrize(("form", "strength"), [("squared", 0.1), ("constrained", 1.0)])
+def test_kfcfw_returns_the_best_point_with_the_best_bound(form: str, strength: float) -> None:
+    """Both are those of the iterates, certified one by one, and verify() finds both again."""
+    X, y, _ = Case("logistic", n_samples=40, n_features=300, correlation=0.5, seed=5).data()
+    case = Case("logistic", form, True, strength=strength, seed=5)  # type: ignore[arg-type]
+    problem = problem_on(X, y, KSupport(30), case)
+    state = KFCFW().start(problem)
+    own = [state.own.certificate]  # type: ignore[union-attr]
+    for _ in range(30):
+        state = KFCFW().step(problem, state)
+        own.append(state.own.certificate)  # type: ignore[union-attr]
+    objectives = np.array([one.objective for one in own])
+    gaps = np.array([one.gap for one in own])
+    lower = objectives - gaps
+    best = np.minimum.accumulate(objectives) - np.maximum.accumulate(lower)
+    shares = best / np.minimum.accumulate(gaps)
+    # After so many steps, what is carried on proves most beyond the iterate of least gap.
+    steps = 5 + int(shares[5:].argmin())
+    assert shares[steps] < 0.9
+    result = run(problem, KFCFW(), Iterations(steps))
+    assert result.status is Status.ITERATION_LIMIT
+    assert_allclose(result.objective, objectives[: steps + 1].min(), rtol=1e-12)
+    bound = lower[: steps + 1].max()
+    assert_allclose(result.objective - result.gap, bound, rtol=1e-12)
+    recorded = [record.gap for record in result.history]
+    assert (np.diff(recorded) <= 1e-12 * result.objective).all()
+    other = run(problem, FISTA(), RelativeGap(1e-9) | Iterations(3000))
+    assert bound <= other.objective
+    result.problem = problem
+    found = result.verify()
+    assert_allclose(found.upper, result.objective, rtol=1e-12)
+    assert_allclose(found.lower, bound, rtol=1e-12)
+    v = negative_gradient(problem, X @ result.proved_by.coef + result.proved_by.intercept)  # type: ignore[union-attr]
+    assert_allclose(found.dual, v, atol=1e-12)
+    result.proved_by = None
+    assert result.verify().lower < found.lower
+
+
+def test_the_paper_stops_k_fcfw_by_the_change_of_its_objective() -> None:
+    X, y, _ = Case("logistic", n_samples=40, n_features=300, correlation=0.5, seed=5).data()
+    problem = problem_on(X, y, KSupport(30), Case("logistic", strength=0.02))
+    rule = RelativeGap(1e-6) | stopping.RelativeChange(1e-3) | Iterations(500)
+    result = run(problem, KFCFW(), rule)
+    assert result.status is Status.SMALL_CHANGE
+    assert not result.converged
+    values = [record.objective for record in result.history]
+    changes = -np.diff(values) / values[:-1]
+    assert 0.0 < changes[-1] <= 1e-3
+    assert ((changes[:-1] > 1e-3) | (changes[:-1] == 0.0)).all()
+    assert result.relative_gap > 1e-3
 
 
 def test_kfcfw_refuses_the_penalized_form() -> None:

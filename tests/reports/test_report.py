@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import html
 import io
 import re
 from dataclasses import replace
@@ -154,11 +155,11 @@ def test_the_page_is_self_contained_and_tells_the_result() -> None:
     assert ("name", "viewport") in page.attributes
     assert "prefers-color-scheme: dark" in text
     for words in (
-        "3 of 9 features were selected, 2 of them again when 25% of the rows were left out; a "
-        "model of 3 features predicts outcome",
+        "3 of 9 features were selected; a model of 3 features predicts outcome",
+        "3 features were selected from all rows, 2 of them again when 25% of the rows were left",
         "The same selection was made on the other",
         "targets that have nothing to do with the features do this well once in 10,000 times",
-        "An AUC above 0.700 would count as better than chance.",
+        "better than chance from 0.700 on",
         "held-out AUC 0.930",
         "interval 0.800 to 0.980",
         "90.0%",
@@ -277,3 +278,14 @@ def test_files_appear_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.Mo
         write_text(path, "new")
     assert path.read_bytes() == before
     assert [entry.name for entry in tmp_path.iterdir()] == ["report.html"]
+
+
+def test_a_notebook_shows_the_page() -> None:
+    content = make_content()
+    shown = content._repr_html_()
+    page = re.fullmatch(r'<iframe srcdoc="([^"]*)" style="[^"]*"></iframe>', shown, re.DOTALL)
+    assert page is not None
+    shown = html.unescape(page[1])
+    assert shown.startswith("<!doctype html>")
+    assert shown.endswith("</html>")
+    assert content.headline in shown

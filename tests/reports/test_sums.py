@@ -9,7 +9,7 @@ import pytest
 
 from atomlearn import AtomicRegressor, report
 from atomlearn.designs import as_design
-from atomlearn.reports.suspects import adding_up, suspects
+from atomlearn.reports.suspects import adding_up, aggregates, suspects
 
 RNG = np.random.default_rng(0)
 PARTS = RNG.poisson([5.0, 20.0, 3.0, 9.0, 1.0], (60, 5)).astype(float)
@@ -55,3 +55,17 @@ def test_a_report_names_them_and_holds_out_groups(tmp_path: Path) -> None:
     found = report(kept, PARTS, y, tmp_path / "r.html", groups=groups, n_resamples=2)
     assert found.held_out is not None
     assert found.held_out.n_test == 15
+
+
+def test_counts_of_a_rare_class_are_no_means_of_it() -> None:
+    """Most levels of a sparse column have no row of a rare class, and look alike by chance."""
+    rng = np.random.default_rng(3)
+    X = np.where(rng.random((600, 40)) < 0.15, rng.normal(2.0, 0.3, (600, 40)), 0.0)
+    codes = (np.arange(600) < 9) * 1
+    names = [f"gene{j}" for j in range(40)]
+    assert aggregates(X, codes, ["other", "rare"], names, "kind") == []
+    city = rng.integers(0, 20, 600)
+    ill = (rng.random(600) < 0.3) * 1
+    encoded = (np.bincount(city, ill) / np.bincount(city))[city][:, None]
+    (found,) = aggregates(encoded, ill, ["well", "ill"], ["city"], "state")
+    assert found.startswith("city has one value in each of")

@@ -53,6 +53,48 @@ def _excel(path: Path, X: Array, y: Array) -> None:
     frame.assign(y=y).to_excel(path, index=False)
 
 
+def _statistics(path: Path, X: Array, y: Array) -> None:
+    pandas = pytest.importorskip("pandas")
+    pyreadstat = pytest.importorskip("pyreadstat")
+    frame = pandas.DataFrame(X, columns=[f"c{j}" for j in range(X.shape[1])])
+    pyreadstat.write_sav(frame.assign(y=y), str(path))
+
+
+def _arff(path: Path, X: Array, y: Array) -> None:
+    pytest.importorskip("arff")
+    names = [*(f"c{j}" for j in range(X.shape[1])), "y"]
+    lines = [f"@ATTRIBUTE {name} NUMERIC" for name in names]
+    rows = [",".join(map(repr, row)) for row in np.column_stack([X, y]).tolist()]
+    path.write_text("\n".join(["@RELATION made", *lines, "@DATA", *rows]) + "\n")
+
+
+def _json(path: Path, X: Array, y: Array) -> None:
+    rows = zip(X.tolist(), y.tolist(), strict=True)
+    lines = [json.dumps({f"c{j}": c for j, c in enumerate(row)} | {"y": v}) for row, v in rows]
+    path.write_text("\n".join(lines) + "\n")
+
+
+def _biom(path: Path, X: Array, y: Array) -> None:
+    biom = pytest.importorskip("biom")
+    names = [f"c{j}" for j in range(X.shape[1])], [f"s{i}" for i in range(X.shape[0])]
+    table = biom.Table(X.T, *names, sample_metadata=[{"y": value} for value in y.tolist()])
+    path.write_text(table.to_json("made"))
+
+
+def _series_matrix(path: Path, X: Array, y: Array) -> None:
+    names = [f'"GSM{i}"' for i in range(X.shape[0])]
+    lines = [
+        ["!Series_title", '"made"'],
+        ["!Sample_geo_accession", *names],
+        ["!Sample_characteristics_ch1", *(f'"y: {value!r}"' for value in y.tolist())],
+        ["!series_matrix_table_begin"],
+        ['"ID_REF"', *names],
+        *([f'"c{j}"', *map(repr, column)] for j, column in enumerate(X.T.tolist())),
+        ["!series_matrix_table_end"],
+    ]
+    path.write_text("\n".join("\t".join(line) for line in lines) + "\n")
+
+
 def _h5ad(path: Path, X: Array, y: Array) -> None:
     anndata = pytest.importorskip("anndata")
     held = anndata.AnnData(sp.csr_matrix(X))
@@ -95,6 +137,11 @@ WRITERS: dict[str, tuple[str, Callable[[Path, Array, Array], Any], str | None]] 
     "parquet": (".parquet", _parquet, "y"),
     "arrow": (".feather", _feather, "y"),
     "excel": (".xlsx", _excel, "y"),
+    "statistics": (".sav", _statistics, "y"),
+    "arff": (".arff", _arff, "y"),
+    "json": (".jsonl", _json, "y"),
+    "biom": (".biom", _biom, "y"),
+    "series matrix": (".txt", _series_matrix, "y"),
     "mat": (".mat", lambda path, X, y: savemat(path, {"X": X, "y": y}), None),
     "h5ad": (".h5ad", _h5ad, "y"),
     "bed": (".bed", _bed, None),

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from atomlearn.datasets import read, write_plink
-from atomlearn.storage.intake.kinds import days_of, order_of
+from atomlearn.storage.intake.written import days_of, order_of
 
 N = 24
 CODES = [f"{i:04d}" for i in range(N)]

@@ -263,7 +263,7 @@ def test_libsvm_predictions_keep_the_columns_of_the_fit(tmp_path: Path) -> None:
     [
         ("1 3:1 2:1\n", "not a readable libsvm file.*ascending"),
         ("1 1:one\n", "not a readable libsvm file"),
-        ("1,2 1:1\n", "not a readable libsvm file"),
+        ("1 1:1\n1,2 1:1\n", r"not a readable libsvm file.*line 2 has several labels \(1,2\)"),
         ("1\n-1\n", "holds no data"),
         ("1 1:1\n0 1:2 2:nan\n", "sparse and has missing entries"),
         ("nan 1:1\n", "has no value in any row"),

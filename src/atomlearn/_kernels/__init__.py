@@ -25,6 +25,7 @@ __getattr__ = lazy(
             "STORED_TYPES gather_dense in_lanes many_dense pair_sums_dense predict_dense "
             "scores_dense top_magnitude"
         ),
+        "descent": "descend_quadratic",
         "group_newton": "NewtonOutcome NewtonStatus group_newton",
         "ksupport": "ksupport_gauge ksupport_multiplier ksupport_prox",
         "newton_qp": "KeptHessian newton_qp",

@@ -19,6 +19,7 @@ from atomlearn._kernels.dense import pair_sums_dense as pair_sums_dense
 from atomlearn._kernels.dense import predict_dense as predict_dense
 from atomlearn._kernels.dense import scores_dense as scores_dense
 from atomlearn._kernels.dense import top_magnitude as top_magnitude
+from atomlearn._kernels.descent import descend_quadratic as descend_quadratic
 from atomlearn._kernels.group_newton import NewtonOutcome as NewtonOutcome
 from atomlearn._kernels.group_newton import NewtonStatus as NewtonStatus
 from atomlearn._kernels.group_newton import group_newton as group_newton

@@ -153,6 +153,17 @@ def active_set(
     max_pivots: int,
     /,
 ) -> int: ...
+def descend_quadratic(
+    gram: NDArray[Any],
+    slope: Array,
+    price: Array,
+    weights: Array,
+    ridge: float,
+    is_signed: bool,
+    tolerance: float,
+    most: int,
+    /,
+) -> int: ...
 def pivot_path(
     gram: Array,
     slope: Array,
@@ -176,44 +187,50 @@ class PythonLoss:
         self,
         value: Callable[[], float],
         differentiate: Callable[[], None],
+        curve: Callable[[], None],
         bend: Callable[[float], float],
+        couple: Callable[[int], Array],
         point: Array,
         first: Array,
         second: Array,
+        batch: Array,
         weight: Array,
         smoothness: float,
         quadratic: bool,
+        coupled: int,
         /,
     ) -> None: ...
 
 def newton_qp(
     columns: Array,
     loss: PythonLoss,
-    price: Array,
-    prices: tuple[float, float, float, float, bool, bool],
-    metric: Array,
-    gap: float,
-    steps: int,
-    seconds: float,
+    prices: tuple[Array, Array, Array, Array, bool, Positions, Positions],
+    ends: tuple[float, float, int, float],
     kept: KeptHessian,
     weights: Array,
-    shift: Array,
+    shifts: Array,
     /,
-) -> int: ...
+) -> tuple[int, int]: ...
 def newton_qp_csc(
     columns: tuple[Array, NDArray[Any], NDArray[Any]],
     loss: PythonLoss,
-    price: Array,
-    prices: tuple[float, float, float, float, bool, bool],
-    metric: Array,
-    gap: float,
-    steps: int,
-    seconds: float,
+    prices: tuple[Array, Array, Array, Array, bool, Positions, Positions],
+    ends: tuple[float, float, int, float],
     kept: KeptHessian,
     weights: Array,
-    shift: Array,
+    shifts: Array,
     /,
-) -> int: ...
+) -> tuple[int, int]: ...
+def newton_qp_tasks(
+    columns: tuple[Array, Positions, Positions, int],
+    loss: PythonLoss,
+    prices: tuple[Array, Array, Array, Array, bool, Positions, Positions],
+    ends: tuple[float, float, int, float],
+    kept: KeptHessian,
+    weights: Array,
+    shifts: Array,
+    /,
+) -> tuple[int, int]: ...
 def pattern_newton(
     data: Array,
     gram: bool,

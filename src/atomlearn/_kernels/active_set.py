@@ -60,6 +60,15 @@ class ActiveFactor:
         """Discard the factor, so that the next call computes a new one."""
         self.count = 0
 
+    def moved(self, places: Positions) -> ActiveFactor:
+        """Return the factor after the atoms moved: atom i is now ``places[i]``."""
+        copy = ActiveFactor()
+        copy.factor = self.factor.copy()
+        copy.order = self.order.copy()
+        copy.order[: self.count] = places[self.active]
+        copy.count, copy.updates, copy.sigma = self.count, self.updates, self.sigma
+        return copy
+
     def reserve(self, size: int) -> None:
         """Allocate room for ``size`` atoms and half as many more, so that growth is cheap."""
         if self.order.size >= size:

@@ -29,7 +29,7 @@ def scores_dense(
     """
     if v is None:
         v = np.ones(X.shape[0] if rows is None else rows.size)
-    if rows is not None and _by_columns(X):
+    if rows is not None and _has_contiguous_columns(X):
         # Columns are read as a whole.
         v = np.bincount(rows, v, X.shape[0]).astype(np.float64)
         rows = None
@@ -40,7 +40,7 @@ def scores_dense(
 
 def predict_dense(X: Data, w: Data, rows: Positions | None = None) -> Array:
     """(X w)_i = sum_j x_ij w_j, float64 of shape (n_rows,) or (len(rows),)."""
-    if rows is not None and _by_columns(X):
+    if rows is not None and _has_contiguous_columns(X):
         # Picking entries out of columns is slower than reading them all.
         return predict_dense(X, w)[rows]
     out = np.empty(X.shape[0] if rows is None else rows.size)
@@ -51,7 +51,7 @@ def predict_dense(X: Data, w: Data, rows: Positions | None = None) -> Array:
 def many_dense(X: Data, V: Array, rows: Positions | None = None) -> Array:
     """X'V, float64 of shape (m, n_columns): one reading of X."""
     vectors, count = in_lanes(V)
-    if rows is not None and _by_columns(X):
+    if rows is not None and _has_contiguous_columns(X):
         spread = np.zeros((X.shape[0], vectors.shape[1]))
         np.add.at(spread, rows, vectors)
         vectors = spread
@@ -96,7 +96,7 @@ def pair_sums_dense(X: Data, first: Positions, second: Positions, v: Data) -> Ar
     return out
 
 
-def _by_columns(X: Data) -> bool:
+def _has_contiguous_columns(X: Data) -> bool:
     return bool(X.strides[0] == X.itemsize)
 
 

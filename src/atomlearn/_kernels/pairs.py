@@ -65,11 +65,12 @@ def pair_rows(rows: Compressed, place: NDArray[np.int32], count: int) -> tuple[T
     costs (count,): the number of entries that are read to pair the column at a position with all
     columns at earlier positions.
     """
-    entry = _native.pair_entry_size(rows[0].dtype == np.float32)
+    entry_bytes = _native.pair_entry_size(rows[0].dtype == np.float32)
     costs = np.empty(count)
     n_rows = rows[2].size - 1
+    # Packed entries of all rows, the start of each row, and its length: filled by the kernel.
     table = (
-        np.empty(rows[0].size * entry, dtype=np.uint8),
+        np.empty(rows[0].size * entry_bytes, dtype=np.uint8),
         np.empty(n_rows, dtype=np.int64),
         np.empty(n_rows, dtype=np.int32),
     )

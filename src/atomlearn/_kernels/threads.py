@@ -32,7 +32,7 @@ WORTH_A_THREAD = 5e7
 #: What kernels call, from scipy.linalg.cython_blas and cython_lapack.
 _ROUTINES = {
     "cython_blas": ("dtrsm", "dsyrk", "dgemv", "dgemm"),
-    "cython_lapack": ("dpotrf", "dpotrs"),
+    "cython_lapack": ("dpotrf", "dpotrs", "dsyev"),
 }
 
 

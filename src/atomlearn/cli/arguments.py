@@ -17,6 +17,7 @@ from atomlearn.cli.options import (
     Seed,
     Share,
     Size,
+    Times,
     add_option,
     add_options,
     given_to,
@@ -30,6 +31,7 @@ examples:
   atomlearn select patients.csv --target outcome --n-features 50 --out selected/
   atomlearn select patients.csv --target age --norm ksupport --out selected/
   atomlearn predict selected/model.json new_patients.csv --out predictions.csv
+  atomlearn verify selected/model.json patients.csv
   atomlearn convert counts.svm.gz counts.store              for data larger than memory
 """
 
@@ -48,17 +50,21 @@ examples:
 
 what happens:
   The rows are split. A model is selected on one part and scored on the held-out part. Then the
-  same selection is made on ALL rows, and that is the model in the files. The scores belong to the
-  model of the first part. --test-fraction 0 leaves the split out, and there are no scores.
+  same selection is made on ALL rows, with the same alpha or C, and that is the model in the files.
+  The scores belong to the model of the first part. --test-fraction 0 leaves the split out: there
+  are no scores.
   Ctrl-C keeps the best model found so far, writes the files, and ends with exit code 130.
 
 files written:
   selected.csv   the features with their coefficients
-  model.json     the model, for `atomlearn predict`: names and numbers only, no pickle
+  model.json     the model, for `atomlearn predict` and `verify`: names and numbers only, no pickle
   summary.json   verdict, scores, counts and warnings, for other programs
-  report.html    one self-contained page (needs pip install "atomlearn[report]")
+  report.html    one self-contained page (needs pip install matplotlib jinja2)
+  markers.csv    of more than two classes: each class with the coefficients of the features
   groups.csv     with --groups: the groups that were selected
-  score.tsv      of genotypes: weights for `plink2 --score score.tsv cols=+scoresums`
+  enrichment.csv with --enrichment: sets with selected members, and their p-values
+  score.tsv      of genotypes: weights for `plink2 --score score.tsv header-read`
+  components.tsv with --pcs: loadings of the variants, by which `predict` projects new people
 """
 
 _PREDICT = """\
@@ -68,6 +74,16 @@ example:
 Columns of tables are found by name, in any order; others are ignored.
 """
 
+_VERIFY = """\
+The model file carries a claim: the objective, the proved gap, and a dual point that bounds the
+objective of all other models from below. `verify` reads the data once, as `select` did, computes
+both again in code that shares nothing with the solvers, with a bound on every rounding, and prints
+what is proved, or what is wrong. It returns 0 if the claim holds, and 1 if it does not.
+
+examples:
+  atomlearn verify selected/model.json patients.csv
+  atomlearn verify selected patients.csv --full        (best subsets, knockoffs, stability)
+"""
 _INSPECT = """\
 example:
   atomlearn inspect patients.csv --target outcome --out schema.json
@@ -87,12 +103,16 @@ store in place of data, and read it as they go: it may be larger than memory. Ki
 resumes if it is started again.
 """
 
-_DATA = """CSV, TSV and other text (also .gz, .bz2, .xz), Parquet, Arrow, Excel, libsvm, .npz,
-.npy, .mat; a column store, PLINK .bed or .pgen, AnnData .h5ad"""
+_DATA = """CSV, TSV and other text (also .gz, .bz2, .xz, .zip), Excel, Parquet, Arrow, Stata,
+SPSS, SAS, ARFF, JSON lines, BIOM, series matrices of GEO, libsvm, .npz,
+.npy, .mat; a column store, PLINK .bed or .pgen, AnnData .h5ad or .zarr, 10x .h5"""
 
 #: Fields of ``Reading`` that describe the format of a file, and fields that describe its columns.
 _WRITTEN = ("sheet", "transpose", "form")
-_COLUMNS = ("target", "drop", "id", "missing", "schema", "text", "dates", "categories", "names")
+_COLUMNS = (
+    *("target", "drop", "id", "missing", "schema", "text", "dates", "categories", "keep_codes"),
+    *("reference", "names"),
+)
 _JOINED = ("covariates", "pheno", "pheno_name", "covar")
 _GENOTYPES = ("maf", "geno", "pcs")
 _ANNDATA = ("layer", "pseudobulk")
@@ -111,8 +131,8 @@ class TargetOptions:
     interactions : bool
         Add all squares and all products of two columns, named a^2 and a:b.
     standardize : bool
-        Divide each feature by its standard deviation while selecting (default: yes); results are
-        in the units of the data either way.
+        Divide each feature by its standard deviation while selecting (default: yes; estimators in
+        Python need standardize=True); results are in the units of the data either way.
     """
 
     task: Literal["auto", "classification", "regression"] = "auto"
@@ -132,6 +152,9 @@ class ModelOptions:
     best_subset : bool
         With --n-features: search for the best N features of all subsets, and bound how much better
         any other subset can be.
+    within : share
+        With --best-subset: also list all subsets whose objective is at most this share above the
+        best one, such as 0.05, and the range of each coefficient over them (default: 0.01).
     norm : text
         Instead of --n-features: fit with the norm NAME, or NAME:k=K. Of columns: l1, l2, linf,
         ksupport, elasticnet, chains:length=5. Of groups (--groups, or categories): groups,
@@ -147,6 +170,10 @@ class ModelOptions:
         Also test whether each selected feature has an effect given all other columns: p_value in
         selected.csv, p_adjusted for the number of columns, and both on the page, with their
         condition.
+    intervals : bool
+        Also estimate the covariates, as columns that were named before the data was seen, with 95%
+        intervals: in selected.csv and on the page, as hazard, odds or mean ratios if there are any.
+        Without covariates: the features that half of the rows select, from the other rows.
     stability : bool
         Instead of --n-features: select the features that most random halves of the rows select.
     alpha : number
@@ -160,6 +187,9 @@ class ModelOptions:
     groups : file
         Groups to select whole: a .gmt file, or a file with a group in each line: its name, then
         columns, patterns (x_*) or regions (chr:start-end). Of genotypes also windows:500kb.
+    enrichment : file
+        After the selection: a .gmt file, or one as for --groups, whose sets are tested for more
+        selected members than chance gives them (enrichment.csv).
     form : word
         How the norm enters (with --norm; default: squared for ksupport, else penalized).
     loss : name
@@ -175,15 +205,18 @@ class ModelOptions:
 
     n_features: CountOrAuto = None
     best_subset: bool = False
+    within: Positive = None
     norm: str | None = None
     fdr: Share = None
     power: bool = False
     p_values: bool = False
+    intervals: bool = False
     stability: bool = False
     alpha: Positive = None
     cv: bool = False
     one_se: bool = False
     groups: str | None = None
+    enrichment: Place = None
     form: Literal["penalized", "squared"] | None = None
     loss: str | None = None
     C: PositiveOrAuto = None
@@ -274,9 +307,10 @@ def build_parser() -> argparse.ArgumentParser:
 
     _add_select(command("select", "select features of a data file and fit a model", _SELECT))
     _add_predict(command("predict", "predict the rows of a data file with a model", _PREDICT))
+    _add_verify(command("verify", "prove again that a model is the best on its data", _VERIFY))
     _add_inspect(command("inspect", "say what `select` would make of a data file", _INSPECT))
     _add_convert(command("convert", "make a column store, to work on from disk", _CONVERT))
-    demo = command("demo", "select 20 of 495 features: measurements of tumors and their products")
+    demo = command("demo", "select 6 of 30 measurements of tumors, and write a report")
     demo.add_argument("--out", default="atomlearn-demo", metavar="DIR", help="for the results")
     demo.add_argument("--quiet", action="store_true", help="no progress, the result only")
     return parser
@@ -304,10 +338,26 @@ def _add_select(parser: argparse.ArgumentParser) -> None:
         choices=("splines", "intersection", "gaussian"),
         help="fit a curve for each selected column instead of a line (splines by default)",
     )
+    text = "With --time: times at which risks are predicted and checked on held-out rows."
+    add_option(data, "at", Times, None, text, "times")
+    _add_competing(data)
     add_options(parser.add_argument_group("genotypes"), Reading, _GENOTYPES)
     add_options(parser.add_argument_group("single cells (AnnData)"), Reading, _ANNDATA)
     add_options(parser.add_argument_group("the model"), ModelOptions)
     add_options(parser.add_argument_group("the run"), RunOptions)
+
+
+def _add_competing(parser: Any) -> None:
+    """Add the option that names competing events."""
+    parser.add_argument(
+        "--competing",
+        nargs="?",
+        const="all",
+        metavar="LABEL[,LABEL...]",
+        help="""with --event NAME=LABEL: other events, after which that one cannot happen. Hazard
+        ratios and risks are those of the subdistribution (Fine and Gray), in place of censoring
+        these rows (all other events unless named)""",
+    )
 
 
 def _add_predict(parser: argparse.ArgumentParser) -> None:
@@ -327,16 +377,47 @@ def _add_predict(parser: argparse.ArgumentParser) -> None:
         times: which one this share of events come after): those of rows that come from where the
         held-out rows come from, by the errors on these."""
     add_option(parser, "interval", Share, None, text, "share")
+    text = """Of survival times: also the risk of an event by each of these times, such as 365,1825
+        (default: those of select --at)."""
+    add_option(parser, "at", Times, None, text, "times")
     add_options(parser, Reading, ("id", "covar", "layer", *_WRITTEN))
+    parser.add_argument(
+        "--missing",
+        choices=("refuse", "drop", "median"),
+        help="""samples that --covar lacks, or without a value in it: refuse them (the default),
+        drop them from the predictions, or fill in as the model was fitted (--missing median)""",
+    )
     _add_roles(parser, {role: ROLES[role] for role in ("offset", "exposure")})
+
+
+def _add_verify(parser: argparse.ArgumentParser) -> None:
+    """Add the options of ``atomlearn verify``."""
+    parser.add_argument("model", metavar="MODEL", help="model.json of `select`, or its folder")
+    parser.add_argument("data", metavar="DATA", help=_DATA)
+    parser.add_argument(
+        "--full",
+        action="store_true",
+        help="""select again by the options and the seed in the file, and compare: for best
+        subsets, knockoffs and stability selection, whose choice is no single convex problem""",
+    )
+    parser.add_argument("--json", action="store_true", help="print the answer as JSON")
+    parser.add_argument(
+        "--select-options",
+        default="",
+        metavar="TEXT",
+        help="""options of `select` that are other than when the model was made, in one text, such
+        as "--covar elsewhere/covariates.csv"; all others are read in the model file""",
+    )
 
 
 def _add_inspect(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``atomlearn inspect``."""
     parser.add_argument("data", metavar="DATA", help=_DATA)
     add_option(parser, "out", Place, None, "Schema file to write (none by default).", "file")
-    add_options(parser, Reading, _COLUMNS + _WRITTEN + _JOINED + _ANNDATA)
+    add_options(parser, Reading, _COLUMNS + _WRITTEN + _JOINED + _GENOTYPES + _ANNDATA)
     _add_roles(parser, ROLES)
+    add_options(parser, TargetOptions, ("task", "positive"))
+    _add_competing(parser)
     parser.add_argument("--json", action="store_true", help="print the schema, not a table")
 
 
@@ -348,10 +429,18 @@ def _add_convert(parser: argparse.ArgumentParser) -> None:
     add_options(parser, ConvertOptions)
 
 
+def event_column(text: str) -> tuple[str, list[str] | None]:
+    """Return the column and the labels of --event NAME, NAME=LABEL or NAME=LABEL,LABEL."""
+    name, given, labels = text.partition("=")
+    return name, [label.strip() for label in labels.split(",")] if given else None
+
+
 def reading_of(options: argparse.Namespace) -> Reading:
     """Return the ``Reading``, which says how to read the data file, of these options."""
     given = vars(options)
     roles = {role: given.get("split_column" if role == "split" else role) for role in ROLES}
     named = {role: name for role, name in roles.items() if name and ROLES[role]}
+    if "event" in named:
+        named["event"] = event_column(named["event"])[0]
     seed = given.get("seed") or 0
     return Reading(**given_to(Reading, options), roles=named, rng=seed)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -15,8 +15,11 @@ from atomlearn.cli.genotypes import about, alleles_of
 from atomlearn.cli.scoring import ScoredSelection
 from atomlearn.cli.settings import LARGE, SelectionSettings
 from atomlearn.cli.source import DataRoles, Dataset
-from atomlearn.core import Status, as_design, is_sparse, moments_of
+from atomlearn.core import Status, as_design, column_moments, dense_part, is_sparse, moments_of
 from atomlearn.findings.conditional import FeatureTests
+from atomlearn.findings.enrichment import enrichment
+from atomlearn.findings.intervals import Estimates
+from atomlearn.findings.marginal import marginal_tests
 from atomlearn.reports.content import Content, SelectedFeature, SelectedGroup
 from atomlearn.reports.gathered import content_of, forbidden
 from atomlearn.reports.halves import SMALL, Half, curve_of
@@ -32,6 +35,7 @@ from atomlearn.reports.registry import path_of_view
 from atomlearn.reports.structure_displays import has_parts
 from atomlearn.reports.view import View
 from atomlearn.storage.formats.table import Schema
+from atomlearn.storage.intake.kinds import is_id_name
 
 #: Number of notes about reading the file that the report lists; further notes are only counted.
 MOST_NOTES = 12
@@ -46,11 +50,12 @@ def assemble_content(
     seconds: float,
     halves: Sequence[Half],
     tests: FeatureTests | None,
+    known: Iterable[Estimates] = (),
 ) -> Content:
     """Return the content of the report on a scored selection.
 
     ``halves`` are fits to random halves of the rows, ``tests`` the p-values of all columns or None,
-    and ``seconds`` the time of all fits.
+    ``known`` the estimates with intervals, and ``seconds`` the time of all fits.
     """
     fitted = scored.fitted
     target = source.target
@@ -59,12 +64,13 @@ def assemble_content(
     n_rows, n_columns = source.X.shape
     view = _view(source, fitted)
     more = _grouped(source, settings, fitted) | {"considered": _considered(source, fitted)}
+    more |= _enriched(source, fitted)
     has_norm = fitted.described["method"] == "atomic norm"
     # Refits with one feature forbidden are comparable only if they solve the same problem as this
     # fit: without sample weights, offset or covariates, and not interrupted.
     plain = not data.fit_parameters and not data.parameters and not fitted.interrupted
     if plain and has_norm and n_rows * source.map.n_columns <= SMALL:
-        more["asked"] = partial(forbidden, view, data.design, data.y, source.names.__getitem__)
+        more["asked"] = partial(forbidden, view, data.design, data.y, source.titles.__getitem__)
     if source.variants is not None:
         n_others = len(source.names) - len(source.variants.names)  # covariates have no position
         positions = [*source.variants.positions, *[-1] * n_others]
@@ -74,7 +80,6 @@ def assemble_content(
         scaled = replace(view, design=data.design)
         path = path_of_view(scaled, data.y, **data.fit_parameters, **data.parameters)
     notes = [*scored.notes, *fitted.notes, *_notes(settings, fitted, source)]
-    plans = source.schema.columns
     return content_of(
         view,
         target.values,
@@ -86,7 +91,7 @@ def assemble_content(
         gaps=fitted.gaps_on_selected,
         free=roles.covariates,
         path=path,
-        known=_describer(source, fitted, tests),
+        known=_describer(source, fitted, tests, known),
         stability=fitted.screened.stability if fitted.screened else None,
         looks=not roles.on_disk and n_rows * n_columns <= LARGE,
         data=source.name,
@@ -95,9 +100,16 @@ def assemble_content(
         command=source.command,
         versions=versions(),
         chosen_first=fitted.screened is not None,
-        missing={name: plan.missing for plan in plans for name in plan.made()},
+        missing=_missing(source),
         **more,
     )
+
+
+def _missing(source: Dataset) -> dict[str, int]:
+    """Return the numbers of imputed values of columns, by the names that are displayed."""
+    titles = dict(zip(source.names, source.titles, strict=True))
+    filled = [plan for plan in source.schema.columns if plan.fill is not None]
+    return {titles.get(name, name): plan.missing for plan in filled for name in plan.made()}
 
 
 def _view(source: Dataset, fitted: FittedSelection) -> View:
@@ -107,7 +119,9 @@ def _view(source: Dataset, fitted: FittedSelection) -> View:
     found = (fitted.columns, fitted.coefficients)
     names = source.names
     classes = source.target.classes
-    return View(fitted.model, X, map.apply(source.X), map, names, *found, classes, len(names))
+    titles = source.titles
+    features = map.apply(source.X)
+    return View(fitted.model, X, features, map, names, *found, classes, len(names), titles)
 
 
 def _considered(source: Dataset, fitted: FittedSelection) -> tuple[str, ...]:
@@ -119,7 +133,7 @@ def _considered(source: Dataset, fitted: FittedSelection) -> tuple[str, ...]:
     if not fitted.has_curves:  # a category with a coefficient is selected as a whole
         used = roles.terms(units)
         zero = np.array([j for j in zero if not np.isin(roles.terms(zero[zero == j]), used)])
-    return tuple(map.term_names(zero.astype(np.int64), source.names)) if zero.size else ()
+    return tuple(map.term_names(zero.astype(np.int64), source.titles)) if zero.size else ()
 
 
 def test_sentence(source: Dataset, fitted: FittedSelection, tests: FeatureTests) -> str:
@@ -131,25 +145,81 @@ def test_sentence(source: Dataset, fitted: FittedSelection, tests: FeatureTests)
 
 
 def _describer(
-    source: Dataset, fitted: FittedSelection, tests: FeatureTests | None
+    source: Dataset,
+    fitted: FittedSelection,
+    tests: FeatureTests | None,
+    known: Iterable[Estimates],
 ) -> Callable[[SelectedFeature], SelectedFeature]:
-    """Return a function that adds groups, p-values and file metadata to a feature.
+    """Return a function that adds groups, p-values, intervals and file metadata to a feature.
 
-    ``tests`` holds the p-values of the columns, or is None.
+    ``tests`` holds the p-values of the columns or is None, and ``known`` the estimates with
+    intervals.
     """
+    spans = {column: span for each in known for column, span in _spans_of(each).items()}
     groups = {} if fitted.has_curves else group_names_of(source.roles, source.names)
     values = {} if tests is None else tests.of_columns()
+    plans = source.schema.columns
+    of_categories = [plan for plan in plans if plan.use == "category" and plan.reference_level]
+    references = {name: plan.reference_level for plan in of_categories for name in plan.made()}
+    symbols = source.schema.symbols
+    map = fitted.map if fitted.has_curves else source.map
+    marginal = _marginal_facts(source, fitted)
 
     def describe(item: SelectedFeature) -> SelectedFeature:
         """Return the feature with its groups, p-values and file metadata."""
-        facts = about(source, item.index)
+        columns = [int(at) for at in map.inputs_of([item.index])[0] if at >= 0]
+        facts = about(source, columns) + marginal.get(item.index, ())
+        parts = item.factors or (item.name,)
+        if any(part in symbols for part in parts):
+            facts += (("symbol", ":".join(symbols.get(part, part) for part in parts)),)
+        if item.name in references:
+            facts += (("reference", references[item.name]),)
         if item.index in values:
             heads = ("p_value", "p_adjusted")
             texts = (f"{value:.4g}" for value in values[item.index])
             facts += tuple(zip(heads, texts, strict=True))
+        facts += spans.get(item.index, ())
         return replace(item, group=groups.get(item.index, ""), about=facts)
 
     return describe
+
+
+def _spans_of(known: Estimates) -> dict[int, tuple[tuple[str, str], ...]]:
+    """Return the estimate, the ends of its interval and the p-value of each column, as text."""
+    shown = np.column_stack([known.values, known.intervals])
+    shown = known.ratios if known.scale else shown
+    heads = ("estimate", "lower", "upper", "estimate_p")
+    return {
+        int(column): tuple(zip(heads, (f"{value:.6g}" for value in (*row, p)), strict=True))
+        for column, row, p in zip(known.columns, shown, known.p_values, strict=True)
+    }
+
+
+def _marginal_facts(
+    source: Dataset, fitted: FittedSelection
+) -> dict[int, tuple[tuple[str, str], ...]]:
+    """Return the marginal statistics of each selected variant or product, {} for other data.
+
+    They are of regressions of the target on this feature and the covariates only, as in a
+    genome-wide association study.
+    """
+    target = source.target
+    roles = source.roles
+    used = np.setdiff1d(fitted.columns, roles.covariates)
+    plain = roles.weight is None and roles.offset is None and not fitted.has_curves
+    if source.variants is None or not used.size or not plain:
+        return {}
+    if target.is_survival or len(target.outputs) > 1:
+        return {}
+    design = source.design()
+    covariates = dense_part(design, np.array(roles.covariates, dtype=np.int64))
+    y = target.values.astype(np.float64)
+    tests = marginal_tests(dense_part(design, used), covariates, y, target.classes is not None)
+    heads = ("marginal_coefficient", "marginal_error", "marginal_p")
+    return {
+        column: tuple(zip(heads, (f"{number:.4g}" for number in test), strict=True))
+        for column, test in zip(used.tolist(), tests, strict=True)
+    }
 
 
 def group_names_of(roles: DataRoles, names: Sequence[str]) -> dict[int, str]:
@@ -205,12 +275,37 @@ def _grouped(
         if (own := weights.get(number, np.zeros(1))).any()
     ]
     single = np.setdiff1d(every, np.concatenate([*roles.groups]))
-    n_selected = len(groups) + np.intersect1d(used, single).size
+    n_single = np.intersect1d(used, single).size
     return {
-        "terms": (n_selected, len(roles.groups) + single.size),
+        "terms": (len(groups) + n_single, len(roles.groups) + single.size),
+        "ungrouped": (n_single, single.size),
         "groups": sorted(groups, key=lambda group: -group.weight),
         "unit": "group",
     }
+
+
+def _enriched(source: Dataset, fitted: FittedSelection) -> dict[str, Any]:
+    """Return the fields of ``Content`` about the enrichment of sets, or an empty dict without.
+
+    The universe are the columns that vary, without covariates: no other one can be selected.
+    """
+    sets = source.sets
+    if not sets:
+        return {}
+    names = source.names
+    deviations = column_moments(as_design(source.X))[1]
+    varying = np.setdiff1d(np.flatnonzero(deviations > 0), source.roles.covariates)
+    units = np.intersect1d(fitted.units, varying).tolist()
+    found = enrichment(units, varying.tolist(), {name: own.tolist() for name, own in sets.items()})
+    labels = {at: source.schema.symbols.get(names[at], names[at]) for at in units}
+    found = [replace(one, members=tuple(labels[at] for at in one.members)) for one in found]
+    grouped = np.unique(np.concatenate([*sets.values()]))
+    n_grouped = np.intersect1d(grouped, varying).size
+    universe = (
+        f"{len(units):,} selected columns in {len(sets):,} sets; the universe is "
+        f"the {varying.size:,} columns that vary, {n_grouped:,} of them in a set"
+    )
+    return {"enriched": found, "universe": universe}
 
 
 def _first_notes(notes: Sequence[str]) -> list[str]:
@@ -230,6 +325,14 @@ def _notes(settings: SelectionSettings, fitted: FittedSelection, source: Dataset
             f"{fitted.terms.size} of the {wanted} features asked for have a coefficient: the "
             "optimum gives none to the others; a larger --C lets more in"
         )
+    if source.variants is not None and fitted.columns.size:
+        level = 0.05 / n_features
+        notes.append(
+            "marginal_p of selected.csv is of each feature with the covariates only, and not "
+            f"corrected for the choice among {n_features:,}: compare it with {level:.1g}"
+        )
+        if source.map.has_pairs:
+            notes.append("no score.tsv: PLINK cannot score products; use atomlearn predict")
     if any(result.status is Status.TIME_LIMIT for result in fitted.results):
         notes.append(str(Status.TIME_LIMIT).replace("raise it", "raise --time-limit"))
     return notes
@@ -252,7 +355,7 @@ def _details(
     described = {
         key.replace("_", " ").capitalize(): f"{value:.6g}" if type(value) is float else str(value)
         for key, value in fitted.described.items()
-        if type(value) is not list
+        if type(value) is not list and value != ""
     }
     seconds_of_fit = sum(r.seconds for r in fitted.results)
     return (
@@ -287,7 +390,10 @@ def saved_model(source: Dataset, fitted: FittedSelection) -> SavedModel:
         classes=target.classes,
         n_features=map.n_columns,
         n_inputs=len(source.names),
-        inputs=tuple(ModelInput(column, source.names[column]) for column in used),
+        inputs=tuple(
+            ModelInput(column, source.names[column], *span)
+            for column, span in zip(used, _spans(source, used), strict=True)
+        ),
         features=tuple(
             ModelFeature(
                 index=int(column),
@@ -312,6 +418,15 @@ def saved_model(source: Dataset, fitted: FittedSelection) -> SavedModel:
     )
 
 
+def _spans(source: Dataset, columns: Sequence[int]) -> list[tuple[float, ...]]:
+    """Return the least and greatest value of columns, () for each column of genotypes."""
+    if source.variants is not None:
+        return [() for _ in columns]
+    X = as_design(source.X)
+    each = (dense_part(X, np.array([column]))[:, 0] for column in columns)
+    return [(float(values.min()), float(values.max())) for values in each]
+
+
 def _roles_of(schema: Schema) -> dict[str, str]:
     """Return the names of the id, offset and exposure columns, and the origin of the data.
 
@@ -319,6 +434,9 @@ def _roles_of(schema: Schema) -> dict[str, str]:
     """
     named = [plan for plan in schema.columns if plan.use == "id"]
     named += [plan for plan in schema.columns if plan.kind == "identifier"]
+    counted = [plan for plan in schema.columns if plan.kind == "index" and is_id_name(plan.name)]
+    # A column called id says more than the row names that R writes.
+    named += sorted(counted, key=lambda plan: not plan.name.lower().endswith("id"))
     found = {"id": named[0].name} if named else {}
-    found |= {p.use: p.name for p in schema.columns if p.use in ("offset", "exposure")}
+    found |= {p.use: p.name for p in schema.columns if p.use in ("offset", "exposure", "stratum")}
     return found | dict(schema.origin)

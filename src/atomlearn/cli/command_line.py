@@ -76,8 +76,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             "convert": "; the same command resumes here",
             "select": " before anything was fitted; nothing written",
         }
-        told = left.get(options.command, "; nothing written")
-        print(f"atomlearn: interrupted{told}", file=sys.stderr)
+        remainder = left.get(options.command, "; nothing written")
+        print(f"atomlearn: interrupted{remainder}", file=sys.stderr)
         return 130
     except BrokenPipeError:
         # The process that reads the output has ended, as in ``| head``. Redirecting stdout avoids a

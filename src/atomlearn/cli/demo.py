@@ -1,15 +1,13 @@
-"""``atomlearn demo``: 20 of 495 features of real data that scikit-learn bundles."""
+"""``atomlearn demo``: 6 of 30 measurements of tumors, which scikit-learn bundles."""
 
 from __future__ import annotations
 
 import argparse
 from pathlib import Path
 
-import numpy as np
-
 from atomlearn.cli.arguments import build_parser
 from atomlearn.cli.select import select
-from atomlearn.core import whole_file
+from atomlearn.core import write_text
 
 
 def demo(options: argparse.Namespace) -> int:
@@ -17,12 +15,15 @@ def demo(options: argparse.Namespace) -> int:
     from sklearn.datasets import load_breast_cancer
 
     bunch = load_breast_cancer()
-    data = Path(options.out) / "breast_cancer.npz"
+    data = Path(options.out) / "tumors.csv"
     data.parent.mkdir(parents=True, exist_ok=True)
-    diagnosis = bunch.target_names[bunch.target]
-    with whole_file(data) as stream:
-        np.savez(stream, X=bunch.data, diagnosis=diagnosis, features=bunch.feature_names)
-    words = ["select", str(data), "--target", "diagnosis", "--interactions", "--n-features", "20"]
+    rows = zip(bunch.data.tolist(), bunch.target_names[bunch.target], strict=True)
+    lines = [
+        [*bunch.feature_names, "diagnosis"],
+        *([*map(repr, row), label] for row, label in rows),
+    ]
+    write_text(data, "".join(",".join(line) + "\n" for line in lines))
+    words = ["select", str(data), "--target", "diagnosis", "--n-features", "6"]
     words += ["--out", options.out, *(["--quiet"] if options.quiet else [])]
     chosen = build_parser().parse_args(words)
     chosen.given = words

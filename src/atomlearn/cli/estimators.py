@@ -118,6 +118,7 @@ def _subset_search(
         standardize=settings.standardize,
         tol=GAP if settings.gap == DEFAULTS.tol else settings.gap,
         time_limit=SECONDS if seconds is None else seconds,
+        within=settings.within,
         observers=[partial(_show_search, progress)],
         **data.parameters,
     )

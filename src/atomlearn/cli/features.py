@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import fnmatch
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -27,56 +27,83 @@ _WINDOWS = re.compile(r"windows:(?P<width>[\d.]+)(?P<unit>[kmb]|kb|mb|bp)?$", re
 _UNITS = {"k": 1e3, "m": 1e6}
 
 
-def read_groups(
-    text: str, names: Sequence[str], variants: Any
-) -> tuple[list[Columns], list[str], list[str]]:
-    """Return groups of columns, their names, and notes for the report.
+@dataclass(frozen=True, slots=True)
+class NamedColumns:
+    """The columns of X by which groups of columns refer to them.
+
+    ``names`` are the names of the columns, ``variants`` the variants of genotypes, or None, and
+    ``symbols`` maps names of columns to gene symbols.
+    """
+
+    names: Sequence[str]
+    variants: Any = None
+    symbols: Mapping[str, str] = field(default_factory=dict)
+
+    def places(self) -> dict[str, list[int]]:
+        """Return the columns of each name and each gene symbol."""
+        found = {name: [column] for column, name in enumerate(self.names)}
+        of_symbols: dict[str, list[int]] = {}
+        for column, name in enumerate(self.names):
+            if name in self.symbols:
+                of_symbols.setdefault(self.symbols[name], []).append(column)
+        return of_symbols | found
+
+
+def read_sets(text: str, known: NamedColumns) -> tuple[dict[str, Columns], list[str]]:
+    """Return the columns of each set in a file, and notes on members that are no columns.
 
     Parameters
     ----------
-    text : a file, or ``windows:500kb``
-        A .gmt file; or lines of a group and its members, by tabs or spaces (or commas). Members
-        are columns, patterns such as ``age_*``, or regions ``chr:start-end``.
-    names : of the columns of X.
-    variants : of genotypes, None for other data.
+    text : a .gmt file; or lines of a set and its members, by tabs or spaces (or commas)
+        Members are columns, gene symbols, patterns such as ``age_*``, or regions ``chr:start-end``.
+    known : the columns of X.
     """
-    windows = _WINDOWS.match(text)
-    if windows is not None:
-        return *_windows(windows, variants), []
-    if text.casefold().startswith("windows:"):
-        raise CommandError(f"--groups {text}: expected a width, as in windows:500kb")
     sets = read_gene_sets(text) if ".gmt" in Path(text).suffixes else _lines(Path(text))
-    place = {name: column for column, name in enumerate(names)}
-    found = []
-    labels = []
+    place = known.places()
+    found = {}
     lost = 0
     empty = list[str]()
     for label, members in sets.items():
         columns: set[int] = set()
         for member in members:
-            mine = _members(member, place, names, variants)
+            mine = _members(member, place, known)
             lost += not mine
             columns.update(mine)
         if columns:
-            found.append(np.array(sorted(columns), dtype=np.int64))
-            labels.append(label)
+            found[label] = np.array(sorted(columns), dtype=np.int64)
         else:
             empty.append(label)
     if not found:
         raise CommandError(
-            f"--groups {text}: none of the {lost} members is a column of the data, such as "
-            f"{names[0]!r}; give a file with a group and its columns on each line"
+            f"{text}: none of the {lost} members is a column of the data, such as "
+            f"{known.names[0]!r}; give a file with a set and its columns on each line"
         )
-    single = len(names) - np.unique(np.concatenate(found)).size
-    notes = [
-        f"{len(found):,} groups of {min(map(len, found))} to {max(map(len, found))} columns; "
-        f"{single:,} of {len(names):,} columns are in none, and each of them counts as one"
-    ]
+    notes = []
     if empty:
         notes.append(f"{len(empty):,} groups have no column of the data: {listing(empty)}")
     if lost:
         notes.append(f"{lost:,} members of groups are no column of the data")
-    return found, labels, notes
+    return found, notes
+
+
+def read_groups(text: str, known: NamedColumns) -> tuple[list[Columns], list[str], list[str]]:
+    """Return groups of columns, their names, and notes for the report.
+
+    ``text`` is a file as ``read_sets`` takes it, or ``windows:500kb`` for genotypes.
+    """
+    windows = _WINDOWS.match(text)
+    if windows is not None:
+        return *_windows(windows, known.variants), []
+    if text.casefold().startswith("windows:"):
+        raise CommandError(f"--groups {text}: expected a width, as in windows:500kb")
+    sets, notes = read_sets(text, known)
+    found = list(sets.values())
+    single = len(known.names) - np.unique(np.concatenate(found)).size
+    said = (
+        f"{len(found):,} groups of {min(map(len, found))} to {max(map(len, found))} columns; "
+        f"{single:,} of {len(known.names):,} columns are in none, and each of them counts as one"
+    )
+    return found, list(sets), [said, *notes]
 
 
 def _lines(path: Path) -> dict[str, list[str]]:
@@ -90,30 +117,30 @@ def _lines(path: Path) -> dict[str, list[str]]:
     return sets
 
 
-def _members(
-    member: str, place: dict[str, int], names: Sequence[str], variants: Any
-) -> Sequence[int]:
+def _members(member: str, place: Mapping[str, list[int]], known: NamedColumns) -> Sequence[int]:
     """Return the columns that a member of a group file refers to.
 
-    A member is the name of a column, the original column of dummy columns, a wildcard pattern, or a
-    genomic region. ``place`` maps the names of columns to their indices; ``variants`` are the
-    variants of genotype data, or None.
+    A member is the name or gene symbol of a column, the original column of dummy columns, a
+    wildcard pattern, or a genomic region. ``place`` maps names and symbols to columns.
     """
+    names = known.names
+    variants = known.variants
     if member in place:
-        return [place[member]]
+        return place[member]
     region = _REGION.match(member)
     if region is not None and variants is not None:
         start, stop = (int(region[key].replace(",", "")) for key in ("start", "stop"))
         chromosome = region["chromosome"]
         inside = (variants.positions >= start) & (variants.positions <= stop)
         mine = np.array([name == chromosome for name in variants.chromosomes]) & inside
-        return [place[names[j]] for j in np.flatnonzero(mine).tolist() if names[j] in place]
+        return np.flatnonzero(mine).tolist()
     # One column of the file may be encoded as several columns of X: smoker becomes smoker=yes and
     # smoker=missing.
-    made = [place[name] for name in names if name.startswith((f"{member}=", f"{member}."))]
+    prefixes = f"{member}=", f"{member}."
+    made = [column for column, name in enumerate(names) if name.startswith(prefixes)]
     if made or not any(mark in member for mark in "*?["):
         return made
-    return [place[name] for name in fnmatch.filter(names, member)]
+    return [column for name in fnmatch.filter(place, member) for column in place[name]]
 
 
 def _windows(match: re.Match[str], variants: Any) -> tuple[list[Columns], list[str]]:
@@ -180,7 +207,8 @@ def features_of(X: Any, interactions: bool) -> FeatureMap:
         return Inputs(n_columns)
     whole = PolynomialMap.interactions(n_columns, squares=True)
     index = PairIndex(n_columns, squares=True)
-    if index.n_columns > MOST_LISTED:
+    # Of a design on disk, as of genotypes, the squares are kept: an allele count is rarely 0/1.
+    if index.n_columns > MOST_LISTED or isinstance(X, Design):
         return whole
     more = X.multiply(X) - X if is_sparse(X) else X * X - X
     binary = np.flatnonzero(np.asarray(abs(more).sum(axis=0)).ravel() == 0)

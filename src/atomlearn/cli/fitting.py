@@ -28,12 +28,16 @@ from atomlearn.core import (
     Status,
     part_of,
     together,
+    unwrapped,
 )
+from atomlearn.estimators.checks import was_encoded
 from atomlearn.estimators.dependent_rows import fit_parameters
+from atomlearn.estimators.file_tables import scaled_file
 from atomlearn.estimators.generation import norm_of
 from atomlearn.estimators.survival import Baseline
 from atomlearn.estimators.units import Units, as_they_are, standardized_design, too_many
 from atomlearn.maps.feature_map import FeatureMap, map_of
+from atomlearn.reports.model import baseline_keys
 from atomlearn.reports.structure_displays import has_parts
 from atomlearn.reports.view import in_words
 
@@ -48,10 +52,11 @@ class FittedSelection:
     ``intercepts`` has shape (n_outputs,). ``considered`` holds the columns that the search included
     and that ended with a zero coefficient. ``map`` is the feature map, which relates columns to
     inputs, products or curves. ``described`` holds the hyperparameters and the method of the fit,
-    as text and numbers; ``scaled_by`` describes the standardization in words. ``chosen`` is the
-    pair (norm, alpha) that cross-validation chose, which refits reuse. ``screened`` holds the
+    as text and numbers; ``scaled_by`` describes the standardization in words. ``chosen`` holds the
+    settings that cross-validation chose, which refits reuse. ``screened`` holds the
     columns that knockoffs or stability selection selected before the fit, and ``notes`` holds
-    sentences for the report.
+    sentences for the report. ``features`` are the unscaled features of all rows, with missing
+    values filled as in the fit.
     """
 
     model: Any
@@ -64,9 +69,10 @@ class FittedSelection:
     described: dict[str, Any]
     scaled_by: str
     in_python: str
-    chosen: tuple[Norm, float] | None = None
+    chosen: dict[str, Any] = field(default_factory=dict)
     screened: ScreenedColumns | None = None
     notes: Sequence[str] = field(default=())
+    features: Design
 
     @property
     def results(self) -> Sequence[Result]:
@@ -115,14 +121,14 @@ class FittedSelection:
         """Whether Ctrl-C ended at least one of the fits."""
         return any(result.status is Status.INTERRUPTED for result in self.results)
 
-    def decisions(self, design: Design, rows: Rows, offset: Array | None = None) -> Array:
+    def decisions(self, rows: Rows, offset: Array | None = None) -> Array:
         """Return the decision values X_S w + b + offset, shape (n_rows, n_outputs).
 
-        X_S are the selected columns of the unscaled ``design`` at the row indices ``rows``, w and b
+        X_S are the selected columns of ``features`` at the row indices ``rows``, w and b
         are the coefficients and intercepts in data units, and ``offset``, shape (n_samples,), is
         indexed by ``rows`` and added to every output.
         """
-        block = RowSubset(design, rows).gather(self.columns)
+        block = RowSubset(self.features, rows).gather(self.columns)
         scores = np.stack([block.predict(weights) for weights in self.coefficients], axis=1)
         return scores + self.intercepts + (0.0 if offset is None else offset[rows][:, None])
 
@@ -152,10 +158,11 @@ def fit_rows(
             progress.say("  selecting by " + ("stability" if settings.stability else "knockoffs"))
             screened = screen_columns(data, settings)
             part, settings = _over_screened(data, settings, screened)
-        model, chosen, chosen_by = _fit(part, settings, progress)
+        model, chosen = _fit(part, settings, progress)
+    settings = replace(settings, **chosen)
     columns, coefficients, intercepts = _coefficients(model, settings, units, screened)
     used = coefficients.any(axis=0)
-    described = _described(model, settings, part, chosen, chosen_by)
+    described = _described(model, settings, part)
     if screened:
         described |= {"selected_by": screened.words, "method": "error control"}
     own_units = settings.generates and settings.standardize
@@ -169,10 +176,11 @@ def fit_rows(
         map=map_of(design),
         described=described,
         scaled_by=model.scaled_by_ if own_units else units.words,
-        in_python=_in_python(model, settings, roles.center, screened),
-        chosen=None if screened else chosen,
+        in_python=_python_code(model, settings, roles.center, screened),
+        chosen={} if screened else chosen,
         screened=screened,
         notes=screened.notes if screened else _notes(model, described),
+        features=design,
     )
 
 
@@ -198,7 +206,8 @@ def _units(
         return as_they_are(design, f"a curve for each column ({settings.additive}{scaled})")
     if settings.generates or not settings.standardize:
         return as_they_are(design)
-    return standardized_design(design, center, weight)
+    units = standardized_design(design, center, weight)
+    return scaled_file(unwrapped(design), units) if was_encoded(design) else units
 
 
 def _over_screened(
@@ -220,10 +229,10 @@ def _over_screened(
 
 def _fit(
     data: TrainingData, settings: SelectionSettings, progress: ProgressPrinter
-) -> tuple[Any, tuple[Norm, float] | None, str]:
-    """Return a fitted estimator, its cross-validated (norm, alpha), and how alpha was chosen.
+) -> tuple[Any, dict[str, Any]]:
+    """Return a fitted estimator, and the settings that cross-validation chose.
 
-    The pair is None if cross-validation did not run. After Ctrl-C during cross-validation, the
+    After Ctrl-C during cross-validation, the
     model is refitted at the last alpha that finished.
     """
     model = build_estimator(settings, data, progress)
@@ -240,15 +249,36 @@ def _fit(
         by = "Ctrl-C, before a level was scored: the last one that was fitted"
         progress.say(f"  alpha chosen by {by}")
         alpha = progress.alpha
-        model, _, _ = _fit(data, replace(settings, norms=tuple(norms[:1]), alpha=alpha), progress)
+        chosen: dict[str, Any] = {"norms": tuple(norms[:1]), "alpha": alpha, "chosen_by": by}
+        model, _ = _fit(data, replace(settings, **chosen), progress)
         model.results_[0].status = Status.INTERRUPTED
-        return model, (norms[0], alpha), by
+        return model, chosen
+    if settings.generates:
+        return model, _chosen_in_generation(model, settings, data)
     if not settings.cross_validates:
-        return model, None, settings.chosen_by
+        return model, {}
     if Status.INTERRUPTED in (model._searched, model.status_):
         for result in model.results_:
             result.status = Status.INTERRUPTED
-    return model, (model.norm_, model.alpha_), _how_alpha_was_chosen(model, data, progress)
+    chosen_by = _how_alpha_was_chosen(model, data, progress)
+    return model, {"norms": (model.norm_,), "alpha": model.alpha_, "chosen_by": chosen_by}
+
+
+def _chosen_in_generation(
+    model: Any, settings: SelectionSettings, data: TrainingData
+) -> dict[str, Any]:
+    """Return the number of features and C that cross-validation chose, if it did."""
+    if settings.best_subset:
+        return {"n_features": model.n_selected_} if settings.n_features == "auto" else {}
+    if not model.C_choice_:
+        return {}
+    rising = model.size_choice_.chosen[1]
+    chosen = {"n_features": model.n_wanted_, "C": (rising[0], model.C_)}
+    n_folds = model.C_choice_.scores.shape[-1]
+    by = f"{n_folds}-fold cross-validation on {data.y.size} rows"
+    if model.C_choice_.cut:
+        by += ", which ended early"
+    return chosen | {"chosen_by": by if n_folds else ""}
 
 
 def _announce_search(
@@ -319,22 +349,20 @@ def _described(
     model: Any,
     settings: SelectionSettings,
     data: TrainingData,
-    chosen: tuple[Norm, float] | None,
-    chosen_by: str,
 ) -> dict[str, Any]:
     """Return the method and hyperparameters of the fit, as text and numbers.
 
-    ``chosen`` is the cross-validated (norm, alpha) or None, and ``chosen_by`` says how alpha was
-    chosen, or is empty.
+    ``settings`` have the values that cross-validation chose.
     """
     loss = settings.loss_for(data.target.task)
     found: dict[str, Any]
     if not settings.generates:
-        norm, alpha = chosen or (settings.norms[0], settings.alpha)
-        words = in_words(norm).replace(", groups=None", "").replace(", weights=None", "")
+        words = (
+            in_words(settings.norms[0]).replace(", groups=None", "").replace(", weights=None", "")
+        )
         found = {"method": "atomic norm", "norm": words, "form": settings.form}
-        found |= {"alpha": alpha, "loss": loss}
-        return found | ({"alpha_chosen_by": chosen_by} if chosen_by else {})
+        found |= {"alpha": settings.alpha, "loss": loss}
+        return found | ({"alpha_chosen_by": settings.chosen_by} if settings.chosen_by else {})
     if settings.best_subset:
         found = {"method": "best subset", "n_features": model.n_selected_, "l2": model.l2_}
         found |= {"loss": loss, "branches": model.result_.nodes}
@@ -342,6 +370,7 @@ def _described(
         batch = norm_of(model, data.design)[0].k
         found = {"method": "feature generation", "n_features": int(model.n_wanted_)}
         found |= {"batch": batch, "C": model.C_, "loss": loss}
+        found |= {"C_chosen_by": settings.chosen_by} if settings.chosen_by else {}
     return found | ({"classes": "together"} if len(data.target.outputs) > 1 else {})
 
 
@@ -355,7 +384,7 @@ def _notes(model: Any, described: dict[str, Any]) -> Sequence[str]:
     return (f"interrupted: {found}, of the values that were tried",)
 
 
-def _in_python(
+def _python_code(
     model: Any, settings: SelectionSettings, center: bool, screened: ScreenedColumns | None
 ) -> str:
     """Return Python code that builds the estimator, with its scaler and selector.
@@ -376,26 +405,39 @@ def _in_python(
 
 
 def with_baseline(
-    fitted: FittedSelection, design: Design, rows: Rows, roles: DataRoles
+    fitted: FittedSelection,
+    rows: Rows,
+    roles: DataRoles,
+    at: Sequence[float] = (),
 ) -> FittedSelection:
     """Return a survival model with Breslow's baseline hazard, and any other model unchanged.
 
     The intercept of a survival model is set to zero, so that its scores are X w. The baseline
-    hazard refers to centered scores, because exp(X w) may overflow if the columns are far from
-    zero: the cumulative hazard of a row is baseline_hazard * exp(score - baseline_score), at each
-    of baseline_times.
+    hazard is that of a row with the mean score, because exp(X w) may overflow if the columns are
+    far from zero: the cumulative hazard of a row is baseline_hazard * exp(score - baseline_score),
+    at each of baseline_times. Each stratum has its own. ``at`` are the times whose risks are
+    predicted by default.
     """
-    if not fitted.data.target.is_survival:
+    target = fitted.data.target
+    if not target.is_survival:
         return fitted
+    y = fitted.data.y
     weight = np.ones(rows.size) if roles.weight is None else roles.weight[rows]
-    risk = fitted.decisions(design, rows, roles.offset)[:, 0]
-    described = dict(fitted.described)
-    with np.errstate(over="ignore"):
-        baseline = Baseline.of(fitted.data.y, risk, weight)
-    # Each stratum has a separate baseline hazard, and the model file holds one only.
-    single = np.unique(fitted.data.y["stratum"]).size == 1
-    if single and np.isfinite(baseline.cumulative).all():
-        described["baseline_times"] = baseline.times.tolist()
-        described["baseline_hazard"] = baseline.cumulative.tolist()
-        described["baseline_score"] = -float(fitted.intercepts[0])
+    risk = fitted.decisions(rows, roles.offset)[:, 0] - fitted.intercepts[0]
+    center = float(np.average(risk, weights=weight))
+    described = fitted.described | {
+        "baseline_score": center,
+        "followed_until": float(y["time"].max()),
+    }
+    if at:
+        described["at"] = ",".join(f"{time:g}" for time in at)
+    if target.events is not None:
+        described["other_events"] = ", ".join(target.events.others)
+    for code in np.unique(y["stratum"]).tolist():
+        own = y["stratum"] == code
+        baseline = Baseline.of(y[own], risk[own] - center, weight[own])
+        if np.isfinite(baseline.cumulative).all():
+            times, hazard = baseline_keys(target.strata[code] if target.strata else None)
+            described[times] = baseline.times.tolist()
+            described[hazard] = baseline.cumulative.tolist()
     return replace(fitted, intercepts=np.zeros(1), described=described)

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 import numpy as np
 
+from atomlearn.cli.options import CommandError
 from atomlearn.cli.source import Dataset
 from atomlearn.core import Array, Design, moments_of
 from atomlearn.reports.model import Allele, SavedModel
+from atomlearn.storage.formats.held import LIMITS
 from atomlearn.storage.formats.messages import listing
+from atomlearn.storage.intake.genotypes import Components
 from atomlearn.storage.store.plink import Variants
 
 #: Maps the relation between the alleles of the data and of the model to the text of a note.
 _CHANGES = {
+    "renamed": "under another name, and found by chromosome and position",
     "swapped": "alleles swapped, and recoded",
     "flipped": "on the other strand, and flipped",
     "flipped swapped": "on the other strand with alleles swapped, and flipped and recoded",
@@ -49,36 +55,120 @@ def alleles_of(source: Dataset, used: Sequence[int]) -> tuple[Allele, ...]:
 
 
 def score_text(model: SavedModel) -> str:
-    """Return the weights in the format of ``plink2 --score``, "" without genotypes.
+    """Return the weights as ``plink2 --score score.tsv header-read`` reads them.
 
-    Each variant has one line: its name, the counted allele, and one weight per output.
+    The header is ID, A1 and a name for each output; each variant with a weight has one line. The
+    text is empty without genotypes, and for products of two variants, which PLINK cannot score.
     """
     counted = {allele.name: allele.counted for allele in model.alleles}
+    if any(len(feature.factors) > 1 for feature in model.features):
+        return ""
     lines = [
         "\t".join([feature.name, counted[feature.name], *map(repr, weights)])
         for feature, weights in zip(model.features, model.coefficients.T.tolist(), strict=True)
-        if feature.name in counted
+        if feature.name in counted and any(weights)
     ]
-    return "".join(line + "\n" for line in lines)
+    if not lines:
+        return ""
+    labels = [re.sub(r"\W+", "_", str(label)) for label in model.classes or ()]
+    outputs = [f"WEIGHT_{label}" for label in labels] if len(labels) > 2 else ["WEIGHT"]
+    return "\n".join(["\t".join(["ID", "A1", *outputs]), *lines]) + "\n"
 
 
-def about(source: Dataset, column: int) -> tuple[tuple[str, str], ...]:
-    """Return the position and alleles of a variant as (header, value) pairs, () if it has none."""
+#: Columns of components.tsv before the loadings.
+_VARIANT = ("ID", "CHR", "POS", "A1", "A2", "MEAN", "SD")
+
+
+def components_text(found: Components | None) -> str:
+    """Return the text of components.tsv, "" without components.
+
+    The first line has the singular values, and each other line a variant with its mean and standard
+    deviation in the training data and its loadings, with seven digits.
+    """
+    if found is None:
+        return ""
+    numbers = np.column_stack([found.means, found.scales, found.loadings])
+    variants = found.variants
+    lines = zip(
+        *(variants.names, variants.chromosomes, variants.positions.tolist()),
+        *(variants.counted, variants.other, numbers.tolist()),
+        strict=True,
+    )
+    head = "##SIZES\t" + "\t".join(map(repr, found.sizes.tolist()))
+    rows = ["\t".join([*map(str, told), *(f"{x:.7g}" for x in own)]) for *told, own in lines]
+    return "\n".join([head, "\t".join([*_VARIANT, *found.names]), *rows]) + "\n"
+
+
+def read_components(path: Path) -> Components:
+    """Return the components in a file that ``select --pcs`` wrote."""
+    try:
+        head, header, *lines = path.read_text(encoding="utf-8").splitlines()
+        sizes = np.array(head.split("\t")[1:], dtype=np.float64)
+        fields = [line.split("\t") for line in lines]
+        names, chromosomes, places, counted, other = (
+            [line[at] for line in fields] for at in range(5)
+        )
+        numbers = np.array([line[5:] for line in fields], dtype=np.float64)
+        positions = np.array(places, dtype=np.int64)
+    except (ValueError, IndexError) as error:
+        raise CommandError(f"{path} is damaged: {error}; select again with --pcs") from error
+    width = len(_VARIANT) + sizes.size
+    if len(header.split("\t")) != width or numbers.shape[1] != sizes.size + 2:
+        raise CommandError(f"{path} is damaged: it lacks columns; select again with --pcs")
+    variants = Variants(names, chromosomes, positions, counted, other)
+    return Components(variants, numbers[:, 0], numbers[:, 1], numbers[:, 2:], sizes)
+
+
+def projected(found: Components, new: Harmonizer, notes: list[str]) -> dict[str, Array]:
+    """Return the principal components of new samples by name, with notes on lacking variants."""
+    variants = found.variants
+    alleles = [
+        Allele(*each)
+        for each in zip(
+            *(variants.names, variants.chromosomes, variants.positions.tolist()),
+            *(variants.counted, variants.other, found.means.tolist()),
+            strict=True,
+        )
+    ]
+    along = np.zeros((new.n_rows, found.sizes.size))
+    squares = np.zeros(new.n_rows)
+    lost = 0
+    block = max(1, LIMITS.piece_bytes // (8 * new.n_rows))
+    for start in range(0, len(alleles), block):
+        some = slice(start, start + block)
+        X, ways = new.counts(alleles[some])
+        lost += sum(len(ways.get(way, ())) for way in ("absent", "ambiguous", "different"))
+        scaled = (X - found.means[some]) / found.scales[some]
+        along += scaled @ found.loadings[some]
+        squares += np.sum(scaled**2, axis=1)
+    notes.append(
+        f"{found.sizes.size} principal components are projected from {len(alleles) - lost:,} of "
+        f"their {len(alleles):,} variants"
+    )
+    return dict(zip(found.names, found.projected(along, squares).T, strict=True))
+
+
+def about(source: Dataset, columns: Sequence[int]) -> tuple[tuple[str, str], ...]:
+    """Return the position and alleles of variants as (header, value) pairs, () if it has none.
+
+    ``columns`` are the one or two columns of a feature; the values of two are joined by colons.
+    """
     variants = source.variants
-    if variants is None or column >= len(variants.names):
+    if variants is None or any(column >= len(variants.names) for column in columns):
         return ()
-    return (
-        ("chromosome", variants.chromosomes[column]),
-        ("position", str(int(variants.positions[column]))),
-        ("counted_allele", variants.counted[column]),
-        ("other_allele", variants.other[column]),
+    told = {
+        "chromosome": variants.chromosomes,
+        "position": variants.positions,
+        "counted_allele": variants.counted,
+        "other_allele": variants.other,
+    }
+    return tuple(
+        (head, ":".join(str(values[column]) for column in columns)) for head, values in told.items()
     )
 
 
-def harmonized(
-    alleles: Sequence[Allele], variants: Variants, names: Sequence[str], design: Design
-) -> tuple[Array, list[str]]:
-    """Return the allele counts harmonized with the model, (n_rows, n_alleles), and notes.
+class Harmonizer:
+    """Allele counts of new data, harmonized with those of a model.
 
     A variant is matched by name, else by chromosome and position. Swapped alleles are recoded as 2
     - x, and alleles of the opposite strand are flipped. Palindromic variants (A/T and C/G) read the
@@ -87,33 +177,56 @@ def harmonized(
     absent or have other alleles are replaced by the mean, too. ``names`` are the names of the
     columns of ``design``.
     """
-    place = {name: column for column, name in enumerate(names)}
-    where = {
-        (chromosome, int(position)): column
-        for column, (chromosome, position) in enumerate(
-            zip(variants.chromosomes, variants.positions.tolist(), strict=True)
-        )
-    }
-    X = np.zeros((design.shape[0], len(alleles)))
-    ways = dict[str, list[str]]()
-    for number, allele in enumerate(alleles):
-        column = place.get(allele.name, where.get((allele.chromosome, allele.position)))
-        way = "absent"
-        if column is not None:
-            way = _way(allele, variants.counted[column], variants.other[column])
-        if way != "same":
-            ways.setdefault(way, []).append(allele.name)
-        if column is None or way in ("ambiguous", "different"):
-            X[:, number] = allele.mean
-            continue
-        values = np.asarray(design.gather(np.array([column])).dense()[:, 0], dtype=np.float64)
-        X[:, number] = 2.0 - values if way.endswith("swapped") else values
-    notes = [
+
+    def __init__(self, variants: Variants, names: Sequence[str], design: Design) -> None:
+        self._variants = variants
+        self._design = design
+        self._columns = {name: column for column, name in enumerate(names)}
+        places = map(_place, variants.chromosomes, variants.positions.tolist())
+        self._at = {place: column for column, place in enumerate(places)}
+        self.n_rows = design.shape[0]
+
+    def counts(self, alleles: Sequence[Allele]) -> tuple[Array, dict[str, list[str]]]:
+        """Return the counts (n_rows, n_alleles), and the names of variants by what was done."""
+        X = np.zeros((self.n_rows, len(alleles)))
+        variants = self._variants
+        ways = dict[str, list[str]]()
+        read = dict[int, int]()
+        for number, allele in enumerate(alleles):
+            column = self._columns.get(allele.name)
+            if column is None:
+                column = self._at.get(_place(allele.chromosome, allele.position))
+                if column is not None:
+                    ways.setdefault("renamed", []).append(allele.name)
+            way = "absent"
+            if column is not None:
+                way = _way(allele, variants.counted[column], variants.other[column])
+            if way != "same":
+                ways.setdefault(way, []).append(allele.name)
+            if column is None or way in ("ambiguous", "different"):
+                X[:, number] = allele.mean
+            else:
+                read[number] = column
+        values = self._design.gather(np.array([*read.values()], dtype=np.int64)).dense()
+        X[:, [*read]] = values
+        turned = {name for way, names in ways.items() if way.endswith("swapped") for name in names}
+        swapped = [number for number in read if alleles[number].name in turned]
+        X[:, swapped] = 2.0 - X[:, swapped]
+        return X, ways
+
+
+def _place(chromosome: str, position: int) -> tuple[str, int]:
+    """Return the place of a variant; chr1 and 1 are the same chromosome."""
+    return chromosome.casefold().removeprefix("chr"), position
+
+
+def notes_on(ways: Mapping[str, Sequence[str]]) -> list[str]:
+    """Return notes that count and name the variants that were not used as they are."""
+    return [
         f"{len(ways[way])} variants {text} ({listing(ways[way])})"
         for way, text in _CHANGES.items()
         if way in ways
     ]
-    return X, notes
 
 
 def _way(allele: Allele, counted: str, other: str) -> str:

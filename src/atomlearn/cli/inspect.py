@@ -3,74 +3,188 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 import sys
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 
 import numpy as np
 
-from atomlearn.cli.arguments import reading_of
+from atomlearn.cli.arguments import TargetOptions, build_parser, reading_of
+from atomlearn.cli.settings import read_settings
+from atomlearn.cli.source import target_from
 from atomlearn.core import write_text
 from atomlearn.storage.formats.format import Format
-from atomlearn.storage.formats.messages import clipped
-from atomlearn.storage.formats.table import Request
-from atomlearn.storage.intake.columns import ColumnPlan
-from atomlearn.storage.intake.frame import transposed
-from atomlearn.storage.intake.plans import plans_of
-from atomlearn.storage.intake.read import read_as
+from atomlearn.storage.formats.messages import clipped, typed
+from atomlearn.storage.formats.table import DataTable, Observations, Request
+from atomlearn.storage.intake.cells import TextForm
+from atomlearn.storage.intake.columns import INTAKE, ColumnPlan
+from atomlearn.storage.intake.frame import Frame
+from atomlearn.storage.intake.kinds import described, unknown_words
+from atomlearn.storage.intake.plans import faults_of, plans_of, require, spread_out
+from atomlearn.storage.intake.read import framed, read_as, refuse_layers
 from atomlearn.storage.intake.reading import Reading, schema_text
 from atomlearn.storage.intake.registry import format_of
+from atomlearn.storage.intake.tables import encoded_table
+from atomlearn.storage.intake.written import days_of
 
 #: Maximum number of columns in the printed table.
 MOST_LISTED = 60
+#: Maximum number of labels of a column of obs whose counts are printed.
+MOST_CLASSES = 40
+#: Number of different dates from which rows in their order may be a series.
+LEAST_DATES = 10
+#: What ``select`` does not take over from ``inspect``.
+_OF_INSPECT = ("command", "data", "out", "json", "given", "began")
+_KINDS = (Reading, TextForm, TargetOptions)
+_DEFAULTS = {each.name: each.default for kind in _KINDS for each in fields(kind)}
 
 
 def inspect(options: argparse.Namespace) -> int:
-    """Run ``atomlearn inspect``: print the columns or write the schema; return 0."""
+    """Run ``atomlearn inspect``: print the columns or write the schema; return 0.
+
+    The printed command is tried as far as its target: an error of ``select`` is one of ``inspect``.
+    """
     path = Path(options.data)
     reading = reading_of(options)
     form = format_of(path)
+    refuse_layers(form, path, reading)
+    choices = list[str]()
+    plans: Sequence[ColumnPlan]
     if form.cells is None:
-        n_rows, plans = _matrix(form, path, reading)
+        table = read_as(path, replace(reading, missing="median"))
+        plans = table.schema.columns
+        n_rows = table.X.shape[0]
+        lines = _matrix(form, path, table)
     else:
-        frame = form.cells(path, reading.text_form(), reading.sheet).frame()
-        if reading.transpose:
-            frame, _ = transposed(frame)
-        frame.require(list(reading.named_roles().values()))
-        n_rows = frame.n_rows
+        frame, ids = framed(form.cells(path, reading.text_form(), reading.sheet), reading)
+        reading = spread_out(frame, reading)
+        require(frame, reading)
         plans = plans_of(frame, reading)
-        if not options.json:
-            print(f"{path.name}: {n_rows:,} rows, {len(frame.header):,} columns")
-            print("\n".join([*(f"  {note}" for note in frame.notes), *_lines(plans)]))
-            print("\n".join(_hints(path, plans, reading)))
+        n_rows = frame.n_rows
+        faults = faults_of(frame, plans, reading)
+        choices = [word for _, option in faults for word in shlex.split(option)]
+        # Answers to these make more cells missing.
+        reading = reading_of(_parsed(_command(options, choices, options.schema, False)))
+        frame = frame.tidied(reading.text_form())
+        found = plans_of(frame, reading)
+        gaps = _gaps(found, reading)
+        choices += ["--missing", "median"] if gaps else []
+        hints = [*gaps, *_hints(frame, plans, faults)]
+        lines = [f"{path.name}: {n_rows:,} rows, {len(frame.header):,} columns"]
+        lines += [*(f"  {note}" for note in frame.notes), *_lines(plans), "", *hints]
+        plans = found
     text = schema_text(path.name, n_rows, plans)
-    if options.json:
-        sys.stdout.write(text)
     if options.out is not None:
         write_text(options.out, text)
-        print(f"{options.out}: edit `use`, then atomlearn select ... --schema {options.out}")
+        lines.append(f"{options.out}: edit `use`, then type the next line")
+    if options.json:
+        sys.stdout.write(text)
+        return 0
+    print("\n".join(lines))
+    has_target = form.cells is None and table.y is not None
+    command = _command(options, choices, options.out or options.schema, has_target)
+    if "NAME" not in command:
+        chosen = _parsed(command)
+        if form.cells is not None:
+            table = encoded_table(frame, reading_of(chosen), ids)
+        print(_task(table, chosen))
+    print(f"next: {shlex.join(command)}")
     return 0
 
 
-def _matrix(form: Format, path: Path, reading: Reading) -> tuple[int, Sequence[ColumnPlan]]:
-    """Print the contents of a numeric file; return its number of rows and its column plans."""
-    table = read_as(path, replace(reading, missing="median"))
+def _parsed(command: Sequence[str]) -> argparse.Namespace:
+    """Return the options of a command of ``atomlearn``."""
+    return build_parser().parse_args(command[1:])
+
+
+def _command(
+    options: argparse.Namespace, choices: Sequence[str], schema: str | None, has_target: bool
+) -> list[str]:
+    """Return the words of the ``atomlearn select`` that reads the file as it was inspected.
+
+    ``choices`` are options that answer what was asked, ``schema`` is the schema file or None, and
+    ``has_target`` is whether the file has a target that needs no name.
+    """
+    given = {name: value for name, value in vars(options).items() if name not in _OF_INSPECT}
+    given["schema"] = schema
+    words = ["atomlearn", "select", options.data]
+    for name, value in given.items():
+        option = f"--{name.replace('_', '-')}"
+        if value is None or value == _DEFAULTS.get(name, False):
+            continue
+        if isinstance(value, bool):
+            words.append(option if value else f"--no-{option[2:]}")
+            continue
+        for each in value if isinstance(value, list) else [value]:
+            words += shlex.split(typed(option, [str(each)]))
+    named = {name for name, value in given.items() if value is not None}
+    if not has_target and named.isdisjoint({"target", "time", "pheno"}):
+        words += ["--target", "NAME"]
+    return [*words, *choices, "--out", "selected/"]
+
+
+def _task(table: DataTable, options: argparse.Namespace) -> str:
+    """Return what ``select`` would fit to the target, and how to fit something else."""
+    settings = read_settings(options)
+    target = target_from(table, options, settings)
+    settings.loss_for(target.task)
+    why = f", as {target.guessed}" if target.guessed else ""
+    labels = target.labels
+    if target.is_survival:
+        return f"task: survival, {target.name}{target.event_counts}"
+    if labels is None:
+        few = np.unique(target.values).size <= INTAKE.most_values
+        other = "; --task classification takes each value for a class" if few else ""
+        return f"task: regression{why}{other}"
+    if len(labels) == 2:
+        return f"task: classification, {clipped(labels[1])!r} against {clipped(labels[0])!r}"
+    is_numeric = table.y is not None and table.y.dtype.kind in "iuf"
+    other = "; --task regression predicts it as a number" if is_numeric else ""
+    return f"task: classification, {len(labels)} classes{why}{other}"
+
+
+def _matrix(form: Format, path: Path, table: DataTable) -> list[str]:
+    """Return lines on the contents of a file of numbers."""
     n_rows, n_columns = table.X.shape
     names = [table.schema.name(column) for column in range(min(n_columns, 5))]
     known = "" if table.y is None else " with a target"
-    print(f"{path.name}: {n_rows:,} rows{known}, {n_columns:,} columns, covariates included")
-    print(f"  named {', '.join(names)}{', ...' if n_columns > 5 else ''}")
-    for note in table.notes:
-        print(f"  {note}")
+    lines = [f"{path.name}: {n_rows:,} rows{known}, {n_columns:,} columns, covariates included"]
+    lines.append(f"  named {', '.join(names)}{', ...' if n_columns > 5 else ''}")
+    lines += [f"  {note}" for note in table.notes]
     if table.variants is not None:
         gaps = form.table(path, Request(None, missing=True)).X.missing
         share = gaps.sum() / (n_rows * gaps.size)
         touched = np.count_nonzero(gaps)
-        print(f"  {touched:,} of {gaps.size:,} variants lack genotypes, {share:.2%} of all")
-    elif table.schema.columns:
-        print(f"  {len(table.schema.columns)} of them with missing values")
-    return n_rows, table.schema.columns
+        lines.append(f"  {touched:,} of {gaps.size:,} variants lack genotypes, {share:.2%} of all")
+    elif gaps := sum(plan.missing > 0 for plan in table.schema.columns):
+        lines.append(f"  {gaps:,} of them with missing values")
+    if form.rows is not None:
+        lines += _observations(form.rows(path), path)
+    return lines
+
+
+def _observations(rows: Observations, path: Path) -> list[str]:
+    """Return a table of the columns of obs: kind, missing values and the sizes of classes."""
+    if not rows.header:
+        return ["  no columns describe its rows: give the target by --pheno FILE"]
+    frame = Frame(path, {name: rows.cells(name) for name in rows.header}, len(rows.names))
+    width = min(max(map(len, rows.header)), 28)
+    lines = ["", f"  {'column of obs':<{max(width, 13)}}  {'is':<10} {'missing':>7} {'values':>7}"]
+    for plan in described(frame, rows.header[:MOST_LISTED]):
+        known = frame.columns[plan.name][~frame.missing(plan.name)]
+        is_text = frame.is_text(plan.name)
+        tail = f"{known.min():g} to {known.max():g}" if known.size and not is_text else ""
+        counts = Counter(known.tolist()).most_common() if is_text else []
+        if len(counts) <= MOST_CLASSES:
+            tail = tail or ", ".join(f"{label} {count:,}" for label, count in counts)
+        lines.append(
+            f"  {clipped(plan.name, width):<{max(width, 13)}}  {plan.kind:<10} {plan.missing:>7,} "
+            f"{len(counts) or plan.distinct or '':>7}  {clipped(tail, 400)}".rstrip()
+        )
+    return [*lines, ""]
 
 
 def _lines(plans: Sequence[ColumnPlan]) -> list[str]:
@@ -90,13 +204,41 @@ def _lines(plans: Sequence[ColumnPlan]) -> list[str]:
     return lines
 
 
-def _hints(path: Path, plans: Sequence[ColumnPlan], reading: Reading) -> list[str]:
-    """Return the lines that suggest the next ``atomlearn select`` command."""
-    hints = [""]
-    asked = f"--target {reading.target or 'NAME'}"
-    if reading.role("time") and reading.role("event"):
-        asked = f"--time {reading.role('time')} --event {reading.role('event')}"
-    if reading.missing == "refuse" and any(plan.missing and plan.is_used for plan in plans):
-        hints.append("values are missing: --missing median, indicator or drop")
-        asked += " --missing median"
-    return [*hints, f"next: atomlearn select {path} {asked} --out selected/"]
+def _gaps(plans: Sequence[ColumnPlan], reading: Reading) -> list[str]:
+    """Return a line on the missing values that ``select`` would refuse, if there are any."""
+    gaps = [plan for plan in plans if plan.missing and plan.is_used and plan.fill is None]
+    if not gaps or reading.missing != "refuse":
+        return []
+    count = sum(plan.missing for plan in gaps)
+    ways = "--missing median, indicator or drop"
+    return [f"{count:,} values are missing, in {len(gaps):,} columns: {ways}"]
+
+
+def _hints(
+    frame: Frame, plans: Sequence[ColumnPlan], faults: Sequence[tuple[str, str]]
+) -> list[str]:
+    """Return lines on what the user may decide."""
+    lines = [
+        f"{fault}. The next line has {option}" if option else fault for fault, option in faults
+    ]
+    for plan in plans:
+        words = unknown_words(plan.values) if plan.use == "category" else []
+        if words:
+            text = f"{words[0]!r} of {plan.name!r} is a level; {typed('--na', words)} makes it"
+            lines.append(f"{text} a missing value")
+    uses = {plan.use for plan in plans}
+    return lines if uses & {"order", "rows_of", "split"} else [*lines, *_series(frame, plans)]
+
+
+def _series(frame: Frame, plans: Sequence[ColumnPlan]) -> list[str]:
+    """Return a hint if the rows are in the order of a column of dates, else an empty list."""
+    for plan in plans:
+        days = days_of(frame.cells(plan.name).tolist()) if plan.kind == "date" else None
+        if days is None or plan.missing or plan.distinct < LEAST_DATES:
+            continue
+        steps = np.diff(days)
+        if (steps >= 0).all() or (steps <= 0).all():
+            option = typed("--order", [plan.name])
+            text = f"the rows are in the order of {plan.name!r}: if they are a series, {option}"
+            return [f"{text} holds its end out, not random rows"]
+    return []

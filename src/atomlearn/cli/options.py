@@ -68,6 +68,15 @@ def _or_auto(kind: Callable[[str], Any], expected: str) -> Value:
     )
 
 
+def _numbers(text: str) -> tuple[float, ...]:
+    """Return the numbers of a text such as 365,1825."""
+    return tuple(float(part) for part in text.split(","))
+
+
+Times = Annotated[
+    tuple[float, ...] | None,
+    Value(_numbers, "times such as 365,1825", lambda times: all(map(_is_positive, times))),
+]
 Place = Annotated[str | None, Value(str, "a name", bool)]
 Positive = Annotated[float | None, Value(float, "a positive number", _is_positive)]
 Size = Annotated[int | None, Value(_bytes, "a size such as 500M or 4G", _is_positive)]
@@ -127,7 +136,9 @@ def add_option(
         settings["required"] = True
     option = f"--{name.replace('_', '-')}"
     text = " ".join(text.split())
-    parser.add_argument(option, default=default, help=text.removesuffix("."), **settings)
+    parser.add_argument(
+        option, default=default, help=text.removesuffix(".").replace("%", "%%"), **settings
+    )
 
 
 def given_to(kind: type, options: argparse.Namespace) -> dict[str, Any]:

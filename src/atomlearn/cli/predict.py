@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -12,21 +13,24 @@ from typing import Any
 import numpy as np
 
 from atomlearn.cli.arguments import reading_of
-from atomlearn.cli.genotypes import harmonized
+from atomlearn.cli.genotypes import Harmonizer, notes_on, projected, read_components
 from atomlearn.cli.options import CommandError
+from atomlearn.cli.remarks import remarks_on
 from atomlearn.cli.source import given_offset
-from atomlearn.core import Array, as_design, write_text
-from atomlearn.reports.model import SavedModel
+from atomlearn.cli.targets import labels_in
+from atomlearn.core import Array, Mask, Rows, as_design, write_text
+from atomlearn.reports.model import SavedModel, baseline_keys, times_of
 from atomlearn.reports.model_file import read_model
 from atomlearn.reports.tables import csv_text, inert
-from atomlearn.storage.formats.messages import clipped, require_name
+from atomlearn.storage.formats.messages import MANY, clipped, listing, require_name
 from atomlearn.storage.formats.table import DataTable, Observations, Request, Schema
 from atomlearn.storage.intake.annotated import annotated
 from atomlearn.storage.intake.columns import ColumnPlan
 from atomlearn.storage.intake.encode import encoded_again
-from atomlearn.storage.intake.frame import Frame, transposed
-from atomlearn.storage.intake.genotypes import distinct
+from atomlearn.storage.intake.frame import Frame
+from atomlearn.storage.intake.genotypes import OF_VARIANTS, distinct
 from atomlearn.storage.intake.join import NamedRows, joined_to_samples, named_frame
+from atomlearn.storage.intake.read import framed
 from atomlearn.storage.intake.reading import Reading
 from atomlearn.storage.intake.registry import format_of
 
@@ -36,7 +40,14 @@ def predict(options: argparse.Namespace) -> int:
     given = Path(options.model)
     model = read_model(given / "model.json" if given.is_dir() else given)
     inputs = read_inputs(model, Path(options.data), options)
-    for note in inputs.notes:
+    remarks, doubts = remarks_on(model, inputs.X, inputs.filled, inputs.ids)
+    at = options.at or times_of(model.settings)
+    if at and model.settings.get("other_events"):
+        doubts.append(
+            f"events {model.settings['other_events']} were censored: risks are those of a world "
+            "without them; select with --competing for shares of all rows"
+        )
+    for note in [*inputs.notes, *doubts]:
         print(f"atomlearn: {note}", file=sys.stderr)
     scores = model.scores(inputs.X)
     if inputs.offset is not None:
@@ -54,7 +65,9 @@ def predict(options: argparse.Namespace) -> int:
             raise CommandError(f"--out and --explain are two files, and both are {options.out}")
         write_text(options.explain, explanations_csv(model, inputs.X, inputs.header, inputs.ids))
         print(f"{len(scores):,} explanations written to {options.explain}", file=sys.stderr)
-    text = predictions_csv(model, scores, inputs.header, inputs.ids, options.interval)
+    named = inputs.header, inputs.ids
+    risks = model.risks(scores, at, inputs.strata) if at else None
+    text = predictions_csv(model, scores, *named, options.interval, at, remarks, risks)
     if options.out is None:
         sys.stdout.write(text)
     else:
@@ -80,6 +93,8 @@ def explanations_csv(
     """
     parts = model.parts(inputs)
     outputs = [model.target] if model.classes is None else [str(label) for label in model.classes]
+    if model.task == "survival":
+        outputs = ["log hazard"]
     outputs = outputs[1:] if len(outputs) == 2 else outputs
     means = parts.mean(axis=0)
     scores = parts.sum(axis=1) + model.intercepts
@@ -103,7 +118,8 @@ class ModelData:
     ``X``, shape (n_rows, len(model.inputs)), has its columns in the order of ``model.inputs``.
     ``header`` and ``ids`` are the titles and the row identifiers, or ids is None if rows have no
     names. ``notes`` are printed to the terminal. ``offset``, shape (n_rows,), is added to the
-    scores, or is None.
+    scores, or is None. ``strata`` are the strata of the rows, or None. ``filled`` maps a column to
+    the mask of its missing cells and the value that replaces them.
     """
 
     X: Any
@@ -111,6 +127,8 @@ class ModelData:
     ids: Sequence[Sequence[str]] | None = None
     notes: list[str] = field(default_factory=list)
     offset: Array | None = None
+    strata: list[str] | None = None
+    filled: dict[str, tuple[Mask, Any]] = field(default_factory=dict)
 
 
 def read_inputs(model: SavedModel, path: Path, options: argparse.Namespace) -> ModelData:
@@ -120,6 +138,7 @@ def read_inputs(model: SavedModel, path: Path, options: argparse.Namespace) -> M
     with the categories and imputation values of the training data.
     """
     reading = reading_of(options)
+    reading = replace(reading, form=reading.form.with_meanings(model.settings))
     form = format_of(path)
     if form.cells is None:
         if reading.roles and form.rows is None:
@@ -136,41 +155,45 @@ def read_inputs(model: SavedModel, path: Path, options: argparse.Namespace) -> M
         )
         table = replace(form.table(path, asked), source=str(path))
         if form.rows is not None:
-            return _of_cells(model, path, table, form.rows(path), reading)
-        return _of_matrix(model, path, table, reading)
+            return _cell_inputs(model, path, table, form.rows(path), reading)
+        given = Path(options.model)
+        folder = given if given.is_dir() else given.parent
+        return _matrix_inputs(model, path, table, reading, folder)
     named = reading.id or model.settings.get("id")
-    ids = None
-    frame = form.cells(path, replace(reading, id=named).text_form(), reading.sheet).frame()
-    if reading.transpose:
-        frame, ids = transposed(frame)
-    elif named is not None and (reading.id or named in frame.header):
+    file = form.cells(path, replace(reading, id=named).text_form(), reading.sheet)
+    frame, ids = framed(file, reading)
+    if ids is None and named is not None and (reading.id or named in frame.header):
         frame.require([named])
         ids = frame.cells(named).tolist()
     if not model.is_named and len(frame.header) != model.n_inputs:
         raise _other_width(model, path, len(frame.header))
-    return _of_table(model, frame, ids, reading)
+    return _table_inputs(model, frame, ids, reading)
 
 
-def _of_table(
+def _table_inputs(
     model: SavedModel, frame: Frame, ids: list[str] | None, reading: Reading
 ) -> ModelData:
     """Return the model inputs encoded from the cells of a table and of the --covar file.
 
     ``ids`` are the row identifiers or None; columns that the table lacks are joined from --covar by
-    these identifiers.
+    these identifiers. Rows without a covariate are left out, filled in or refused, by --missing.
     """
     plans = [plan for plan in model.columns if plan.is_used]
-    made = {name for plan in plans for name in plan.made()}
-    plans += [ColumnPlan(item.name) for item in model.inputs if item.name not in made]
+    # An input that no plan makes by encoding is a column of numbers, which is read as it is.
+    encoded_names = {name for plan in plans for name in plan.made()}
+    plans += [ColumnPlan(item.name) for item in model.inputs if item.name not in encoded_names]
     notes = list[str]()
     columns = dict[str, Array]()
-    elsewhere = [plan for plan in plans if plan.name not in frame.header]
-    if elsewhere and reading.covar is not None and ids is not None:
-        columns = _of_samples(elsewhere, NamedRows(ids), reading, notes)
-        plans = [plan for plan in plans if plan not in elsewhere]
+    # Columns that must come from the file of --covar.
+    from_covar = [plan for plan in plans if plan.name not in frame.header]
+    if from_covar and reading.covar is not None and ids is not None:
+        columns, kept = _sample_covariates(from_covar, NamedRows(ids), reading, notes)
+        plans = [plan for plan in plans if plan not in from_covar]
+        frame, ids = frame.rows(kept), [ids[row] for row in kept.tolist()]
     columns |= encoded_again(frame, plans)
     roles = reading.roles
     frame.require(list(roles.values()))
+    # Either of the two is enough: log(exposure) is an offset.
     for role, neutral in (("offset", 0), ("exposure", 1)):
         if role in model.settings and not roles:
             notes.append(
@@ -183,10 +206,24 @@ def _of_table(
         None if ids is None else [(name,) for name in ids],
         notes,
         given_offset({role: frame.columns[name] for role, name in roles.items()}),
+        _strata(model, frame),
+        {
+            plan.name: (frame.missing(plan.name), plan.fill)
+            for plan in plans
+            if plan.fill is not None and plan.name in frame.columns
+        },
     )
 
 
-def _of_cells(
+def _strata(model: SavedModel, frame: Frame) -> list[str] | None:
+    """Return the stratum of each row; None if the model or the table has no strata."""
+    name = model.settings.get("stratum")
+    if name not in frame.columns or baseline_keys()[0] in model.settings:
+        return None
+    return labels_in(frame.columns[name])
+
+
+def _cell_inputs(
     model: SavedModel, path: Path, table: DataTable, rows: Observations, reading: Reading
 ) -> ModelData:
     """Return the model inputs of AnnData, aggregated to pseudobulk as in the training data.
@@ -205,31 +242,46 @@ def _of_cells(
     if fitted not in (None, values):
         notes.append(f"the model was fitted to {fitted}: give such a layer, by --layer NAME")
     known, cells = _cells(model, path, table, frame)
-    found = _of_table(known, cells, list(table.ids or ()), reading)
+    found = _table_inputs(known, cells, list(table.ids or ()), reading)
     return replace(found, notes=[*notes, *found.notes])
 
 
-def _of_matrix(model: SavedModel, path: Path, table: DataTable, reading: Reading) -> ModelData:
+def _matrix_inputs(
+    model: SavedModel, path: Path, table: DataTable, reading: Reading, folder: Path
+) -> ModelData:
     """Return the model inputs of a numeric matrix or of genotypes.
 
     The alleles of genotypes are harmonized with those of the model: swapped alleles are recoded and
-    those of the opposite strand are flipped. Covariates come from the --covar file.
+    those of the opposite strand are flipped. Covariates come from the --covar file, and principal
+    components from the loadings next to the model, in ``folder``.
     """
     samples = table.samples
+    kept = np.arange(table.X.shape[0])
     if model.alleles and table.variants is not None:
-        names = distinct(table.variants)
-        X, notes = harmonized(model.alleles, table.variants, names, table.X)
+        harmonizer = Harmonizer(table.variants, distinct(table.variants), table.X)
+        X, recodings = harmonizer.counts(model.alleles)
+        notes = notes_on(recodings)
         columns = {allele.name: X[:, n] for n, allele in enumerate(model.alleles)}
-        lacking = {item.name for item in model.inputs} - set(columns)
-        plans = [plan for plan in model.columns if not lacking.isdisjoint(plan.made())]
-        columns |= _of_samples(plans, NamedRows(samples.name, samples.family), reading, notes)
-        found = ModelData(_side_by_side(model, columns, table.X.shape[0]), notes=notes)
+        other_inputs = {item.name for item in model.inputs} - set(columns)
+        plans = [plan for plan in model.columns if not other_inputs.isdisjoint(plan.made())]
+        if any(plan.why == OF_VARIANTS for plan in plans):
+            columns |= _components(folder / "components.tsv", harmonizer, notes)
+        plans = [plan for plan in plans if plan.name not in columns]
+        joined = NamedRows(samples.name, samples.family)
+        found, kept = _sample_covariates(plans, joined, reading, notes)
+        columns = {name: values[kept] for name, values in columns.items()} | found
+        data = ModelData(_side_by_side(model, columns, kept.size), notes=notes)
     else:
-        found = _of_table(*_cells(model, path, table), None, reading)
+        data = _table_inputs(*_cells(model, path, table), None, reading)
     if samples is not None:
-        found.header = "FID", "IID"
-        found.ids = list(zip(samples.family, samples.name, strict=True))
-    return found
+        data.header = "FID", "IID"
+        data.ids = [(samples.family[row], samples.name[row]) for row in kept.tolist()]
+    return data
+
+
+def _components(file: Path, new: Harmonizer, notes: list[str]) -> dict[str, Array]:
+    """Return the principal components of new samples by name; without the file of loadings, {}."""
+    return projected(read_components(file), new, notes) if file.is_file() else {}
 
 
 def _cells(
@@ -244,6 +296,14 @@ def _cells(
     schema = table.schema
     design = as_design(table.X)
     known = {schema.name(column): column for column in range(schema.n_features)}
+    # A model of gene symbols finds them in data whose columns are named by Ensembl identifiers.
+    symbols = Counter(schema.symbols.values())
+    name_of_symbol = {
+        symbol: name for name, symbol in schema.symbols.items() if symbols[symbol] == 1
+    }
+    known = {
+        symbol: known[name] for symbol, name in name_of_symbol.items() if name in known
+    } | known
     if not model.columns and not (model.is_named and schema.names is not None):
         if schema.n_features != model.n_inputs:
             raise _other_width(model, path, schema.n_features)
@@ -251,10 +311,11 @@ def _cells(
     columns = {} if rows is None else dict(rows.columns)
     plans = tuple(plan for plan in model.columns if plan.name in (known | columns))
     model = replace(model, columns=plans)
-    read = {*columns}
-    made = {name: plan.name for plan in model.columns for name in plan.made()}
-    for name in dict.fromkeys(made.get(item.name, item.name) for item in model.inputs):
-        if name in read:
+    annotations = {*columns}
+    # The column that each encoded input is made of; other inputs are columns themselves.
+    source_of = {name: plan.name for plan in model.columns for name in plan.made()}
+    for name in dict.fromkeys(source_of.get(item.name, item.name) for item in model.inputs):
+        if name in annotations:
             continue
         require_name(name, known, f"{path} has no column")
         columns[name] = design.gather(np.array([known[name]])).dense()[:, 0]
@@ -281,37 +342,53 @@ def _side_by_side(model: SavedModel, columns: dict[str, Any], n_rows: int) -> Ar
     return np.column_stack([np.zeros((n_rows, 0)), *(columns[name] for name in names)])
 
 
-def _of_samples(
+def _sample_covariates(
     plans: Sequence[ColumnPlan], samples: NamedRows, reading: Reading, notes: list[str]
-) -> dict[str, Array]:
-    """Return the covariates of the samples, encoded from the --covar file.
+) -> tuple[dict[str, Array], Rows]:
+    """Return the covariates of the samples from the --covar file, and the rows that have them all.
 
-    Principal components were computed from the training samples, so they are set to their mean, 0.
-    ``plans`` say how each covariate is encoded; notes are appended to ``notes``.
+    Principal components without their loadings are set to their mean, 0. ``plans`` say how each
+    covariate is encoded; notes are appended to ``notes``. Rows without a covariate are kept if its
+    plan has a value to fill in, left out with --missing drop, and refused otherwise.
     """
-    components = [plan.name for plan in plans if plan.why == "of the variants"]
+    components = [plan.name for plan in plans if plan.why == OF_VARIANTS]
     if components:
         notes.append(
-            f"{len(components)} principal components belong to the samples of the fit: taken as 0"
+            f"{len(components)} principal components are taken as 0: there is no components.tsv "
+            "next to the model"
         )
-    columns = {name: np.zeros(len(samples.names)) for name in components}
-    asked = [plan for plan in plans if plan.name not in components]
-    if not asked:
-        return columns
+    all_rows = np.arange(len(samples.names))
+    from_file = [plan for plan in plans if plan.name not in components]
+    if not from_file:
+        return {name: np.zeros(all_rows.size) for name in components}, all_rows
     path = reading.covar
     if path is None:
-        names = ", ".join(plan.name for plan in asked[:6])
+        names = ", ".join(plan.name for plan in from_file[:6])
         raise CommandError(f"the model has the covariates {names}; give --covar FILE with them")
     frame, count = joined_to_samples(named_frame(path), samples, path)
-    n_samples = len(samples.names)
-    if count < n_samples and all(plan.fill is None for plan in asked):
+    frame.require([plan.name for plan in from_file])
+    notes.append(f"{count} of {all_rows.size} samples are in {path.name}")
+    is_lacking = np.any([frame.missing(plan.name) for plan in from_file], axis=0)
+    lacking = [samples.names[row] for row in np.flatnonzero(is_lacking).tolist()]
+    fills = all(plan.fill is not None for plan in from_file)
+    said = f"{len(lacking)} of {all_rows.size} samples lack a covariate in {path.name}: "
+    said += listing(lacking, MANY)
+    kept = all_rows
+    if reading.missing == "drop":
+        kept = np.flatnonzero(~is_lacking)
+        if lacking:
+            notes.append(f"{said}; they have no prediction")
+        if not kept.size:
+            raise CommandError(f"{said}; nobody is left to predict")
+    elif lacking and not fills:
         raise CommandError(
-            f"{n_samples - count} of {n_samples} samples are not in {path.name}, and the model "
-            "does not fill in missing covariates: add them, leave these samples out of the data "
-            "(plink2 --keep), or select with --missing median"
+            f"{said}; type --missing drop to predict the others, or select with --missing median, "
+            "which fills in"
         )
-    notes.append(f"{count} of {n_samples} samples are in {path.name}")
-    return columns | encoded_again(frame, asked)
+    elif lacking:
+        notes.append(f"{said}; filled in as when the model was fitted")
+    columns = {name: np.zeros(kept.size) for name in components}
+    return columns | encoded_again(frame.rows(kept), from_file), kept
 
 
 def predictions_csv(
@@ -320,6 +397,9 @@ def predictions_csv(
     header: Sequence[str] = (),
     ids: Sequence[Sequence[str]] | None = None,
     interval: float | None = None,
+    at: Sequence[float] = (),
+    remarks: Sequence[str] = (),
+    risks: Array | None = None,
 ) -> str:
     """Return a CSV with one row per prediction: label or value, scores, probabilities.
 
@@ -328,12 +408,19 @@ def predictions_csv(
     are the titles and values of leading identifier columns. ``interval`` is the coverage of
     prediction intervals, such as 0.9, which are written as the columns "lower" and "upper"; for
     survival times only "lower" is written, the time after which this share of the events occurs.
+    Survival models have the column "log_hazard_ratio", against a row with the mean score, and
+    ``risks``, shape (n_rows, n_times), of an event by each time of ``at``. ``remarks`` are written
+    if there are any.
     Cells that a spreadsheet would execute as formulas are prefixed with an apostrophe.
     """
     labels = model.predict(scores)
     names = [()] * len(labels) if ids is None else ids
     columns = np.zeros((len(labels), 0))
     titles = ["prediction"]
+    if model.task == "survival":
+        titles = ["log_hazard_ratio"]
+        center = model.settings.get("baseline_score", 0.0)
+        labels = (scores[:, 0] - center).tolist()
     if interval is not None:
         columns = model.interval(scores, interval)
         titles += ["lower", "upper"][: columns.shape[1]]
@@ -346,10 +433,18 @@ def predictions_csv(
         if probabilities is not None:
             titles += [f"probability[{label}]" for label in model.classes]
             columns = np.hstack([scores, probabilities])
-    rows = zip(names, labels, columns.tolist(), strict=True)
+    if risks is not None:
+        titles += [f"risk by {time:g}" for time in at]
+        columns = np.hstack([columns, risks])
+    texts = [[remark] for remark in remarks] if any(remarks) else [[] for _ in labels]
+    titles += ["remark"] if any(remarks) else []
+    rows = zip(names, labels, columns.tolist(), texts, strict=True)
     return csv_text(
         [
             [*map(inert, (*header, *titles))],
-            *([*map(inert, (*name, label)), *found] for name, label, found in rows),
+            *(
+                [*map(inert, (*name, label)), *found, *map(inert, text)]
+                for name, label, found, text in rows
+            ),
         ]
     )

@@ -16,7 +16,7 @@ from atomlearn.cli.options import CommandError
 from atomlearn.cli.progress import ProgressPrinter
 from atomlearn.cli.settings import SelectionSettings
 from atomlearn.cli.source import DataRoles, Dataset
-from atomlearn.cli.targets import Target
+from atomlearn.cli.targets import Target, labels_in
 from atomlearn.core import (
     Array,
     Deadline,
@@ -43,7 +43,13 @@ from atomlearn.maps.additive import Additive
 from atomlearn.reports.content import HeldOut
 from atomlearn.reports.halves import Half, fitted_halves
 from atomlearn.reports.held_out import held_out_scores
+from atomlearn.reports.model import times_of
+from atomlearn.reports.survival_displays import CalibratedAtDisplay
 from atomlearn.reports.suspects import drifting
+from atomlearn.storage.formats.messages import listing
+
+#: Most donors, or other owners of rows, that a note names.
+MOST_OWNERS = 12
 
 
 @dataclass(frozen=True)
@@ -100,14 +106,15 @@ def fit_and_score(
     """Fit on the training rows, score the held-out rows, and refit on all rows.
 
     ``time_limit`` is the number of seconds for all fits together, or None; ``checkpoint`` is the
-    folder that stores the solver states for resuming, or None. The refit reuses the cross-validated
-    norm and alpha. If Ctrl-C interrupts the refit, the model of the training rows is returned.
+    folder that stores the solver states for resuming, or None. The refit reuses the norm and alpha,
+    or C and the number of features, that cross-validation chose. If Ctrl-C interrupts the refit,
+    the model of the training rows is returned.
     """
     target = source.target
     roles = source.roles
     whole = Deadline.after(time_limit or np.inf)
     with whole.kept():
-        design = design_of(source, settings)
+        whole_design = design_of(source, settings)
     train, test = split_rows(target, test_fraction, settings.seed, roles)
     everything = np.arange(target.values.size)
     folder = None if checkpoint is None else Path(checkpoint)
@@ -116,30 +123,35 @@ def fit_and_score(
         """Fit to these rows in at most this share of the remaining time."""
         deadline = Deadline.after(share * whole.left)
         own = replace(progress, deadline=deadline, checkpoint=folder, alpha=None)
+        learned = source.learned(rows)
+        design = whole_design if learned is source else design_of(learned, settings)
         fitted = fit_rows(design, target, rows, chosen, own, roles)
-        return with_baseline(fitted, design, rows, roles)
+        return with_baseline(fitted, rows, roles, settings.at)
 
     if test.size == 0:
         progress.stage(f"fitting on all {everything.size:,} rows; no rows are held out")
         final = fit(everything, settings, 1.0)
         return ScoredSelection(final, None, [], final.interrupted)
     progress.stage(f"fitting on {train.size:,} rows; {test.size:,} are held out for the scores")
+    notes = held_out_owners(source, test)
     first = fit(train, settings.for_refits(), 0.5)
     final = first
     trial = _trial(source, settings, first, progress.stage)
     if not first.interrupted:
         progress.stage(f"fitting on all {everything.size:,} rows: the model that is written")
         with suppress(KeyboardInterrupt):
-            final = fit(everything, _refit_settings(settings, first), 1.0)
-    notes = []
+            final = fit(everything, replace(settings, **first.chosen), 1.0)
+            final = replace(final, chosen=first.chosen)
+    if final is not first and not settings.controls:
+        notes += first.notes
     if interrupted := final is first or final.interrupted:
         final = first
-        notes = [f"interrupted: this model was fitted to the {train.size:,} training rows only"]
-    decisions = first.decisions(design, test, roles.offset)
+        notes += [f"interrupted: this model was fitted to the {train.size:,} training rows only"]
+    decisions = first.decisions(test, roles.offset)
     if interrupted or time_limit:
         trial = replace(trial, work=np.inf)
-    held_out = _held_out(source, design, (train, test), first, final, trial, decisions)
-    both_baselines = "baseline_score" in first.described.keys() & final.described
+    held_out = _held_out(source, settings, (train, test), first, final, trial, decisions)
+    both_baselines = "baseline_times" in first.described.keys() & final.described
     if target.task == "regression" or both_baselines:
         errors, more = _held_out_errors(source, first, test, decisions[:, 0])
         notes += more
@@ -169,6 +181,30 @@ def _held_out_errors(
     return errors, drifting(drift_along(scores))
 
 
+def held_out_owners(source: Dataset, test: Rows) -> list[str]:
+    """Return a note that counts and names the donors, or other owners of rows, that are held out.
+
+    ``test`` are the indices of the held-out rows. The list is empty if rows have no owners.
+    """
+    if source.owners is None:
+        return []
+    name, cells = source.owners
+    words = np.array(labels_in(cells))
+    held = list(dict.fromkeys(words[test].tolist()))
+    classes = ""
+    target = source.target
+    if target.classes is not None:
+        parts = [
+            f"{len({*words[test][target.values[test] == code].tolist()})} {label}"
+            for code, label in enumerate(target.labels or ())
+        ]
+        classes = f" ({', '.join(parts)})"
+    return [
+        f"held out: {len(held):,} of {np.unique(words).size:,} {name}{classes}: "
+        f"{listing(held, MOST_OWNERS)}"
+    ]
+
+
 def design_of(source: Dataset, settings: SelectionSettings) -> Design:
     """Return the design of all rows: columns and products, or spline or kernel curves."""
     design = source.design()
@@ -178,39 +214,30 @@ def design_of(source: Dataset, settings: SelectionSettings) -> Design:
 
 
 def fit_halves(source: Dataset, settings: SelectionSettings, final: FittedSelection) -> list[Half]:
-    """Return selections on random halves of the rows, each with a separate cross-validation.
+    """Return selections on random halves of the rows, with what was chosen for all rows.
 
-    ``final`` is the model of all rows, whose number of internal fits limits how many halves are
-    affordable.
+    ``final`` is the model of all rows. As in stability selection, alpha (or C) is not chosen again
+    in each half.
     """
     target = source.target
     # A tolerance below 1e-3 takes longer and does not change the selection.
-    loose = settings.for_refits(1e-3)
-    design = design_of(source, settings)
+    loose = replace(settings, **final.chosen).for_refits(1e-3)
 
     def fit_half(rows: Rows) -> Half:
         """Return the selection on half of the rows."""
+        design = design_of(source.learned(rows), settings)
         found = fit_rows(design, target, rows, loose, ProgressPrinter(quiet=True), source.roles)
         return Half(found.map, found.columns, found.coefficients)
 
     y = target.values if target.codes is None else target.codes
     entries = target.values.size * source.map.n_columns
-    more = {"fits": fits_of(final.model), **source.roles.dependence}
+    more = {"fits": fits_of(final.model, searched=False), **source.roles.dependence}
     return fitted_halves(y, entries, settings.seed, fit_half, **more)
-
-
-def _refit_settings(settings: SelectionSettings, first: FittedSelection) -> SelectionSettings:
-    """Return settings that reuse the norm and alpha which cross-validation chose."""
-    if first.chosen is None:
-        return settings
-    norm, alpha = first.chosen
-    chosen_by = first.described["alpha_chosen_by"]
-    return replace(settings, norms=(norm,), alpha=alpha, chosen_by=chosen_by)
 
 
 def _held_out(
     source: Dataset,
-    design: Design,
+    settings: SelectionSettings,
     parts: Fold,
     first: FittedSelection,
     final: FittedSelection,
@@ -239,13 +266,20 @@ def _held_out(
         trained = train if len(scored) == 1 else np.arange(source.target.values.size)
         more = _scores(source.target, trained, rows, found, first)
         if trial.known is not None:
-            simple = [_covariate_decisions(source, design, *part, first) for part in scored]
+            simple = [_covariate_decisions(source, settings, *part, first) for part in scored]
             baselines = _scores(source.target, trained, rows, simple, first)["scores"]
             name = "the covariates alone, linearly"
             more["scores"] = tuple(
                 replace(score, baseline=baseline.value, baseline_name=name)
                 for score, baseline in zip(more["scores"], baselines, strict=True)
             )
+    if verdict.n_folds and "baseline_times" in first.described:
+        # The folds have no model in common: the risks of the first model are checked.
+        own = source.target.values[test[~known]]
+        survival = partial(_survival, first.described, decisions[~known, 0])
+        if own["event"].any():
+            shown = CalibratedAtDisplay.of(own, survival, times_of(first.described))
+            more["displays"] = [*more.get("displays", ()), shown]
     return HeldOut.of(
         train.size,
         trial.across(train, test),
@@ -258,21 +292,22 @@ def _held_out(
 
 
 def _covariate_decisions(
-    source: Dataset, design: Design, train: Rows, test: Rows, first: FittedSelection
+    source: Dataset, options: SelectionSettings, train: Rows, test: Rows, first: FittedSelection
 ) -> Array:
     """Return the decision values of a model with only the covariates and offset.
 
     The model is fitted to the rows ``train`` and evaluated on the rows ``test``; the result has
-    shape (n_test, n_outputs). ``first`` provides the loss.
+    shape (n_test, n_outputs). ``first`` provides the loss, and ``options`` the features.
     """
     roles = source.roles
     free = np.array(roles.covariates, dtype=np.int64)
+    design = design_of(source.learned(train), options)
     over = part_of(design, columns=free if free.size else np.arange(1))
     loss = first.described["loss"]
     settings = SelectionSettings(norms=(as_norm("l1"),), alpha=1e6, loss=loss, n_features=None)
     own = replace(roles, covariates=tuple(range(free.size)), groups=None, center=False)
     fitted = fit_rows(over, source.target, train, settings, ProgressPrinter(quiet=True), own)
-    return fitted.decisions(over, test, roles.offset)
+    return fitted.decisions(test, roles.offset)
 
 
 def _scores(
@@ -300,8 +335,9 @@ def _scores(
     if "baseline_times" in fitted.described and len(rows) == 1:
         survival = partial(_survival, fitted.described, scores[:, 0])
     sizes = [part.size for part in rows]
+    at = times_of(fitted.described)
     return held_out_scores(
-        task, *values, predicted, target.outputs, None, probabilities, survival, sizes
+        task, *values, predicted, target.outputs, None, probabilities, survival, sizes, at
     )
 
 
@@ -346,10 +382,10 @@ def _trial(
         X.
         """
         own = target if values is None else replace(target, values=values)
-        permuted = source if order is None else replace(source, X=X[order])
-        design = design_of(permuted, loose)
+        permuted = source if order is None else source.permuted(order)
+        design = design_of(permuted.learned(train), loose)
         again = fit_rows(design, own, train, loose, ProgressPrinter(quiet=True), roles)
-        return again.decisions(design, test, roles.offset)
+        return again.decisions(test, roles.offset)
 
     entries = X.nnz if is_sparse(X) else float(X.shape[0]) * source.map.n_columns
     return Trial(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -12,21 +13,26 @@ from pathlib import Path
 
 from atomlearn.cli.assembly import assemble_content, saved_model, test_sentence
 from atomlearn.cli.command_line import memory
-from atomlearn.cli.genotypes import score_text
+from atomlearn.cli.genotypes import components_text, score_text
+from atomlearn.cli.intervals import check_intervals, interval_estimates
 from atomlearn.cli.options import CommandError
 from atomlearn.cli.progress import ProgressPrinter
+from atomlearn.cli.proofs import proof_of_selection
 from atomlearn.cli.scoring import ScoredSelection, fit_and_score, fit_halves
 from atomlearn.cli.settings import LARGE, SelectionSettings, read_settings
 from atomlearn.cli.source import Dataset, read_source
 from atomlearn.core import write_together
 from atomlearn.findings.conditional import FeatureTests, p_values
+from atomlearn.findings.intervals import Estimates
 from atomlearn.reports.content import Content
 from atomlearn.reports.html import ReportUnavailable, report_html
 from atomlearn.reports.model import SavedModel
 from atomlearn.reports.model_file import model_text
 from atomlearn.reports.tables import (
+    enrichment_csv,
     files_of_run,
     groups_csv,
+    markers_csv,
     selected_csv,
     summary_lines,
     summary_text,
@@ -45,9 +51,17 @@ def select(options: argparse.Namespace) -> int:
             settings = settings.with_groups(source.roles.groups, source.roles.overlap)
         with timed(times, "to select and test"):
             content, scored = _select(source, settings, options, progress)
+        with timed(times, "to verify"):
+            progress.stage("verifying the model")
+            proof, verified = proof_of_selection(source, scored, options)
         with timed(times, "to write"):
-            written = _write(folder, saved_model(source, scored.fitted), content)
-    _print_result(content, folder, written, options)
+            model = replace(saved_model(source, scored.fitted), proof=proof)
+            text = model_text(model, str(folder / "model.json"))
+            hashed = json.loads(text)["sha256"]
+            shown = (("Verified", verified), ("sha256 of model.json", hashed))
+            content = replace(content, details=(*content.details, *shown))
+            written = _write(folder, model, content, source)
+    _print_result(content, folder, written, options, verified)
     if not options.quiet:
         parts = ", ".join(f"{seconds:.1f} s {step}" for step, seconds in times.items())
         print(f"{parts}; {memory()}", file=sys.stderr)
@@ -63,7 +77,11 @@ def timed(times: dict[str, float], step: str) -> Iterator[None]:
 
 
 def _print_result(
-    content: Content, folder: Path, written: list[str], options: argparse.Namespace
+    content: Content,
+    folder: Path,
+    written: list[str],
+    options: argparse.Namespace,
+    verified: str,
 ) -> None:
     """Print the summary and the file names to stdout, and the notes to stderr."""
     if options.json:
@@ -71,6 +89,7 @@ def _print_result(
     else:
         print(f"{content.data}: {content.headline}\n")
         print("\n".join(summary_lines(content)))
+        print(f"  {verified}")
         print(f"\n  {', '.join(written)} in {folder}/")
         if "report.html" in written:
             print(f"  open in a browser: {(folder / 'report.html').resolve().as_uri()}")
@@ -107,6 +126,8 @@ def _select(
     progress: ProgressPrinter,
 ) -> tuple[Content, ScoredSelection]:
     """Fit, score and test the selection; return the report content and the scored selection."""
+    if settings.intervals:
+        check_intervals(source, settings)
     began = time.perf_counter()
     limits = options.time_limit, options.checkpoint
     scored = fit_and_score(source, settings, progress, options.test_fraction, *limits)
@@ -121,7 +142,14 @@ def _select(
         progress.stage("testing each column given all others")
         tests = _test_columns(source, settings)
         scored.notes.append(test_sentence(source, scored.fitted, tests))
-    content = assemble_content(source, settings, scored, seconds, halves, tests)
+    known = dict[str, Estimates]()
+    if settings.intervals and not scored.interrupted:
+        progress.stage("estimating with intervals")
+        known = interval_estimates(source, settings, scored.fitted)
+        scored.notes.extend(
+            f"95% intervals of {of} hold {it.condition}" for of, it in known.items()
+        )
+    content = assemble_content(source, settings, scored, seconds, halves, tests, known.values())
     return content, scored
 
 
@@ -144,20 +172,24 @@ def _test_columns(source: Dataset, settings: SelectionSettings) -> FeatureTests:
 
 #: Maps each file name to the function that makes its text; an empty text is not written. The
 #: summary comes first, because the next run reads in it which files it may replace.
-_TABLES: dict[str, Callable[[Content, SavedModel], str]] = {
-    "summary.json": lambda content, _: summary_text(content),
-    "selected.csv": lambda content, _: selected_csv(content),
-    "groups.csv": lambda content, _: groups_csv(content) if content.groups else "",
-    "score.tsv": lambda _, model: score_text(model),
+_TABLES: dict[str, Callable[[Content, SavedModel, Dataset], str]] = {
+    "summary.json": lambda content, _, __: summary_text(content),
+    "selected.csv": lambda content, _, __: selected_csv(content),
+    "markers.csv": lambda content, _, __: markers_csv(content),
+    "groups.csv": lambda content, _, __: groups_csv(content) if content.groups else "",
+    "enrichment.csv": lambda content, _, __: enrichment_csv(content),
+    "score.tsv": lambda _, model, __: score_text(model),
+    "components.tsv": lambda _, __, source: components_text(source.components),
 }
 
 
-def _write(folder: Path, model: SavedModel, content: Content) -> list[str]:
+def _write(folder: Path, model: SavedModel, content: Content, source: Dataset) -> list[str]:
     """Write all files of the selection and return their names.
 
     They replace the files of an earlier run all at once, or none is written.
     """
-    files = {name: text for name, make in _TABLES.items() if (text := make(content, model))}
+    texts = {name: make(content, model, source) for name, make in _TABLES.items()}
+    files = {name: text for name, text in texts.items() if text}
     files["model.json"] = model_text(model, str(folder / "model.json"))
     try:
         files["report.html"] = report_html(replace(content, files=tuple(files)))

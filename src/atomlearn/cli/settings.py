@@ -10,6 +10,7 @@ from typing import Any, cast
 from atomlearn.cli.options import CommandError
 from atomlearn.core import L1, Form, Groups, KSupport, Norm, Task, as_loss, as_norm, loss_names
 from atomlearn.estimators.feature_generator import FeatureGenerator
+from atomlearn.estimators.subsets import NEAR
 
 #: Number of matrix entries above which the report skips the inspection of the data, and selectors
 #: that hold all columns in memory raise an error.
@@ -21,7 +22,8 @@ USABLE = """l1, l2, linf, ksupport, ksupport:k=20, elasticnet:k=20, chains:lengt
 groups: groups, latentgroups, latentksupport:k=3"""
 #: Maps each option to the option that it requires.
 NEEDED = {"time": "event", "event": "time", "entry": "time", "stratum": "time"}
-NEEDED |= {"power": "fdr", "best_subset": "n_features"}
+NEEDED |= {"competing": "event", "at": "time", "power": "fdr", "best_subset": "n_features"}
+NEEDED["within"] = "best_subset"
 NEEDED |= dict.fromkeys(("alpha", "cv", "form", "one_se"), "norm")
 _SELECTORS = ("n_features", "norm", "alpha", "C", "batch", "additive", "interactions")
 _NO_TARGET = ("target", "positive", "class_weight", "fdr", "stability", "pheno", "exposure", "task")
@@ -33,6 +35,7 @@ EXCLUSIVE = (
         "curves are of single columns, all of them with a penalty",
     ),
     ("groups", ("interactions",), "groups are of columns, and interactions of products"),
+    ("enrichment", ("interactions",), "sets are of columns, and interactions are of products"),
     ("p_values", ("additive", "interactions"), "p-values are of columns, given the others"),
     ("fdr", ("stability", *_SELECTORS), "both decide which features are selected"),
     ("stability", _SELECTORS, "both decide which features are selected"),
@@ -83,10 +86,16 @@ class SelectionSettings:
         Target false discovery rate of knockoffs or None, and whether to use stability selection.
     power : bool
         Whether to estimate the power of the knockoffs.
+    intervals : bool
+        Whether the covariates are estimated with intervals.
     p_values : bool
         Whether each column is tested for conditional independence of the target.
+    at : tuple of float
+        Times at which risks of survival models are predicted and checked.
     best_subset, proves : bool
         Whether to search for the best subset, and whether to prove its optimality.
+    within : float
+        Share of the objective within which all subsets are listed.
 
     Examples
     --------
@@ -96,8 +105,8 @@ class SelectionSettings:
     (True, 'squared', 'logistic')
     """
 
-    n_features: int | str | None = 50
-    C: float | str = "auto"
+    n_features: int | str | None = DEFAULTS.n_features
+    C: float | tuple[float, float] | str = DEFAULTS.C
     batch: int | None = None
     norms: tuple[Norm, ...] = ()
     alpha: float | None = None
@@ -115,7 +124,10 @@ class SelectionSettings:
     stability: bool = False
     power: bool = False
     p_values: bool = False
+    intervals: bool = False
+    at: tuple[float, ...] = ()
     best_subset: bool = False
+    within: float = NEAR
     proves: bool = True
 
     def for_refits(self, gap: float = 0.0) -> SelectionSettings:
@@ -183,11 +195,6 @@ def read_settings(options: argparse.Namespace) -> SelectionSettings:
     _check_pairs([name for name, value in given.items() if value and (name, value) != _NO_TASK])
     if options.loss is not None:
         as_loss(options.loss)
-    if options.time is not None and options.n_features == "auto":
-        raise CommandError(
-            "--n-features auto is not for --time and --event; give a number, or --norm l1, whose "
-            "level is chosen by cross-validation"
-        )
     chosen: dict[str, Any] = {}
     if options.norm is not None:
         norms = norms_of(options.norm, [[0]])

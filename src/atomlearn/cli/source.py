@@ -14,20 +14,22 @@ from numpy.typing import NDArray
 from sklearn.utils.class_weight import compute_sample_weight
 
 from atomlearn.cli.arguments import reading_of
-from atomlearn.cli.features import features_of, overlap, read_groups
+from atomlearn.cli.features import NamedColumns, features_of, overlap, read_groups, read_sets
 from atomlearn.cli.options import CommandError
 from atomlearn.cli.progress import ProgressPrinter
 from atomlearn.cli.settings import SelectionSettings
 from atomlearn.cli.targets import Target, numbers_in, prepare_target, survival_of
 from atomlearn.core import Array, Design, Rows, as_loss, is_sparse
+from atomlearn.estimators.file_tables import FileDesign
 from atomlearn.findings.copies import joined, repeated_rows
 from atomlearn.maps.feature_map import FeatureMap
 from atomlearn.reports.suspects import repeating
 from atomlearn.storage.formats.table import DataTable, Schema
 from atomlearn.storage.intake.columns import absent
-from atomlearn.storage.intake.kinds import days_of
+from atomlearn.storage.intake.gaps import Gap, gaps_filled
 from atomlearn.storage.intake.read import read_as
 from atomlearn.storage.intake.registry import format_of
+from atomlearn.storage.intake.written import days_of
 
 
 def belonging(
@@ -44,8 +46,8 @@ def belonging(
             raise CommandError("--rows-of and --order are two ways to hold rows out; give one")
         order = _places(table.extras["order"], options.order)
         name = options.order
-        told = f"the rows are a series by {name}: its end is held out, and each fold lies after "
-        return None, order, [told + "the rows it is predicted from"]
+        reason = f"the rows are a series by {name}: its end is held out, and each fold lies after "
+        return None, order, [reason + "the rows it is predicted from"]
     if "rows_of" not in table.extras:
         return None, None, []
     groups = _groups(table.extras["rows_of"])
@@ -66,6 +68,17 @@ def belonging(
     return groups, None, [said]
 
 
+def _owners(table: DataTable, options: argparse.Namespace) -> tuple[str, NDArray[Any]] | None:
+    """Return the column whose values are held out as a whole, and its cells, or None."""
+    pooled = table.schema.origin.get("pseudobulk", "")
+    if "rows_of" in table.extras and options.rows_of != "none":
+        plans = [plan.name for plan in table.schema.columns if plan.use == "rows_of"]
+        return options.rows_of or [*plans, pooled.split(",")[0], "id"][0], table.extras["rows_of"]
+    if pooled and "," not in pooled and table.ids is not None:
+        return pooled, np.array(table.ids, dtype=object)
+    return None
+
+
 def _groups(cells: NDArray[Any]) -> Rows:
     """Return the group index of each row; a row with an empty cell is a group with one row."""
     gaps = absent(cells)
@@ -81,12 +94,9 @@ def _places(cells: NDArray[Any], name: str) -> Rows:
     """
     keys: Any = cells
     if cells.dtype.kind in "OUS":
-        words = [str(cell) for cell in cells.tolist()]
-        days = days_of(words)
-        if days is None:
+        keys = days_of([str(cell) for cell in cells.tolist()])
+        if keys is None:
             raise CommandError(f"--order {name} must name a column of numbers or dates")
-        times = [word.replace("T", " ").partition(" ")[2] for word in words]
-        keys = [f"{day + 1e6:09.0f} {time:>32}" for day, time in zip(days, times, strict=True)]
     places = np.unique(keys, return_inverse=True)[1].astype(np.int64)
     if places.max() == 0:
         raise CommandError(f"--order {name} has one value only; name another column")
@@ -158,8 +168,11 @@ class Dataset:
     ``name`` is the file name. ``X``, shape (n_samples, n_inputs), is the matrix as it was read, and
     ``names`` are the names of its columns. ``map`` is the feature map that builds the features from
     X, ``schema`` describes how columns were encoded, ``command`` is the command line, ``roles``
-    holds weights, groups and covariates, and ``variants`` holds the genetic variants of genotype
-    data, else None.
+    holds weights, groups and covariates, ``variants`` holds the genetic variants of genotype data,
+    else None, and ``components`` their principal components, if these are covariates. ``sets``
+    are the columns of each set of --enrichment. ``owners`` are a column and its cells if rows of
+    one value are held out together, such as those of a donor. ``gaps`` are the columns of the file
+    whose missing values each fit fills by the values of its rows.
     """
 
     name: str
@@ -172,10 +185,33 @@ class Dataset:
     roles: DataRoles = field(default_factory=DataRoles)
     notes: tuple[str, ...] = ()
     variants: Any = None
+    components: Any = None
+    sets: Mapping[str, Rows] = field(default_factory=dict)
+    owners: tuple[str, NDArray[Any]] | None = None
+    gaps: tuple[Gap, ...] = ()
+
+    @property
+    def titles(self) -> list[str]:
+        """The names of the columns of X to display: with a gene symbol, if there is one."""
+        symbols = self.schema.symbols
+        return [f"{symbols[name]} ({name})" if name in symbols else name for name in self.names]
 
     def design(self) -> Design:
         """Return the design of the features, with one column per feature."""
-        return self.map.apply(self.X)
+        inputs = FileDesign.of(self.X, self.names, self.gaps) if self.gaps else self.X
+        return self.map.apply(inputs)
+
+    def learned(self, rows: Rows) -> Dataset:
+        """Return the data set with missing values filled by the values of these rows."""
+        gaps = tuple(gap.learned(rows) for gap in self.gaps)
+        if [gap.plan.fill for gap in gaps] == [gap.plan.fill for gap in self.gaps]:
+            return self
+        return replace(self, X=gaps_filled(self.X, gaps), gaps=gaps)
+
+    def permuted(self, order: Rows) -> Dataset:
+        """Return the data set with the rows of X in this order, and all else as it is."""
+        gaps = tuple(gap.of_rows(order) for gap in self.gaps)
+        return replace(self, X=self.X[order], gaps=gaps)
 
     def feature(self, index: int) -> str:
         """Return the name of the feature with this index: ``a``, ``a^2`` or ``a:b``."""
@@ -192,10 +228,6 @@ def read_source(
     """
     path = Path(options.data)
     form = format_of(path)
-    if form.in_place and options.interactions:
-        raise CommandError(
-            f"--interactions need a table in memory, and {path} is opened as it is; leave that out"
-        )
     table = read_as(path, reading_of(options))
     if table.y is None and not settings.is_survival:
         if form.cells is not None:
@@ -204,7 +236,7 @@ def read_source(
             f"{path} has no target (for every sample); give --target NAME, --target FILE.npy, or "
             "--pheno FILE"
         )
-    target = _target(table, options, settings)
+    target = target_from(table, options, settings)
     n_samples, n_features = table.X.shape
     on_disk = isinstance(table.X, Design)
     sparse = is_sparse(table.X)
@@ -215,6 +247,8 @@ def read_source(
     say(task)
     certain = target.guessed.endswith(("labels", "numbers", " 2 different values"))
     doubts = [task] if task and not certain else []
+    if target.events is not None and not target.events.is_plain:
+        doubts.append(target.events.words)
     settings.loss_for(target.task)
     names = [table.schema.name(column) for column in range(n_features)]
     features = features_of(table.X, options.interactions)
@@ -222,8 +256,14 @@ def read_source(
         say(f"interactions: {features.n_columns:,} features")
     command = shlex.join(["atomlearn", *options.given])
     roles = _roles(table, options, target, names)
-    told = list[str]()
-    roles = _with_rows(table, options, roles, told)
+    row_notes = list[str]()
+    roles = _with_rows(table, options, roles, row_notes)
+    sets = dict[str, Rows]()
+    set_notes = list[str]()
+    if options.enrichment is not None:
+        known = NamedColumns(names, table.variants, table.schema.symbols)
+        sets, set_notes = read_sets(options.enrichment, known)
+    notes = *doubts, *row_notes, *roles.notes, *_time_varying(options, row_notes), *set_notes
     return Dataset(
         path.name,
         table.X,
@@ -233,38 +273,44 @@ def read_source(
         target,
         command,
         replace(roles, on_disk=on_disk, center=not sparse),
-        (*doubts, *told, *roles.notes, *_time_varying(options, told), *table.notes),
+        (*notes, *table.notes),
         table.variants,
+        table.components,
+        sets,
+        _owners(table, options),
+        table.gaps,
     )
 
 
 def _with_rows(
-    table: DataTable, options: argparse.Namespace, roles: DataRoles, told: list[str]
+    table: DataTable, options: argparse.Namespace, roles: DataRoles, row_notes: list[str]
 ) -> DataRoles:
     """Return the roles with row groups, taken from the options and from duplicate rows.
 
-    Notes for the report are appended to ``told``.
+    Notes for the report are appended to ``row_notes``.
     """
     groups, order, said = belonging(table, options, roles.test_rows)
-    told += said
+    row_notes += said
     repeated = repeated_rows(table.X)
     if repeated is not None:
         together = joined(repeated.size, groups, repeated)
         several = together is not None and np.unique(together).size > 1
         groups = together if order is None and several else groups
-        told.append(repeating(repeated, order is None))
+        row_notes.append(repeating(repeated, order is None))
     return replace(roles, row_groups=groups, order=order, repeated=repeated)
 
 
-def _time_varying(options: argparse.Namespace, told: Sequence[str]) -> list[str]:
+def _time_varying(options: argparse.Namespace, row_notes: Sequence[str]) -> list[str]:
     """Return a note if rows are time intervals (counting process), else an empty list."""
     if options.entry is None:
         return []
     said = f"time-varying: a row is at risk after {options.entry} until {options.time}"
-    return [said + ("" if told else "; if one person has several rows, give --rows-of NAME")]
+    return [said + ("" if row_notes else "; if one person has several rows, give --rows-of NAME")]
 
 
-def _target(table: DataTable, options: argparse.Namespace, settings: SelectionSettings) -> Target:
+def target_from(
+    table: DataTable, options: argparse.Namespace, settings: SelectionSettings
+) -> Target:
     """Return the target, prepared for the task that the options or its values imply."""
     if settings.is_survival:
         if not {"time", "event"} <= set(table.extras):
@@ -274,7 +320,15 @@ def _target(table: DataTable, options: argparse.Namespace, settings: SelectionSe
             )
         extras = table.extras
         more = extras.get("entry"), extras.get("stratum")
-        return survival_of(extras["time"], extras["event"], options.time, options.event, *more)
+        columns = extras["time"], extras["event"], options.time, options.event
+        target = survival_of(*columns, *more, options.competing)
+        last = float(target.values["time"].max())
+        if max(settings.at, default=0.0) > last:
+            raise CommandError(
+                f"--at {max(settings.at):g} is beyond the last time of {options.time}, {last:g}; "
+                "nothing is known of later risks"
+            )
+        return target
     y = table.y
     assert y is not None
     task = options.task
@@ -312,7 +366,8 @@ def _roles(
         # two columns, which no such group describes.
         groups = None
     if options.groups is not None:
-        groups, listed, notes = read_groups(options.groups, names, table.variants)
+        known = NamedColumns(names, table.variants, table.schema.symbols)
+        groups, listed, notes = read_groups(options.groups, known)
         labels = tuple(listed)
     overlapping = isinstance(groups, list) and overlap(groups)
     return DataRoles(

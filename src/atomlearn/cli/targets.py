@@ -8,11 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from atomlearn.cli.arguments import event_column
 from atomlearn.cli.options import CommandError
 from atomlearn.reports.model import Label
 from atomlearn.storage.formats.messages import listing
 from atomlearn.storage.intake.columns import INTAKE
-from atomlearn.survival.target import survival_target
+from atomlearn.survival.events import Events, read_events
+from atomlearn.survival.target import survival_records
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,13 +24,16 @@ class Target:
     ``classes`` are the labels in the order of their codes, or None for regression and survival.
     ``values``, shape (n_samples,), are float64 numbers, int64 codes that index ``classes``, or a
     structured array of ``losses.survival_target``. ``guessed`` says how the task was inferred from
-    the values, or is "" if it was given.
+    the values, or is "" if it was given. ``events`` says how the labels of a status column were
+    read, or is None. ``strata`` are the labels of the strata in the order of their codes.
     """
 
     name: str
     classes: tuple[Label, ...] | None
     values: NDArray[Any]
     guessed: str = ""
+    events: Events | None = None
+    strata: tuple[str, ...] = ()
 
     @property
     def task(self) -> str:
@@ -44,12 +49,13 @@ class Target:
 
     @property
     def event_counts(self) -> str:
-        """The numbers of events and strata of survival data in words, "" for other targets."""
+        """The events and strata of survival data in words, "" for other targets."""
         if not self.is_survival:
             return ""
+        coding = "" if self.events is None else f"; {self.events.words}"
         return (
             f"; {int(self.values['event'].sum()):,} of all {self.values.size:,} have an event"
-            f" (strata: {np.unique(self.values['stratum']).size})"
+            f" (strata: {np.unique(self.values['stratum']).size}){coding}"
         )
 
     @property
@@ -117,35 +123,29 @@ def survival_of(
     event: str,
     entry: NDArray[Any] | None = None,
     stratum: NDArray[Any] | None = None,
+    competing: str | None = None,
 ) -> Target:
-    """Return the survival target of a column of times and a column of event indicators.
+    """Return the survival target of a column of times and a column of event labels.
 
-    ``time`` and ``event`` are the names of these columns. ``entry`` holds the times at which rows
-    come under observation (left truncation), and ``stratum`` the strata of the Cox model; both may
-    be None.
+    ``time`` is the name of the column of times, ``event`` the text of --event and ``competing``
+    that of --competing. ``entry`` holds the times at which rows come under observation (left
+    truncation), and ``stratum`` the strata of the Cox model; both may be None.
     """
     numbers = numbers_in(times, f"--time {time}", least=0.0)
     entry = None if entry is None else numbers_in(entry, "--entry")
-    y = survival_target(_seen(events, event), numbers, entry, stratum)
+    name, labels = event_column(event)
+    modeled = competing if competing in (None, "all") else competing.split(",")
+    found = read_events(events, name, labels, modeled)
+    y = survival_records(found, numbers, entry, stratum)
     if not y["event"].any():
         raise CommandError(f"--event {event} says that no row has an event; name another column")
-    return Target(f"{time} until {event}", None, y)
+    strata = () if stratum is None else tuple(labels_in(np.unique(stratum)))
+    return Target(f"{time} until {event}", None, y, events=found, strata=strata)
 
 
-def _seen(values: NDArray[Any], name: str) -> NDArray[np.bool_]:
-    """Return the boolean event indicators of a column.
-
-    Accepted values are 0 and 1, true and false, and yes and no; ``name`` is the name of the column.
-    """
-    known = {"0": False, "1": True, "false": False, "true": True, "no": False, "yes": True}
-    words = [str(cell).strip().casefold().removesuffix(".0") for cell in values.tolist()]
-    other = sorted({word for word in words if word not in known})
-    if other:
-        raise CommandError(
-            f"--event {name} must say 1 (seen) or 0 (not yet) in each row, also true and false, or "
-            f"yes and no; found {', '.join(map(repr, other[:4]))}"
-        )
-    return np.array([known[word] for word in words], dtype=bool)
+def labels_in(cells: NDArray[Any]) -> list[str]:
+    """Return cells as text; whole numbers have no decimal point."""
+    return [f"{cell:.15g}" if type(cell) is float else str(cell) for cell in cells.tolist()]
 
 
 def _guess(values: NDArray[Any], name: str) -> tuple[str, str]:

@@ -15,10 +15,10 @@ __getattr__ = lazy(
         "data.compressed": "is_sparse scaled_columns",
         "data.convert": (
             "as_compressed as_design check_shape existing_columns feature_names held_design "
-            "is_opened one_weight_each readable refuse_not_finite"
+            "is_finite is_opened one_weight_each readable refuse_entry refuse_not_finite"
         ),
         "data.dense": "DenseDesign",
-        "data.frames": "as_table frame_to_array narrowest table_names",
+        "data.frames": ("as_frame as_table frame_to_array holds_numbers narrowest number_types"),
         "data.lifted": "RepeatedBlock",
         "data.limits": "LIMITS",
         "data.moments": "from_moments",
@@ -40,7 +40,7 @@ __getattr__ = lazy(
         "interfaces.factored": "Factored MatrixPart",
         "interfaces.forwarding": "Forwarding unwrapped",
         "interfaces.libraries": "is_anndata is_dask is_table library_of",
-        "interfaces.lift": "Expansion Nested Part",
+        "interfaces.lift": "Expansion Nested Part SearchWork",
         "interfaces.loss": "Loss Task has_link has_probabilities is_quadratic",
         "interfaces.norm": "Form GroupWeights Lift Norm Term",
         "interfaces.numbers": (
@@ -66,17 +66,18 @@ __getattr__ = lazy(
         "masters.model_newton": "ModelNewton hessian spanned",
         "masters.newton": "AcceleratedGradient SemismoothNewton",
         "masters.pattern_newton": "pattern_of",
-        "masters.sequential_qp": "SequentialQP",
+        "masters.sequential_qp": "SequentialQP columns_for_kernel",
         "masters.tuning": "TUNING",
         "norms.base": "RatedNorm VectorNorm checked_norm lifted_point refuse_free",
         "norms.blocks": "Blocks",
         "norms.combine": "Nonnegative Scaled scaled",
+        "norms.elastic_net": "ElasticNetNorm",
         "norms.groups": "Groups L2 l1_weights",
         "norms.ksupport": "KSupport fair_share scaling_vector",
         "norms.ksupport_point": "ksupport_point",
         "norms.l1": "L1",
         "norms.names": "named named_columns needs_names resolved",
-        "norms.ordered": "LInf",
+        "norms.ordered": "LInf OWL",
         "norms.parameters": "Parameters",
         "norms.partition": "Membership Partition check_members membership_of set_weights",
         "norms.registry": "as_norm",
@@ -89,12 +90,13 @@ __getattr__ = lazy(
         "paths.path": "PathResult path path_of",
         "paths.pool": "Pool",
         "paths.relax": "relaxed",
+        "paths.search_ends": "ended_by known_folds solved",
         "paths.settings": "Settings",
-        "problem.checks": "check_free",
+        "problem.checks": "check_free check_loss",
         "problem.problem": (
-            "Problem center_targets enter free_part gauge_of is_perfect loss_at_zero "
-            "loss_gradient loss_value negative_gradient negligible_objective objective_at "
-            "of_checked_data optimal_intercept restrict shrink_inside with_amount "
+            "Problem center_targets checked_problem enter free_part gauge_of is_perfect "
+            "loss_at_zero loss_gradient loss_value negative_gradient negligible_objective "
+            "objective_at of_checked_data optimal_intercept restrict shrink_inside with_amount "
             "with_deadline with_free with_norm with_offset"
         ),
         "problem.proof": "certify dual_part prove prove_from with_rounding",
@@ -102,7 +104,7 @@ __getattr__ = lazy(
         "problem.result": "Record Result together",
         "problem.rounding": "Lengths counted growth",
         "solvers.atom_generation": "AtomGeneration PATIENCE_WITH_NEW_ATOMS",
-        "solvers.atoms": "AtomSet truncation",
+        "solvers.atoms": "AtomSet",
         "solvers.checkpoint": "Checkpoint",
         "solvers.column_generation": "ColumnGeneration",
         "solvers.gauge": "gauge_by_generation warm_atoms",

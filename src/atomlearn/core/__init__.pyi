@@ -16,15 +16,19 @@ from atomlearn.core.data.convert import check_shape as check_shape
 from atomlearn.core.data.convert import existing_columns as existing_columns
 from atomlearn.core.data.convert import feature_names as feature_names
 from atomlearn.core.data.convert import held_design as held_design
+from atomlearn.core.data.convert import is_finite as is_finite
 from atomlearn.core.data.convert import is_opened as is_opened
 from atomlearn.core.data.convert import one_weight_each as one_weight_each
 from atomlearn.core.data.convert import readable as readable
+from atomlearn.core.data.convert import refuse_entry as refuse_entry
 from atomlearn.core.data.convert import refuse_not_finite as refuse_not_finite
 from atomlearn.core.data.dense import DenseDesign as DenseDesign
+from atomlearn.core.data.frames import as_frame as as_frame
 from atomlearn.core.data.frames import as_table as as_table
 from atomlearn.core.data.frames import frame_to_array as frame_to_array
+from atomlearn.core.data.frames import holds_numbers as holds_numbers
 from atomlearn.core.data.frames import narrowest as narrowest
-from atomlearn.core.data.frames import table_names as table_names
+from atomlearn.core.data.frames import number_types as number_types
 from atomlearn.core.data.lifted import RepeatedBlock as RepeatedBlock
 from atomlearn.core.data.limits import LIMITS as LIMITS
 from atomlearn.core.data.moments import from_moments as from_moments
@@ -82,6 +86,7 @@ from atomlearn.core.interfaces.libraries import library_of as library_of
 from atomlearn.core.interfaces.lift import Expansion as Expansion
 from atomlearn.core.interfaces.lift import Nested as Nested
 from atomlearn.core.interfaces.lift import Part as Part
+from atomlearn.core.interfaces.lift import SearchWork as SearchWork
 from atomlearn.core.interfaces.loss import Loss as Loss
 from atomlearn.core.interfaces.loss import Task as Task
 from atomlearn.core.interfaces.loss import has_link as has_link
@@ -144,6 +149,7 @@ from atomlearn.core.masters.newton import AcceleratedGradient as AcceleratedGrad
 from atomlearn.core.masters.newton import SemismoothNewton as SemismoothNewton
 from atomlearn.core.masters.pattern_newton import pattern_of as pattern_of
 from atomlearn.core.masters.sequential_qp import SequentialQP as SequentialQP
+from atomlearn.core.masters.sequential_qp import columns_for_kernel as columns_for_kernel
 from atomlearn.core.masters.tuning import TUNING as TUNING
 from atomlearn.core.norms.base import RatedNorm as RatedNorm
 from atomlearn.core.norms.base import VectorNorm as VectorNorm
@@ -154,6 +160,7 @@ from atomlearn.core.norms.blocks import Blocks as Blocks
 from atomlearn.core.norms.combine import Nonnegative as Nonnegative
 from atomlearn.core.norms.combine import Scaled as Scaled
 from atomlearn.core.norms.combine import scaled as scaled
+from atomlearn.core.norms.elastic_net import ElasticNetNorm as ElasticNetNorm
 from atomlearn.core.norms.groups import L2 as L2
 from atomlearn.core.norms.groups import Groups as Groups
 from atomlearn.core.norms.groups import l1_weights as l1_weights
@@ -166,6 +173,7 @@ from atomlearn.core.norms.names import named as named
 from atomlearn.core.norms.names import named_columns as named_columns
 from atomlearn.core.norms.names import needs_names as needs_names
 from atomlearn.core.norms.names import resolved as resolved
+from atomlearn.core.norms.ordered import OWL as OWL
 from atomlearn.core.norms.ordered import LInf as LInf
 from atomlearn.core.norms.parameters import Parameters as Parameters
 from atomlearn.core.norms.partition import Membership as Membership
@@ -197,10 +205,15 @@ from atomlearn.core.paths.path import path as path
 from atomlearn.core.paths.path import path_of as path_of
 from atomlearn.core.paths.pool import Pool as Pool
 from atomlearn.core.paths.relax import relaxed as relaxed
+from atomlearn.core.paths.search_ends import ended_by as ended_by
+from atomlearn.core.paths.search_ends import known_folds as known_folds
+from atomlearn.core.paths.search_ends import solved as solved
 from atomlearn.core.paths.settings import Settings as Settings
 from atomlearn.core.problem.checks import check_free as check_free
+from atomlearn.core.problem.checks import check_loss as check_loss
 from atomlearn.core.problem.problem import Problem as Problem
 from atomlearn.core.problem.problem import center_targets as center_targets
+from atomlearn.core.problem.problem import checked_problem as checked_problem
 from atomlearn.core.problem.problem import enter as enter
 from atomlearn.core.problem.problem import free_part as free_part
 from atomlearn.core.problem.problem import gauge_of as gauge_of
@@ -237,7 +250,6 @@ from atomlearn.core.solvers.atom_generation import (
 )
 from atomlearn.core.solvers.atom_generation import AtomGeneration as AtomGeneration
 from atomlearn.core.solvers.atoms import AtomSet as AtomSet
-from atomlearn.core.solvers.atoms import truncation as truncation
 from atomlearn.core.solvers.checkpoint import Checkpoint as Checkpoint
 from atomlearn.core.solvers.column_generation import ColumnGeneration as ColumnGeneration
 from atomlearn.core.solvers.gauge import gauge_by_generation as gauge_by_generation

@@ -14,12 +14,12 @@ from typing import Any
 
 from atomlearn.core.interfaces import Loss, Norm, Task, libraries
 
-#: The place of a part that is not loaded yet: "module:attribute".
+#: The import path "module:attribute" of a part that is not loaded yet.
 Place = str
 
 
 def loaded(part: Any) -> Any:
-    """Return the part, imported if it is still the place "module:attribute"."""
+    """Return the part itself; a text "module:attribute" is imported."""
     return pkgutil.resolve_name(part) if isinstance(part, str) else part
 
 
@@ -55,6 +55,9 @@ NORMS: dict[str, tuple[type[Norm] | Place, tuple[str, ...]]] = {
     "groups": ("atomlearn.core.norms.groups:Groups", ("groups",)),
     "owl": ("atomlearn.core.norms.ordered:OWL", ("weights",)),
     "linf": ("atomlearn.core.norms.ordered:LInf", ()),
+    "exclusive": ("atomlearn.core.norms.exclusive:Exclusive", ("groups",)),
+    "constrained": ("atomlearn.core.norms.constrained:Constrained", ("A",)),
+    "zerosum": ("atomlearn.core.norms.zero_sum:ZeroSum", ()),
     "latentgroups": ("atomlearn.lifting.latent:LatentGroups", ("groups",)),
     "latentksupport": ("atomlearn.lifting.latent:LatentKSupport", ("k", "groups")),
     "chains": ("atomlearn.lifting.latent:Chains", ("length",)),
@@ -62,13 +65,17 @@ NORMS: dict[str, tuple[type[Norm] | Place, tuple[str, ...]]] = {
     "hierarchy": ("atomlearn.lifting.hierarchy:Hierarchy", ()),
     "rows": ("atomlearn.matrices.norms.rows:RowGroups", ()),
     "trace": ("atomlearn.matrices.norms.spectral:TraceNorm", ()),
+    "spectralksupport": ("atomlearn.matrices.norms.spectral:SpectralKSupport", ("k",)),
     "psd": ("atomlearn.matrices.norms.spectral:PSD", ()),
+    "elliptope": ("atomlearn.matrices.norms.semidefinite:Elliptope", ()),
+    "doublynonnegative": ("atomlearn.matrices.norms.semidefinite:DoublyNonnegative", ()),
     "sparserankone": ("atomlearn.matrices.norms.sparse:SparseRankOne", ("k", "q")),
     "sparsepsd": ("atomlearn.matrices.norms.sparse:SparsePSD", ("k",)),
 }
 
 #: Losses by name, with their task.
 LOSSES: dict[str, tuple[type[Loss] | Place, Task]] = {
+    "binomial": ("atomlearn.core.losses.binomial:Binomial", "regression"),
     "huber": ("atomlearn.core.losses.huber:Huber", "regression"),
     "logistic": ("atomlearn.core.losses.logistic:Logistic", "classification"),
     "negative_binomial": (
@@ -115,9 +122,9 @@ DESIGNS = [
     ),
 ]
 
-#: The readers of y (n_samples, n_targets) as the target of one problem, of which the last counts:
-#: (X, y, sample_weight, intercept) -> X, y, sample_weight.
-TARGETS: list[Callable[..., tuple[object, object, object]] | Place] = [
+#: Functions that turn targets y (n_samples, n_targets) into one problem: (X, y, sample_weight,
+#: loss, fit_intercept) -> the same of the one problem. The last one registered is used.
+TARGETS: list[Callable[..., tuple[object, object, object, Loss, bool]] | Place] = [
     "atomlearn.matrices.tasks:several_targets"
 ]
 
@@ -178,13 +185,15 @@ def register_design(kind: Kind) -> None:
     DESIGNS.append(kind)
 
 
-def register_target(read: Callable[..., tuple[object, object, object]] | Place) -> None:
+def register_target(
+    read: Callable[..., tuple[object, object, object, Loss, bool]] | Place,
+) -> None:
     """Have ``solve`` read targets y (n_samples, n_targets) by this function.
 
     Parameters
     ----------
     read : callable or "module:attribute"
-        Takes (X, y, sample_weight, intercept) and returns the X, y (n_samples * n_targets,) and
-        sample_weight of one problem.
+        Takes (X, y, sample_weight, loss, fit_intercept) and returns the same of one problem, with
+        y (n_samples * n_targets,). A loss that fits intercepts itself goes with False.
     """
     TARGETS.append(read)

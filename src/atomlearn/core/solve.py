@@ -8,10 +8,7 @@ from typing import Any
 import numpy as np
 
 from atomlearn._kernels import single_threaded_blas
-from atomlearn.core.catalogue import TARGETS, loaded
-from atomlearn.core.data.convert import as_design, feature_names
 from atomlearn.core.interfaces import (
-    Design,
     Form,
     Loss,
     Norm,
@@ -20,13 +17,9 @@ from atomlearn.core.interfaces import (
     own_parameters,
     positive,
 )
-from atomlearn.core.interfaces.numbers import mean_weight
-from atomlearn.core.losses.registry import as_loss
-from atomlearn.core.norms.names import named, named_columns
 from atomlearn.core.norms.registry import as_norm
 from atomlearn.core.paths.settings import Settings
-from atomlearn.core.problem.checks import check_free
-from atomlearn.core.problem.problem import Problem
+from atomlearn.core.problem.problem import checked_problem
 from atomlearn.core.problem.regularizer import Regularizer
 from atomlearn.core.problem.result import Result
 from atomlearn.core.solvers.progress import Observer
@@ -142,45 +135,8 @@ def solve(
         return result
 
 
-def checked_problem(
-    X: object,
-    y: object,
-    loss: str | Loss,
-    penalty: Regularizer,
-    tau: float,
-    fit_intercept: bool,
-    sample_weight: object,
-    offset: object,
-    unpenalized: object,
-) -> Problem:
-    """Return the checked problem of the arguments of ``solve``; its weights add up to 1.
-
-    Several targets become one long target.
-    """
-    shape: tuple[int, ...] = getattr(y, "shape", ())
-    names = None if unpenalized is None else feature_names(X)
-    design = as_design(X)
-    weight = mean_weight(sample_weight, design.shape[0])
-    if len(shape) == 2 and shape[1] > 1:
-        X, y, weight = loaded(TARGETS[-1])(X, y, weight, fit_intercept)
-        design = as_design(X)
-    the_loss = as_loss(loss)
-    the_norm = named(penalty.norm, feature_names(X))
-    return Problem.build(
-        design,
-        y,
-        the_loss,
-        penalty.of(the_norm),
-        tau=tau,
-        fit_intercept=False if the_loss.task == "survival" else fit_intercept,
-        sample_weight=weight,
-        offset=None if offset is None else np.reshape(np.asarray(offset), -1),
-        unpenalized=_free(unpenalized, names, shape, design),
-    )
-
-
 def _limited(stop: StoppingRule | None, time_limit: float | None) -> StoppingRule | None:
-    """Return the stopping rule with a limit of seconds, if one is given."""
+    """Return the stopping rule, combined with the time limit in seconds if there is one."""
     if time_limit is None:
         return stop
     limit = Seconds(positive("time_limit", time_limit, "seconds, for example 60"))
@@ -188,7 +144,7 @@ def _limited(stop: StoppingRule | None, time_limit: float | None) -> StoppingRul
 
 
 def _start(given: Any, n_features: int) -> WarmStart | None:
-    """Return the point where a solve begins: a result, a warm start, or coefficients."""
+    """Return the initial point of a solve from a result, a warm start or coefficients."""
     if isinstance(given, Result):
         return given.warm_start()
     if given is None or isinstance(given, WarmStart):
@@ -202,17 +158,6 @@ def _start(given: Any, n_features: int) -> WarmStart | None:
     weights = coef.astype(np.float64).ravel()
     columns = np.flatnonzero(weights)
     return WarmStart(columns, weights[columns])
-
-
-def _free(
-    unpenalized: object, names: list[str] | None, shape: tuple[int, ...], design: Design
-) -> object:
-    """Return free columns by index; of several targets a column of X is a row of W."""
-    free = named_columns(unpenalized, names, "unpenalized")
-    if free is None or len(shape) != 2 or shape[1] <= 1:
-        return free
-    rows = check_free(free, design.shape[1] // shape[1])
-    return (rows[:, None] * shape[1] + np.arange(shape[1])).reshape(-1)
 
 
 def _amounts(

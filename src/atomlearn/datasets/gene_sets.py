@@ -26,8 +26,8 @@ def read_gene_sets(path: str | Path) -> dict[str, list[str]]:
         for number, line in enumerate(stream, start=1):
             if not line.strip():
                 continue
-            name, *rest = (field.strip() for field in line.rstrip("\r\n").split("\t"))
-            members = list(dict.fromkeys(member for member in rest[1:] if member))
+            name, *fields = (field.strip() for field in line.rstrip("\r\n").split("\t"))
+            members = list(dict.fromkeys(member for member in fields[1:] if member))
             if not name or not members:
                 raise ValueError(
                     f"{source}, line {number}: a set needs a name, a description and at least one "

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, NoReturn, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from atomlearn.core import (
@@ -22,8 +23,10 @@ from atomlearn.core import (
     Task,
     WarmStart,
     as_loss,
+    as_norm,
     check_weight,
     has_link,
+    loaded,
     log_probabilities,
     normalized,
     of_checked_data,
@@ -63,6 +66,7 @@ from atomlearn.maps.feature_map import FeatureMap, map_of
 
 
 def _has_decisions(estimator: Any) -> bool:
+    """Return True if the estimator has a decision function, else raise AttributeError."""
     if loss_task(estimator) != "regression" or has_link(as_loss(estimator.loss)):
         return True
     raise AttributeError(f"the loss {estimator.loss!r} has no link: predict returns X w + b itself")
@@ -108,6 +112,11 @@ class AtomicModel(FitParameters):
         """Skip the proof of optimality if it is long and not needed; by default nothing is done."""
         return self
 
+    def without_search(self) -> AtomicModel:
+        """Return an unfitted model with the parameters that ``fit`` chose; by default a clone."""
+        model: AtomicModel = clone(self)
+        return model
+
     @keeps_blas_single
     def fit(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None) -> Self:
         """Fit to X (n_samples, n_features) and y (n_samples,), weighted by ``sample_weight``.
@@ -149,13 +158,23 @@ class AtomicModel(FitParameters):
             kinds = {"classification": "Classifier", "regression": "Regressor"}
             other = f"use Atomic{kinds.get(loss.task, 'Survival')}, or change loss"
             raise ValueError(f"loss={loss.name!r} is a loss for {loss.task}; {other}")
+        y, sample_weight = loss.one_target(y, sample_weight)
         weight = normalized(sample_weight, inputs.shape[0])
-        found = checked_targets(self, inputs, y, weight, loss, offset)
+        targets = checked_targets(self, inputs, y, weight, loss, offset)
+        if inputs.encoding is not None and inputs.encoding.imputed:
+            targets.table = inputs
         # The curves of an input depend on neither the labels nor the class weights.
-        found.design = self._columns(inputs, weight)
+        targets.design = self._columns(inputs, weight)
         if self.standardize:
-            found.units = units_of(self, found.design, found.weight)
-        return found
+            for norm in self._candidates():
+                if norm.bounds_coefficients:
+                    raise ValueError(
+                        f"standardize=True scales the columns, and {norm!r} constrains "
+                        "coefficients in their units; use standardize=False, with weights in "
+                        "norms.L1 if columns are to count by their scale"
+                    )
+            targets.units = units_of(self, targets.design, targets.weight)
+        return targets
 
     def _columns(self, inputs: Design, weight: Array) -> Design:
         """Return the design of the fit, expanded by ``features``."""
@@ -183,6 +202,18 @@ class AtomicModel(FitParameters):
             problem = replace(first, y=y, tau=tau)
             problems.append(with_free(with_offset(problem, offset), free))
         return problems
+
+    @property
+    def has_matrix_norm(self) -> bool:
+        """Whether a norm is one of matrices: a target of one column then stays a matrix."""
+        return any(norm.matrix_shape is not None for norm in self._candidates())
+
+    def _candidates(self) -> list[Norm]:
+        """Return the norms of the model, or those from which a search chooses.
+
+        The name "groups" alone is left out: its groups are those of the table.
+        """
+        return [] if self.norm == "groups" else [as_norm(self.norm)]
 
     def _form_of(self, norm: Norm) -> Form:
         """Return the form of the regularizer."""
@@ -241,9 +272,9 @@ class AtomicModel(FitParameters):
         design = self._expanded(checked_design(self, X, reset=False))
         columns, weights = nonzero_coefficients(self.coef_)
         if design.listable and (design.traits.is_sparse or 2 * columns.size > design.shape[1]):
-            whole = np.zeros((weights.shape[0], design.shape[1]))
-            whole[:, columns] = weights
-            linear = [design.predict(row) for row in whole]
+            dense_rows = np.zeros((weights.shape[0], design.shape[1]))
+            dense_rows[:, columns] = weights
+            linear = [design.predict(row) for row in dense_rows]
         else:
             linear = list(design.product(weights.T, columns).T)
         values = np.stack(linear, axis=1) + self.intercept_
@@ -313,6 +344,7 @@ class AtomicModel(FitParameters):
             weight = check_weight(sample_weight, len(labels))
             return float(np.average(true_labels == labels, weights=weight))
         decisions = self._linear(X, offset).astype(np.float64)
+        y, sample_weight = loss.one_target(y, sample_weight)
         weight = check_weight(sample_weight, len(decisions))
         targets = target_of(self, y, len(decisions), loss).reshape(decisions.shape)
         scores = [
@@ -320,6 +352,53 @@ class AtomicModel(FitParameters):
             for target, decision in zip(targets.T, decisions.T, strict=True)
         ]
         return float(np.mean(scores))
+
+    def summary(
+        self,
+        X: Any = None,
+        y: Any = None,
+        *,
+        estimates: Any = None,
+        confidence: float = 0.95,
+        sample_weight: Any = None,
+        groups: Any = None,
+    ) -> Any:
+        """Return a table of the coefficients, in the units of the data, with intervals.
+
+        It prints as text, shows itself in notebooks, and ``to_frame()`` is a data frame. Rows are
+        the intercept, covariates, selected columns, and the reference levels of categories.
+
+        Parameters
+        ----------
+        X, y : optional
+            The data of the fit, from which ``findings.estimates`` makes the intervals. Without
+            them there are coefficients only.
+        estimates : Estimates, optional
+            Other estimates by ``findings.estimates``, such as those of columns named beforehand.
+        confidence : float, default=0.95
+            Coverage of the intervals.
+        sample_weight : (n_samples,), optional
+            The weights of the fit.
+        groups : (n_samples,), optional
+            Rows that belong together.
+
+        Returns
+        -------
+        Summary
+            It says what is proved, and under which condition intervals hold, or why there are none.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_diabetes
+        >>> from atomlearn import AtomicRegressor
+        >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
+        >>> summary = AtomicRegressor(alpha=1.5).fit(X, y).summary()
+        >>> [row.name for row in summary.rows]
+        ['intercept', 'bmi', 's5']
+        """
+        options: dict[str, Any] = {"estimates": estimates, "confidence": confidence}
+        options |= {"sample_weight": sample_weight, "groups": groups}
+        return loaded("atomlearn.findings.summary:summary_of")(self, X, y, **options)
 
     @property
     def partial_fit(self) -> NoReturn:
@@ -353,4 +432,5 @@ class AtomicModel(FitParameters):
         return self.feature_map_.surface(*inputs, np.atleast_2d(self.coef_)[output])
 
     def _input(self, feature: int | str) -> int:
+        """Return the index of an input that is given by index or name."""
         return list(self.feature_names_in_).index(feature) if isinstance(feature, str) else feature

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 from sklearn import config_context
-from sklearn.utils.validation import _check_n_features, validate_data
+from sklearn.utils.validation import _check_feature_names, _check_n_features, validate_data
 
 from atomlearn import core, papers
 from atomlearn.core import (
@@ -28,10 +28,13 @@ from atomlearn.core import (
     as_design,
     as_loss,
     as_norm,
+    as_table,
     check_free,
     feature_names,
     frame_to_array,
     has_probabilities,
+    holds_numbers,
+    is_finite,
     is_number,
     is_opened,
     is_table,
@@ -39,6 +42,7 @@ from atomlearn.core import (
     positive,
     readable,
     refuse_not_finite,
+    unwrapped,
     whole_number,
 )
 from atomlearn.maps.feature_map import map_of
@@ -80,8 +84,12 @@ def checked_design(estimator: Any, X: Any, *, reset: bool) -> Design:
     """Return X as a Design, without copying float32 and float64 data.
 
     It sets ``n_features_in_`` and ``feature_names_in_``, or compares them if not ``reset``. A
-    Design, a file or a folder is opened by ``as_design``.
+    Design, a file or a folder is opened by ``as_design``. A table with words, dates or gaps is
+    encoded, which sets ``encoding_``, if ``encode``.
     """
+    if reset:
+        vars(estimator).pop("encoding_", None)
+    known = table_encoding(estimator)
     # An array that needs no conversion: only its entries are checked.
     is_plain = (
         type(X) is np.ndarray
@@ -96,14 +104,65 @@ def checked_design(estimator: Any, X: Any, *, reset: bool) -> Design:
         design: Design = DenseDesign(X)
         refuse_not_finite(design)
         return design
+    X = as_table(X)
+    learns = reset and estimator.encode and is_table(X)
+    if known is not None or was_encoded(X) or (learns and not holds_numbers(X)):
+        return _encoded(estimator, X, reset)
     if is_opened(X):
         design = as_design(X)
         _take_shape(estimator, design, feature_names(X), reset)
         return design
     checked = checked_array(estimator, X, reset=reset, accept_sparse=["csr", "csc"])
     design = as_design(checked, check_finite=False)
+    if learns and not is_finite(design):
+        return _encoded(estimator, X, reset)
     refuse_not_finite(design, X)
     return design
+
+
+def encoded_rows(estimator: Any, X: Any) -> Any:
+    """Return X as a design of encoded columns if the estimator encoded its table, else as it is."""
+    return X if table_encoding(estimator) is None else checked_design(estimator, X, reset=False)
+
+
+def table_encoding(estimator: Any) -> Any:
+    """Return how the table of the fit was encoded, None if it had only numbers."""
+    return vars(estimator).get("encoding_")
+
+
+def was_encoded(X: object) -> bool:
+    """Return whether X is a design of the encoded columns of a table, or some rows of one."""
+    return isinstance(X, Design) and X.encoding is not None
+
+
+def _encoded(estimator: Any, X: Any, reset: bool) -> Design:
+    """Return a table, or rows that were encoded before, in the encoding of the estimator."""
+    # Imported here because tables of numbers do not need the readers of words and dates.
+    from atomlearn.estimators import tables
+
+    known = table_encoding(estimator)
+    if was_encoded(X):
+        design: Any = unwrapped(X)
+        design = design.learned_from() if reset else design.filled_by(known or design.encoding)
+        names = [plan.name for plan in design.encoding.columns]
+        _take_shape(estimator, np.empty((1, len(names))), names, reset)
+    elif reset:
+        design = tables.learned_design(X)
+        _take_shape(estimator, X, feature_names(X), reset)
+    else:
+        if is_opened(X):
+            raise ValueError(
+                f"{type(estimator).__name__} was fitted to a table that it encoded, and cannot "
+                f"encode a {type(X).__name__}; pass a table with the same columns"
+            )
+        if not is_table(X):
+            _check_feature_names(estimator, X, reset=False)  # warns that X has no names
+        _take_shape(estimator, X, feature_names(X), reset)
+        design = tables.encoded_as_before(known, X)
+    if reset:
+        estimator.encoding_ = design.encoding
+    encoded: Design = design
+    return encoded
 
 
 def checked_array(estimator: Any, X: Any, **options: Any) -> Any:
@@ -141,24 +200,23 @@ def _one_line(message: str) -> str:
 
 def _take_shape(estimator: Any, X: Any, names: list[str] | None, reset: bool) -> None:
     """Set or compare the number and the names of the columns, as scikit-learn does for arrays."""
+    fitted_names = [*vars(estimator).get("feature_names_in_", ())]
+    if not reset and names and fitted_names and names != fitted_names:
+        raise ValueError(
+            "The feature names should match those that were passed during fit: "
+            f"{sorted({*names} ^ {*fitted_names}) or 'their order differs'}; give the same columns "
+            "in the same order"
+        )
     _check_n_features(estimator, X, reset=reset)
     if reset:
         vars(estimator).pop("feature_names_in_", None)
         if names is not None:
             estimator.feature_names_in_ = np.array(names, dtype=object)
-        return
-    known = input_names(estimator)
-    if names and known and names != known:
-        raise ValueError(
-            "The feature names should match those that were passed during fit: "
-            f"{sorted({*names} ^ {*known}) or 'their order differs'}; give the same columns in the "
-            "same order"
-        )
 
 
 def expanded(
     design: Design,
-    features: str,
+    features: Any,
     weight: Any = None,
     scales: tuple[float, float] = (1.0, 1.0),
 ) -> Design:
@@ -167,15 +225,16 @@ def expanded(
     ``weight`` are sample weights, from which the map is made. ``scales`` are gamma and r of the
     polynomial kernel.
     """
-    kind = features_named(features)
+    entry = features_named(features)
     if tuple(scales) == (1.0, 1.0):
-        return kind.make(design, weight)
-    if kind.scaled is None:
+        return entry.make(design, weight)
+    if "gamma" not in entry.settings:
         raise ValueError(
-            f"gamma and r are those of features='polynomial', got features={features!r}; leave "
-            "them at 1"
+            "gamma and r are those of features='polynomial' and 'cubic', got "
+            f"features={features!r}; leave them at 1"
         )
-    return kind.scaled(design, *scales)
+    gamma, r = scales
+    return entry.make(design, weight, gamma=gamma, r=r)
 
 
 def norm_for(estimator: Any, norm: str | Norm, design: Design) -> Norm:
@@ -184,24 +243,34 @@ def norm_for(estimator: Any, norm: str | Norm, design: Design) -> Norm:
     Named groups, such as "inputs", are groups of the design. The norm "groups" uses the groups
     that the design has.
     """
-    map = map_of(design)
-    if norm == "groups" and map.unit is not None:
-        norm = Groups(map.unit)
-    if isinstance(norm, Groups | KSupport) and isinstance(norm.groups, str):
-        if norm.groups != map.unit:
-            raise ValueError(
-                f"groups={norm.groups!r}: only an additive model has groups 'inputs', "
-                "features='anova' 'terms', and multiple kernel learning 'kernels'; use "
-                "features='splines' or another of those, or lists of columns"
-            )
-        if isinstance(norm, KSupport):
-            norm = KSupport(norm.k, map.column_groups())
-        else:
-            weights = None if norm.weights is None else map.weights_of_groups(norm.weights)
-            norm = Groups(map.column_groups(), weights)
-    found = as_norm(norm)
+    of_groups = isinstance(norm, Groups | KSupport) and isinstance(norm.groups, str)
+    if of_groups or norm == "groups":
+        norm = _named_groups(estimator, norm, map_of(design))
+    the_norm = as_norm(norm)
     names = input_names(estimator)
-    return found if names is None else found.with_names(names)
+    return the_norm if names is None else the_norm.with_names(names)
+
+
+def _named_groups(estimator: Any, norm: Any, map: Any) -> Any:
+    """Return the norm over groups that the design, or the table of the fit, has by name."""
+    columns = None if map.unit is not None else table_groups(estimator)
+    unit = map.unit or ("inputs" if columns is not None else None)
+    if norm == "groups":
+        return norm if unit is None else _named_groups(estimator, Groups(unit), map)
+    if norm.groups != unit:
+        raise ValueError(
+            f"groups={norm.groups!r}: only an additive model, or a table with categories, has "
+            "groups 'inputs', features='anova' 'terms', and multiple kernel learning 'kernels'; "
+            "use features='splines' or another of those, or lists of columns"
+        )
+    of_map = columns is None
+    columns = map.column_groups() if of_map else columns
+    if isinstance(norm, KSupport):
+        return KSupport(norm.k, columns)
+    weights = norm.weights
+    if of_map and weights is not None:
+        weights = map.weights_of_groups(weights)
+    return Groups(columns, weights)
 
 
 def norm_on(norm: Norm, design: Design) -> Norm:
@@ -217,14 +286,40 @@ def unpenalized_columns(estimator: Any, design: Design) -> Columns | None:
     """Return the columns of the design that belong to the ``unpenalized`` inputs."""
     if estimator.unpenalized is None:
         return None
-    given = named_columns(estimator.unpenalized, input_names(estimator), "unpenalized")
     map = map_of(design)
-    return map.main_columns(check_free(given, map.n_inputs))
+    inputs = unpenalized_inputs(estimator, map.n_inputs)
+    return None if inputs is None else map.main_columns(inputs)
+
+
+def unpenalized_inputs(estimator: Any, n_inputs: int) -> Columns | None:
+    """Return the inputs that ``unpenalized`` names; of an encoded table it names its columns."""
+    unpenalized = estimator.unpenalized
+    encoding = table_encoding(estimator)
+    if unpenalized is None:
+        return None
+    if encoding is not None:
+        columns: Columns = encoding.columns_of(unpenalized, "unpenalized")
+        return columns
+    return check_free(named_columns(unpenalized, input_names(estimator), "unpenalized"), n_inputs)
+
+
+def table_groups(estimator: Any) -> Columns | None:
+    """Return the column of the table that each column of a linear model is made of, or None.
+
+    None if the table was not encoded, or each of its columns is one column of numbers.
+    """
+    encoding = table_encoding(estimator)
+    if encoding is None or estimator.features != "linear":
+        return None
+    sources: Columns = encoding.sources
+    return sources if np.unique(sources).size < sources.size else None
 
 
 def input_names(estimator: Any) -> list[str] | None:
-    """Return the names of the columns of the fit, if they had names."""
-    names = getattr(estimator, "feature_names_in_", None)
+    """Return the names of the columns of the fit, if they had names; of encoded ones theirs."""
+    if (encoding := table_encoding(estimator)) is not None:
+        return list(encoding.names)
+    names = vars(estimator).get("feature_names_in_")
     return None if names is None else list(names)
 
 

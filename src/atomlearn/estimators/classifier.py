@@ -59,15 +59,17 @@ class AtomicClassifier(SelectsColumns, OneLevel, LinearClassifier):
         Factors on the sample weights of each class; "balanced" gives all classes the same total
         weight. The loss is the mean under these weights: ``C`` of scikit-learn is 1 / (alpha * sum
         of weights).
-    features : str, default="linear"
+    features : str or (str, dict), default="linear"
         "interactions" adds all products x_i x_j, i < j, after the columns of X; "quadratic" adds
         the squares, too. Products are implicit and never stored
         (``designs.Polynomial.interactions``). "polynomial" is the same as "quadratic", scaled as in
-        the kernel (x'y + 1)^2. "splines", "intersection", "additive_gaussian" and "additive_chi2"
-        make the model a sum of curves, one for each input (``designs.Additive(X,
-        normalize=True)``); ``norm="groups"``, or ``norms.KSupport(k, "inputs")``, selects whole
-        inputs. "anova" adds a surface for each pair of inputs (``designs.Anova(X,
-        normalize=True)``), with groups "terms".
+        the kernel (x'y + 1)^2; "cubic" adds products of three (``designs.Cubic``). "splines",
+        "intersection", "additive_gaussian" and "additive_chi2" make the model a sum of curves, one
+        for each input (``designs.Additive(X, normalize=True)``); ``norm="groups"``, or
+        ``norms.KSupport(k, "inputs")``, selects whole inputs. "anova" adds a surface for each pair
+        of inputs (``designs.Anova(X, normalize=True)``), with groups "terms". A pair has settings
+        of the map, as in ("splines", {"n_knots": 12}), or ("intersection", {"exponent": 2}) for
+        the general intersection kernel.
     standardize : bool, default=False
         Whether to divide columns by their standard deviations for the fit (and to center dense
         columns, if there is an intercept). Coefficients are in the units of X in any case. Curves
@@ -80,6 +82,10 @@ class AtomicClassifier(SelectsColumns, OneLevel, LinearClassifier):
         the penalized fit plus relax times the refit, as in glmnet.
     fit_intercept : bool, default=True
         Whether to fit an intercept, which is not penalized.
+    encode : bool, default=True
+        Whether a data frame with words, categories, dates or gaps is encoded: a column for each
+        label but the first, such as "stage=4"; days since the first date; for gaps the median or
+        the most frequent label of the training rows. False: such tables are refused.
     tol : float, default=1e-6
         Relative duality gap to prove.
     max_iter : int, default=1000
@@ -127,6 +133,8 @@ class AtomicClassifier(SelectsColumns, OneLevel, LinearClassifier):
     history_ : list of Record, or a list of such lists, one for each class
     results_ : list of Result, one for two classes, else one for each class
     n_features_in_, feature_names_in_
+    encoding_ : TableEncoding
+        How a data frame with words, dates or gaps was encoded; absent for numbers.
 
     Notes
     -----

@@ -47,10 +47,10 @@ def nonzero_coefficients(coef: Any) -> tuple[Columns, Array]:
     table = coef.tocoo()
     # Not by slicing: that takes memory for all columns.
     entries = np.asarray(table.data, dtype=np.float64)
-    used = table.data != 0
-    columns, places = np.unique(table.col[used].astype(np.int64), return_inverse=True)
+    is_nonzero = table.data != 0
+    columns, positions = np.unique(table.col[is_nonzero].astype(np.int64), return_inverse=True)
     weights = np.zeros((table.shape[0], columns.size))
-    weights[table.row[used], places] = entries[used]
+    weights[table.row[is_nonzero], positions] = entries[is_nonzero]
     return columns, weights
 
 
@@ -62,7 +62,7 @@ def coefficient_matrix(columns: Columns, weights: Array, shape: tuple[int, int])
 
 
 class Packed(NamedTuple):
-    """An array of which most entries are 0: places of the others in order, values, shape."""
+    """An array of mostly zeros: positions of its other entries, their values, and its shape."""
 
     places: Columns
     values: NDArray[Any]
@@ -70,9 +70,9 @@ class Packed(NamedTuple):
 
     def array(self) -> NDArray[Any]:
         """Return the array, entry for entry."""
-        whole = np.zeros(self.shape, dtype=self.values.dtype)
-        whole.reshape(-1)[self.places] = self.values
-        return whole
+        restored = np.zeros(self.shape, dtype=self.values.dtype)
+        restored.reshape(-1)[self.places] = self.values
+        return restored
 
 
 def packed(state: Mapping[str, Any]) -> dict[str, Any]:
@@ -88,9 +88,10 @@ def unpacked(state: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _packed(value: Any) -> Any:
+    """Return an array by its nonzero entries if that takes less memory, else unchanged."""
     if type(value) is not np.ndarray or value.dtype.kind not in "fiub":
         return value
     flat = value.reshape(-1)
-    places = np.flatnonzero((flat != 0) | np.signbit(flat) if value.dtype.kind == "f" else flat)
-    room = 2 * places.size * (places.itemsize + value.itemsize)
-    return Packed(places, flat[places], value.shape) if room < value.nbytes else value
+    nonzero = np.flatnonzero((flat != 0) | np.signbit(flat) if value.dtype.kind == "f" else flat)
+    sparse_bytes = 2 * nonzero.size * (nonzero.itemsize + value.itemsize)
+    return Packed(nonzero, flat[nonzero], value.shape) if sparse_bytes < value.nbytes else value

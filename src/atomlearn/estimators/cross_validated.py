@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import ClassVar
 
-from atomlearn.estimators.classifier import LinearClassifier
-from atomlearn.estimators.regressor import LinearRegressor
+from atomlearn.estimators.base import AtomicModel
+from atomlearn.estimators.classifier import AtomicClassifier, LinearClassifier
+from atomlearn.estimators.regressor import AtomicRegressor, LinearRegressor
 from atomlearn.estimators.search import CrossValidatedModel
 from atomlearn.estimators.selects_columns import SelectsColumns
 
@@ -14,7 +16,8 @@ from atomlearn.estimators.selects_columns import SelectsColumns
 class AtomicRegressorCV(CrossValidatedModel, LinearRegressor):
     """``AtomicRegressor`` with norm and alpha chosen by cross-validation, then fitted to all data.
 
-    Each (norm, fold) is one warm-started path from the most regularized alpha on.
+    Each (norm, fold) is one warm-started path from the most regularized alpha on. ``y`` may be a
+    matrix (n_samples, n_targets): ``norms="rows"`` selects features for all targets together.
 
     Parameters
     ----------
@@ -44,15 +47,17 @@ class AtomicRegressorCV(CrossValidatedModel, LinearRegressor):
         A loss for regression. "squared" is (y - z)^2 / 2. "poisson", "negative_binomial" (counts),
         "gamma" and "tweedie" (amounts) have ``predict`` = exp(X w + b). Others: "huber",
         "quantile", or an object such as ``losses.Quantile(0.9)``.
-    features : str, default="linear"
+    features : str or (str, dict), default="linear"
         "interactions" adds all products x_i x_j, i < j, after the columns of X; "quadratic" adds
         the squares, too. Products are implicit and never stored
         (``designs.Polynomial.interactions``). "polynomial" is the same as "quadratic", scaled as in
-        the kernel (x'y + 1)^2. "splines", "intersection", "additive_gaussian" and "additive_chi2"
-        make the model a sum of curves, one for each input (``designs.Additive(X,
-        normalize=True)``); ``norm="groups"``, or ``norms.KSupport(k, "inputs")``, selects whole
-        inputs. "anova" adds a surface for each pair of inputs (``designs.Anova(X,
-        normalize=True)``), with groups "terms".
+        the kernel (x'y + 1)^2; "cubic" adds products of three (``designs.Cubic``). "splines",
+        "intersection", "additive_gaussian" and "additive_chi2" make the model a sum of curves, one
+        for each input (``designs.Additive(X, normalize=True)``); ``norm="groups"``, or
+        ``norms.KSupport(k, "inputs")``, selects whole inputs. "anova" adds a surface for each pair
+        of inputs (``designs.Anova(X, normalize=True)``), with groups "terms". A pair has settings
+        of the map, as in ("splines", {"n_knots": 12}), or ("intersection", {"exponent": 2}) for
+        the general intersection kernel.
     standardize : bool, default=False
         Whether to divide columns by their standard deviations for the fit (and to center dense
         columns, if there is an intercept). Coefficients are in the units of X in any case. Curves
@@ -79,6 +84,10 @@ class AtomicRegressorCV(CrossValidatedModel, LinearRegressor):
     until : paths.End, default=None
         The end of each path of the search, such as ``paths.NumberOfFeatures(50)``;
         ``paths.NoImprovement()`` uses the mean held-out score. Scores of later alphas are NaN.
+    encode : bool, default=True
+        Whether a data frame with words, categories, dates or gaps is encoded: a column for each
+        label but the first, such as "stage=4"; days since the first date; for gaps the median or
+        the most frequent label of the training rows. False: such tables are refused.
     tol : float, default=1e-6
         Relative duality gap to prove.
     max_iter : int, default=1000
@@ -143,6 +152,8 @@ class AtomicRegressorCV(CrossValidatedModel, LinearRegressor):
         Number of columns of X.
     feature_names_in_ : ndarray of str
         Names of the columns of X, if it has any.
+    encoding_ : TableEncoding
+        How a data frame with words, dates or gaps was encoded; absent for numbers.
 
     Notes
     -----
@@ -163,6 +174,8 @@ class AtomicRegressorCV(CrossValidatedModel, LinearRegressor):
     >>> bool(model.score(scale(X), y) > 0.5)
     True
     """
+
+    _one_level: ClassVar[type[AtomicModel]] = AtomicRegressor
 
 
 @dataclass(eq=False, repr=False)
@@ -198,19 +211,24 @@ class AtomicClassifierCV(SelectsColumns, CrossValidatedModel, LinearClassifier):
         most.
     loss : {"logistic", "squared_hinge"} or Loss, default="logistic"
         A loss for classification. "squared_hinge" is max(0, 1 - y z)^2 / 2.
+    multi_class : {"ovr", "multinomial"}, default="ovr"
+        How more than two classes are fitted: one against the rest, or together, for which
+        ``norms="rows"`` selects features of all classes. Two classes are one problem either way.
     class_weight : dict, "balanced" or None, default=None
         Factors on the sample weights of each class; "balanced" gives all classes the same total
         weight. The loss is the mean under these weights: ``C`` of scikit-learn is 1 / (alpha * sum
         of weights). Folds use the weights of all rows.
-    features : str, default="linear"
+    features : str or (str, dict), default="linear"
         "interactions" adds all products x_i x_j, i < j, after the columns of X; "quadratic" adds
         the squares, too. Products are implicit and never stored
         (``designs.Polynomial.interactions``). "polynomial" is the same as "quadratic", scaled as in
-        the kernel (x'y + 1)^2. "splines", "intersection", "additive_gaussian" and "additive_chi2"
-        make the model a sum of curves, one for each input (``designs.Additive(X,
-        normalize=True)``); ``norm="groups"``, or ``norms.KSupport(k, "inputs")``, selects whole
-        inputs. "anova" adds a surface for each pair of inputs (``designs.Anova(X,
-        normalize=True)``), with groups "terms".
+        the kernel (x'y + 1)^2; "cubic" adds products of three (``designs.Cubic``). "splines",
+        "intersection", "additive_gaussian" and "additive_chi2" make the model a sum of curves, one
+        for each input (``designs.Additive(X, normalize=True)``); ``norm="groups"``, or
+        ``norms.KSupport(k, "inputs")``, selects whole inputs. "anova" adds a surface for each pair
+        of inputs (``designs.Anova(X, normalize=True)``), with groups "terms". A pair has settings
+        of the map, as in ("splines", {"n_knots": 12}), or ("intersection", {"exponent": 2}) for
+        the general intersection kernel.
     standardize : bool, default=False
         Whether to divide columns by their standard deviations for the fit (and to center dense
         columns, if there is an intercept). Coefficients are in the units of X in any case. Curves
@@ -238,6 +256,10 @@ class AtomicClassifierCV(SelectsColumns, CrossValidatedModel, LinearClassifier):
     until : paths.End, default=None
         The end of each path of the search, such as ``paths.NumberOfFeatures(50)``;
         ``paths.NoImprovement()`` uses the mean held-out score. Scores of later alphas are NaN.
+    encode : bool, default=True
+        Whether a data frame with words, categories, dates or gaps is encoded: a column for each
+        label but the first, such as "stage=4"; days since the first date; for gaps the median or
+        the most frequent label of the training rows. False: such tables are refused.
     tol : float, default=1e-6
         Relative duality gap to prove.
     max_iter : int, default=1000
@@ -304,6 +326,8 @@ class AtomicClassifierCV(SelectsColumns, CrossValidatedModel, LinearClassifier):
         Number of columns of X.
     feature_names_in_ : ndarray of str
         Names of the columns of X, if it has any.
+    encoding_ : TableEncoding
+        How a data frame with words, dates or gaps was encoded; absent for numbers.
 
     References
     ----------
@@ -319,3 +343,7 @@ class AtomicClassifierCV(SelectsColumns, CrossValidatedModel, LinearClassifier):
     >>> bool(model.score(scale(X), y) > 0.97)
     True
     """
+
+    multi_class: str = field(default="ovr", kw_only=True)
+
+    _one_level: ClassVar[type[AtomicModel]] = AtomicClassifier

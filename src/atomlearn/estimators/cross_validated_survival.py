@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from atomlearn.estimators.base import AtomicModel
 from atomlearn.estimators.search import CrossValidatedModel
 from atomlearn.estimators.selects_columns import SelectsColumns
-from atomlearn.estimators.survival import LinearSurvival
+from atomlearn.estimators.survival import AtomicSurvival, LinearSurvival
 
 
 @dataclass(eq=False, repr=False)
@@ -45,15 +46,17 @@ class AtomicSurvivalCV(SelectsColumns, CrossValidatedModel, LinearSurvival):
         most.
     ties : {"efron", "breslow"}, default="efron"
         Treatment of events at the same time.
-    features : str, default="linear"
+    features : str or (str, dict), default="linear"
         "interactions" adds all products x_i x_j, i < j, after the columns of X; "quadratic" adds
         the squares, too. Products are implicit and never stored
         (``designs.Polynomial.interactions``). "polynomial" is the same as "quadratic", scaled as in
-        the kernel (x'y + 1)^2. "splines", "intersection", "additive_gaussian" and "additive_chi2"
-        make the model a sum of curves, one for each input (``designs.Additive(X,
-        normalize=True)``); ``norm="groups"``, or ``norms.KSupport(k, "inputs")``, selects whole
-        inputs. "anova" adds a surface for each pair of inputs (``designs.Anova(X,
-        normalize=True)``), with groups "terms".
+        the kernel (x'y + 1)^2; "cubic" adds products of three (``designs.Cubic``). "splines",
+        "intersection", "additive_gaussian" and "additive_chi2" make the model a sum of curves, one
+        for each input (``designs.Additive(X, normalize=True)``); ``norm="groups"``, or
+        ``norms.KSupport(k, "inputs")``, selects whole inputs. "anova" adds a surface for each pair
+        of inputs (``designs.Anova(X, normalize=True)``), with groups "terms". A pair has settings
+        of the map, as in ("splines", {"n_knots": 12}), or ("intersection", {"exponent": 2}) for
+        the general intersection kernel.
     standardize : bool, default=False
         Whether to divide columns by their standard deviations for the fit (and to center dense
         columns, if there is an intercept). Coefficients are in the units of X in any case. Curves
@@ -81,6 +84,10 @@ class AtomicSurvivalCV(SelectsColumns, CrossValidatedModel, LinearSurvival):
     until : paths.End, default=None
         The end of each path of the search, such as ``paths.NumberOfFeatures(50)``;
         ``paths.NoImprovement()`` uses the mean held-out score. Scores of later alphas are NaN.
+    encode : bool, default=True
+        Whether a data frame with words, categories, dates or gaps is encoded: a column for each
+        label but the first, such as "stage=4"; days since the first date; for gaps the median or
+        the most frequent label of the training rows. False: such tables are refused.
     tol : float, default=1e-6
         Relative duality gap to prove.
     max_iter : int, default=1000
@@ -121,6 +128,8 @@ class AtomicSurvivalCV(SelectsColumns, CrossValidatedModel, LinearSurvival):
         Log hazard ratios per unit of each column.
     unique_times_ : (n_times,) ndarray
         The times of events.
+    last_time_ : float
+        The last time of an event or of censoring.
     baselines_ : dict of Baseline
         Breslow's estimate of the cumulative baseline hazard of each stratum (also with Efron's
         ties, as in scikit-survival).
@@ -148,6 +157,8 @@ class AtomicSurvivalCV(SelectsColumns, CrossValidatedModel, LinearSurvival):
         Number of columns of X.
     feature_names_in_ : ndarray of str
         Names of the columns of X, if it has any.
+    encoding_ : TableEncoding
+        How a data frame with words, dates or gaps was encoded; absent for numbers.
 
     References
     ----------
@@ -168,6 +179,8 @@ class AtomicSurvivalCV(SelectsColumns, CrossValidatedModel, LinearSurvival):
     >>> bool(np.argmax(np.abs(model.coef_)) == 3 and model.score(X, y) > 0.7)
     True
     """
+
+    _one_level: ClassVar[type[AtomicModel]] = AtomicSurvival
 
     ties: Literal["efron", "breslow"] = "efron"
 

@@ -8,14 +8,12 @@ Give at most one of both; without them all rows are independent.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 from sklearn.model_selection import (
     KFold,
-    StratifiedGroupKFold,
     StratifiedKFold,
     TimeSeriesSplit,
     check_cv,
@@ -90,8 +88,8 @@ def held_out(
     for label in np.unique(labels):
         members = generator.permutation(np.flatnonzero(labels == label))
         before = np.cumsum(sizes[members]) - sizes[members]
-        wanted = round(fraction * int(sizes[members].sum()))
-        taken = members[before + sizes[members] / 2 <= wanted]
+        n_wanted = round(fraction * int(sizes[members].sum()))
+        taken = members[before + sizes[members] / 2 <= n_wanted]
         chosen[taken[: members.size - 1]] = True
     for code in np.unique(codes if codes is not None else np.zeros(0)):
         rows = np.flatnonzero(np.asarray(codes) == code)
@@ -104,10 +102,12 @@ def held_out(
 def folds(
     n_rows: int, n_folds: int, rng: int, codes: Any = None, groups: Any = None, order: Any = None
 ) -> list[Fold]:
-    """Return at most ``n_folds`` pairs of training rows and test rows, split by scikit-learn.
+    """Return at most ``n_folds`` pairs of training rows and test rows.
 
-    In a series each fold is trained on the rows before its test rows. Folds without a training row
-    of one of the classes (``codes``) are left out, because no model can be fitted to them.
+    Rows without groups are split by scikit-learn. Groups stay together, and the shares of the
+    classes in the folds are as equal as the groups allow. In a series each fold is trained on the
+    rows before its test rows. Folds without a training row of one of the classes (``codes``) are
+    left out, because no model can be fitted to them.
     """
     units = unit_numbers(n_rows, groups, order)
     rows = np.arange(n_rows)
@@ -119,29 +119,53 @@ def folds(
             cuts = TimeSeriesSplit(min(n_folds, n_units - 1)).split(np.arange(n_units))
         found: list[Any] = [[np.flatnonzero(np.isin(units, part)) for part in cut] for cut in cuts]
     elif groups is not None:
-        splitter: Any = StratifiedGroupKFold(min(n_folds, n_units), shuffle=True, random_state=rng)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # classes with few rows are checked below
-            found = list(splitter.split(rows, labels, units))
+        of_units = _folds_of_units(units, labels, min(n_folds, n_units), rng)[units]
+        parts = [of_units == fold for fold in range(min(n_folds, n_units))]
+        found = [(np.flatnonzero(~part), np.flatnonzero(part)) for part in parts]
     else:
         kind = KFold if codes is None else StratifiedKFold
         rarest = np.unique(labels, return_counts=True)[1].min()
         if rarest < n_folds:
-            of = "there are" if codes is None else "a class has"
+            cause = "there are" if codes is None else "a class has"
             raise ValueError(
-                f"{of} {rarest} rows for {n_folds} folds; give more rows or fewer folds"
+                f"{cause} {rarest} rows for {n_folds} folds; give more rows or fewer folds"
             )
         found = list(kind(n_folds, shuffle=True, random_state=rng).split(rows, labels))
     n_classes = np.unique(labels).size
-    kept = [
+    usable = [
         (train, test)
         for train, test in found
         if test.size and np.unique(labels[train]).size == n_classes
     ]
-    if len(kept) < (1 if order is not None else 2):
-        of = "the series begins" if order is not None else "all groups but one leave rows"
-        raise ValueError(f"no folds: a class is missing where {of}; give fewer folds or more rows")
-    return kept
+    if len(usable) < (1 if order is not None else 2):
+        cause = "the series begins" if order is not None else "all groups but one leave rows"
+        raise ValueError(
+            f"no folds: a class is missing where {cause}; give fewer folds or more rows"
+        )
+    return usable
+
+
+def _folds_of_units(units: Rows, labels: Any, n_folds: int, rng: int) -> Rows:
+    """Return the fold of each unit, which keeps the shares of classes in the folds about equal.
+
+    The units come in random order, the largest first. Each goes to the fold i that adds least to
+    sum_ic (n_ic / n_c)^2, with n_ic rows of class c; of equal ones, to the fold with fewest rows.
+    """
+    _, codes, totals = np.unique(labels, return_inverse=True, return_counts=True)
+    counts = np.zeros((int(units.max()) + 1, totals.size))
+    np.add.at(counts, (units, codes), 1.0)
+    sizes = counts.sum(axis=1)
+    dealt = np.random.default_rng(rng).permutation(sizes.size)
+    found = np.zeros(sizes.size, dtype=np.int64)
+    of_folds = np.zeros((n_folds, totals.size))
+    shares = counts / totals**2.0
+    for unit in dealt[np.argsort(-sizes[dealt], kind="stable")].tolist():
+        added = of_folds @ shares[unit]
+        equal = np.flatnonzero(added <= added.min() * (1.0 + 1e-9))
+        fold = equal[np.argmin(of_folds[equal].sum(axis=1))]
+        of_folds[fold] += counts[unit]
+        found[unit] = fold
+    return found
 
 
 def splits(
@@ -204,16 +228,16 @@ def permuted_rows(n_rows: int, rng: Seed, groups: Any = None, order: Any = None)
     sizes = np.bincount(units)
     rows = np.argsort(units, kind="stable")
     starts = np.cumsum(sizes) - sizes
-    whence = np.arange(sizes.size)
+    source_unit = np.arange(sizes.size)
     if order is None:
-        whence = generator.permutation(whence)
+        source_unit = generator.permutation(source_unit)
     else:
-        whence = np.roll(whence, int(generator.integers(sizes.size)))
-    source = whence[units[rows]]
+        source_unit = np.roll(source_unit, int(generator.integers(sizes.size)))
+    source = source_unit[units[rows]]
     within = np.arange(n_rows) - starts[units[rows]]
-    found = np.empty(n_rows, dtype=np.int64)
-    found[rows] = rows[starts[source] + within % sizes[source]]
-    return found
+    source_row = np.empty(n_rows, dtype=np.int64)
+    source_row[rows] = rows[starts[source] + within % sizes[source]]
+    return source_row
 
 
 def fit_parameters(
@@ -221,19 +245,21 @@ def fit_parameters(
 ) -> dict[str, Any]:
     """Return the arguments groups and order of ``estimator.fit`` for these rows (None: all)."""
     arguments = {"groups": groups, "order": order}
-    given = {name: np.asarray(values) for name, values in arguments.items() if values is not None}
+    parameters = {
+        name: np.asarray(values) for name, values in arguments.items() if values is not None
+    }
     return {
         name: values if rows is None else values[rows]
-        for name, values in given.items()
+        for name, values in parameters.items()
         if has_fit_parameter(estimator, name)
     }
 
 
 def _rarest(units: Rows, codes: Any) -> Rows:
     """Return the number of the rarest class in each unit; zeros without classes."""
-    found = np.zeros(int(units.max()) + 1, dtype=np.int64)
+    class_counts = np.zeros(int(units.max()) + 1, dtype=np.int64)
     if codes is not None:
         _, codes, counts = np.unique(codes, return_inverse=True, return_counts=True)
         rank = np.argsort(np.argsort(-counts, kind="stable"))  # larger: rarer
-        np.maximum.at(found, units, rank[codes])
-    return found
+        np.maximum.at(class_counts, units, rank[codes])
+    return class_counts

@@ -60,37 +60,37 @@ def to_sklearn(estimator: Any) -> Any:
             "whose coefficients can be set; write its model file instead (reports.write_model)"
         )
     columns, weights = nonzero_coefficients(estimator.coef_)
-    dense = np.zeros((len(weights), estimator.n_features_in_))
+    dense = np.zeros((len(weights), np.shape(estimator.coef_)[-1]))
     dense[:, columns] = weights
     intercepts = np.broadcast_to(np.asarray(estimator.intercept_, np.float64), (len(weights),))
-    plain: Any
+    model: Any
     if not is_classifier(estimator):
-        plain = LinearRegression()
-        plain.coef_ = dense if estimator.coef_.ndim > 1 else dense[0]
-        plain.intercept_ = intercepts if estimator.coef_.ndim > 1 else intercepts[0]
+        model = LinearRegression()
+        model.coef_ = dense if estimator.coef_.ndim > 1 else dense[0]
+        model.intercept_ = intercepts if estimator.coef_.ndim > 1 else intercepts[0]
     elif has_probabilities(loss) and len(weights) > 1 and estimator.multi_class != "multinomial":
-        plain = _one_against_rest(dense, intercepts, estimator.classes_)
+        model = _one_against_rest(dense, intercepts, estimator.classes_)
     else:
-        plain = LogisticRegression() if has_probabilities(loss) else LinearSVC()
-        plain.coef_ = dense
-        plain.intercept_ = intercepts
-        plain.classes_ = estimator.classes_
-    plain.n_features_in_ = estimator.n_features_in_
-    if input_names(estimator) is not None:
-        plain.feature_names_in_ = estimator.feature_names_in_
-    return plain
+        model = LogisticRegression() if has_probabilities(loss) else LinearSVC()
+        model.coef_ = dense
+        model.intercept_ = intercepts
+        model.classes_ = estimator.classes_
+    model.n_features_in_ = dense.shape[1]
+    if (names := input_names(estimator)) is not None:
+        model.feature_names_in_ = np.array(names, dtype=object)
+    return model
 
 
 def _one_against_rest(coef: Array, intercepts: Array, classes: NDArray[Any]) -> Any:
     """Return scikit-learn's one-against-rest of logistic regressions."""
-    plain = OneVsRestClassifier(LogisticRegression())
-    plain.estimators_ = []
+    model = OneVsRestClassifier(LogisticRegression())
+    model.estimators_ = []
     for row, intercept in zip(coef, intercepts, strict=True):
         one = LogisticRegression()
         one.coef_, one.intercept_ = row[None], np.array([intercept])
         one.classes_ = np.array([0, 1])
         one.n_features_in_ = coef.shape[1]
-        plain.estimators_.append(one)
-    plain.classes_ = classes
-    plain.label_binarizer_ = LabelBinarizer(sparse_output=True).fit(classes)
-    return plain
+        model.estimators_.append(one)
+    model.classes_ = classes
+    model.label_binarizer_ = LabelBinarizer(sparse_output=True).fit(classes)
+    return model

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+from sklearn.base import clone
 from sklearn.utils import ClassifierTags, RegressorTags
 
 from atomlearn.core import (
@@ -37,15 +39,21 @@ from atomlearn.estimators.checks import (
     whole,
 )
 from atomlearn.estimators.coefficients import coefficient_rows, single_row
-from atomlearn.estimators.generation import ScaledModel, Selected, debiased, problem_of, weighed
-from atomlearn.estimators.generation_trials import RISING, STRENGTHS, Choice, Trials, sizes_of
+from atomlearn.estimators.generation import ScaledModel, Selected, Selections, debiased, problem_of
+from atomlearn.estimators.generation_trials import (
+    RISING,
+    STRENGTHS,
+    Choice,
+    Trials,
+    sizes_of,
+)
 from atomlearn.estimators.parameters import keeps_blas_single
 from atomlearn.estimators.targets import checked_targets
 from atomlearn.estimators.units import units_of
 from atomlearn.maps.feature_map import map_of
 from atomlearn.maps.features import features_named
 from atomlearn.papers.feature_generation import FeatureGeneration
-from atomlearn.papers.generated import generated
+from atomlearn.papers.generated import FINISHED, generated
 
 
 class FeatureGenerator(ScaledModel):
@@ -58,7 +66,7 @@ class FeatureGenerator(ScaledModel):
 
     Parameters
     ----------
-    n_features : int or "auto", default=100
+    n_features : int or "auto", default=50
         Number of features to select (of groups, if ``groups`` is given); all if X has fewer.
         "auto": the smallest number that is as good on held-out rows as the best, within 1.5
         standard errors of their difference, or a hundredth of the gain of the best over none. The
@@ -68,11 +76,13 @@ class FeatureGenerator(ScaledModel):
         Features (or groups) added in one pass, B of the paper. A small batch selects better
         features, a large one is faster. "auto": a tenth of ``n_features``, at least 1 and at most
         10, or a 25th if that is more than 10.
-    C : float or "auto", default="auto"
-        Weight of the loss. "auto": held-out rows choose two values by log loss or R^2. The features
-        are selected with C from 0.01, 0.1, 1, 10, raised until there are ``n_features`` (with 1 if
-        their number is chosen). The coefficients have the smallest C of 0.003, 0.01, 0.03, ..., 10
-        within one standard error of the best, over the features of each fold. This takes about 25
+    C : float, pair of floats or "auto", default="auto"
+        Weight of the loss. A pair: C of the selection, raised tenfold up to 10 until there are
+        ``n_features``, and C of the coefficients. "auto": held-out rows choose both by log loss or
+        R^2. The features are selected with C from 0.01, 0.1, 1, 10, raised until there are
+        ``n_features`` (with 1 if their number is chosen). The coefficients have the smallest C of
+        0.003, 0.01, 0.03, ..., 10 within one standard error of the best, over the features of each
+        fold; values next to the best one are tried until the score falls. This takes about 15
         times as long as a given C. C is 10 if a class has one row, or there are no probabilities.
     loss : str or Loss, default="logistic"
         "logistic" (with ``predict_proba``) and "squared_hinge" (the loss of the paper) make this a
@@ -80,7 +90,7 @@ class FeatureGenerator(ScaledModel):
         "cox" it models survival: y is structured, and ``predict`` returns the log hazard ratio.
         More than two classes share the selected features: "logistic" is then the softmax, and other
         losses are summed over each class against the rest.
-    features : str, default="linear"
+    features : str or (str, dict), default="linear"
         Features to select from. "linear": the columns of X. "polynomial": also all squares and
         products of two columns, scaled as in the kernel (x'y + 1)^2 [1]_. "interactions": the
         columns and products x_i x_j, i < j, not scaled; "quadratic": the squares, too. Products are
@@ -88,13 +98,18 @@ class FeatureGenerator(ScaledModel):
         "intersection", "additive_gaussian", "additive_chi2" and "splines" select whole inputs, for
         a sum of curves (``designs.Additive(X, normalize=True)``); ``curve(j)`` returns the curve of
         input j. "anova" selects curves of an input and surfaces of two inputs (``designs.Anova``),
-        and searches all of them; ``surface(i, j)`` returns one. Other maps are passed as X, such as
-        ``designs.Cubic(X)`` for products of three inputs.
+        and searches all of them; ``surface(i, j)`` returns one. "cubic": products of up to three
+        columns, scaled as in (x'y + 1)^3 (``designs.Cubic``). A pair has settings of the map, as in
+        ("intersection", {"exponent": 2}) for the general intersection kernel of [1]_.
     groups : list of lists of columns, array of labels (n_features_in_,), or norm, optional
         Groups of columns of X, each selected as a whole; not with products or "anova". Lists may
         overlap: a feature then has a copy in each of its groups. A norm such as
         ``norms.Trees(...)`` gives its sets as groups (``norms.LatentKSupport``). ``n_features`` and
         ``batch`` count groups.
+    encode : bool, default=True
+        Whether a data frame with words, categories, dates or gaps is encoded: a column for each
+        label but the first, such as "stage=4"; days since the first date; for gaps the median or
+        the most frequent label of the training rows. False: such tables are refused.
     tol : float, default=1e-6
         Relative duality gap at which a solution with fewer features counts as optimal.
     selected_tol : float or None, default=5e-7
@@ -123,7 +138,8 @@ class FeatureGenerator(ScaledModel):
     cv : int or splitter, default=5
         Folds that choose the parameters that are "auto".
     gamma, r : float > 0, default=1.0
-        Parameters of the kernel (gamma x'y + r)^2 of ``features="polynomial"``.
+        Parameters of the kernel (gamma x'y + r)^2 of ``features="polynomial"``, and of
+        (gamma x'y + r)^3 of ``features="cubic"``.
     outer_tol : float, default=None
         The stop epsilon_c of the paper: the fit ends with the first pass that lowers the objective
         by at most this share of its first value.
@@ -184,6 +200,8 @@ class FeatureGenerator(ScaledModel):
         Number of columns of X.
     feature_names_in_ : ndarray of str
         Names of the columns of X, if it has any.
+    encoding_ : TableEncoding
+        How a data frame with words, dates or gaps was encoded; absent for numbers.
 
     Notes
     -----
@@ -209,9 +227,9 @@ class FeatureGenerator(ScaledModel):
 
     def __init__(
         self,
-        n_features: int | str = 100,
+        n_features: int | str = 50,
         batch: int | str = "auto",
-        C: float | str = "auto",
+        C: float | tuple[float, float] | str = "auto",
         loss: str | Loss = "logistic",
         features: str = "linear",
         groups: Any = None,
@@ -232,10 +250,11 @@ class FeatureGenerator(ScaledModel):
         debias: float | None = None,
         unpenalized: Any = None,
         cv: Any = 5,
+        encode: bool = True,
     ) -> None:
-        given = locals()
-        del given["self"]
-        self.__dict__.update(given)
+        arguments = locals()
+        del arguments["self"]
+        self.__dict__.update(arguments)
 
     #: Several classes are one problem.
     multi_class = "multinomial"
@@ -253,6 +272,14 @@ class FeatureGenerator(ScaledModel):
             tags.classifier_tags = ClassifierTags()
         return tags
 
+    def without_search(self) -> FeatureGenerator:
+        """Return an unfitted model with the number of features and C that ``fit`` chose."""
+        model: FeatureGenerator = clone(self)
+        if self.C_choice_ and self.size_choice_:
+            (size, selection_C) = self.size_choice_.chosen
+            model.set_params(n_features=size, C=(selection_C[0], self.C_))
+        return model
+
     @keeps_blas_single
     def fit(
         self,
@@ -269,62 +296,68 @@ class FeatureGenerator(ScaledModel):
         when held-out rows choose "auto" parameters: see ``AtomicRegressorCV.fit``.
         """
         settings = self._settings()
-        if self.C != "auto":
-            positive("C", self.C, "weight of the loss")
+        selection_Cs, strength = self._values_of_C()
         for name, count in (("n_features", self.n_features), ("batch", self.batch)):
             if count != "auto":
                 whole(name, count)
         features_named(self.features)
         inputs = checked_design(self, X, reset=True)
         loss = as_loss(self.loss)
-        C = RISING[-1] if self.C == "auto" else self.C
-        # C is only chosen by a score that depends on the scale of the coefficients, which accuracy
-        # and concordance do not.
-        tells = loss.task == "regression" or has_probabilities(loss)
-        free = self.C == "auto" and tells and self.debias is None
+        # C of the coefficients changes their scale. A score that ignores the scale, such as
+        # accuracy, cannot choose it; for survival times the choice takes too long.
+        scale_matters = loss.task == "regression" or has_probabilities(loss)
+        chooses_C = self.C == "auto" and scale_matters and self.debias is None
         self.C_choice_ = self.size_choice_ = None
         weight = check_weight(sample_weight, inputs.shape[0])
         # Check all rows before some are held out.
         offset = checked_targets(self, inputs, y, weight, loss, offset).offset
-        rising = (C,)
-        strength = C
-        tried = [(self.n_features, RISING[start:]) for start in range(len(RISING))]
+        # A candidate: a number of features, and the values of C at which they are selected, which
+        # rise until there are enough. If the number is given, only the first C varies.
+        candidates = [(self.n_features, RISING[start:]) for start in range(len(RISING))]
         if self.n_features == "auto":
-            tried = [(size, RISING[-2:-1] if free else rising) for size in sizes_of(inputs)]
-        if free or self.n_features == "auto":
-            # The other half of the time is for the final fit.
-            half = Deadline.after(0.5 * settings.deadline.left)
-            limited = replace(settings, observers=(), deadline=half)
+            candidates = [
+                (size, RISING[-2:-1] if chooses_C else selection_Cs) for size in sizes_of(inputs)
+            ]
+        if chooses_C or self.n_features == "auto":
+            # Half of the remaining time is for the trials, the other half for the final fit.
+            trial_deadline = Deadline.after(0.5 * settings.deadline.left)
+            trial_settings = replace(settings, observers=(), deadline=trial_deadline, search=True)
             rows = (y, sample_weight, offset, groups, order)
-            trials = Trials(self, inputs, rows, self.cv, limited)
-            choices = trials.choose(tried, STRENGTHS if free else rising, C)
+            trials = Trials(self, inputs, rows, self.cv, trial_settings)
+            choices = trials.choose(candidates, STRENGTHS if chooses_C else (strength,), strength)
             self.size_choice_, self.C_choice_ = choices
-            rising = choices[0].chosen[1]
+            selection_Cs = choices[0].chosen[1]  # of the chosen (number, values of C)
             strength = choices[1].chosen
-        for _ in self.fits(inputs, y, sample_weight, offset, rising, [strength], settings):
-            pass
+        selections = self.selections(inputs, y, sample_weight, offset, settings)
+        self.take(selections, selection_Cs, strength)
         return self
 
-    def fits(
-        self,
-        inputs: Design,
-        y: Any,
-        sample_weight: Any,
-        offset: Any,
-        rising: Sequence[float],
-        strengths: Sequence[float],
-        settings: Settings,
-    ) -> Iterator[None]:
-        """Select features once, then fit their coefficients for each C of ``strengths``.
+    def _values_of_C(self) -> tuple[tuple[float, ...], float]:
+        """Return the increasing values of C for the selection, and C of the coefficients, checked.
 
-        It yields after each fit, when the attributes of the estimator describe this model.
-        ``rising`` are increasing values of C for the selection, which is done at the first one
-        with the requested number of features, or at the last one with fewer. ``sample_weight`` and
-        ``offset`` are (n_samples,) or None.
+        A single C is used for both, and "auto" is the largest of ``RISING``, unless ``fit`` chooses
+        C by trials.
         """
-        loss = as_loss(self.loss)
-        weight = rising[-1] * check_weight(sample_weight, inputs.shape[0])
-        data = checked_targets(self, inputs, y, weight, loss, offset)
+        if np.ndim(self.C) == 0:
+            C = RISING[-1] if self.C == "auto" else positive("C", self.C, "weight of the loss")
+            return (C,), C
+        if len(self.C) != 2:
+            raise ValueError(
+                "C must be a positive number, a pair (of the selection, of the coefficients) or "
+                f"'auto', got {self.C!r}; leave the rest out"
+            )
+        selection_C, strength = (positive("C", C, "weight of the loss") for C in self.C)
+        return (selection_C, *(C for C in RISING if selection_C < C)), strength
+
+    def selections(
+        self, inputs: Design, y: Any, sample_weight: Any, offset: Any, settings: Settings
+    ) -> Selections:
+        """Return the selections from these rows, from which ``take`` makes the fitted model.
+
+        ``sample_weight`` and ``offset`` are (n_samples,) or None.
+        """
+        weight = check_weight(sample_weight, inputs.shape[0])
+        data = checked_targets(self, inputs, y, weight, as_loss(self.loss), offset)
         self.n_wanted_ = self.size_choice_.chosen[0] if self.size_choice_ else self.n_features
         with settings.deadline.kept():
             design = expanded(inputs, self.features, weight, (self.gamma, self.r))
@@ -332,67 +365,57 @@ class FeatureGenerator(ScaledModel):
         units = units_of(self, design, weight)
         problem, n_units = problem_of(self, replace(data, design=units.design))
         problem = replace(problem, deadline=settings.deadline)
-        wanted = min(self.n_wanted_, n_units)
         if self.n_wanted_ > n_units:
             remedy = "give a smaller number, or n_features='auto'"
             message = f"n_features={self.n_wanted_} of {n_units} candidates selects all; {remedy}"
             warnings.warn(message, UserWarning, stacklevel=4)
         lifted, lift = enter(problem, lifts=True)
-        own, C, found = self._generated(lifted, rising, wanted, n_units, settings)
-        self.selected_at_ = C
-        state = found.state
-        ends = (settings.tol, self.selected_tol)
-        for strength in strengths:
-            result = found
-            if strength != C:
-                result = weighed(own, found, state, strength / C, ends)
-            self.C_ = strength
-            state = result.state
-            selected = Selected.of(lifted, state, lift, self.feature_map_, len(data.targets))
-            self.n_selected_, self.selected_gap_ = int(state.units), state.selected_gap()
-            last = replace(result if lift is None else result.lowered(lift), state=None)
-            self.debiased_ = None
-            if self.debias is not None:
-                factor = positive("debias", self.debias, "C of the re-fit") / C
-                self.debiased_ = debiased(problem, last, factor, settings.tol)
-            self._take_scaled(problem, self.debiased_ or last, units, data.classes)
-            self._record_selection(selected)
-            self._report_selection(last, found, wanted)
-            yield
-
-    def _generated(
-        self,
-        problem: Problem,
-        rising: Sequence[float],
-        wanted: int,
-        n_units: int,
-        settings: Settings,
-    ) -> tuple[Problem, float, Result]:
-        """Run feature generation for increasing C until ``wanted`` features are selected.
-
-        Returns the problem at the last C that was used, this C, and the result of the solver with
-        the passes and seconds of all runs. A run that does not converge is the last one.
-        ``problem`` has the loss weight of ``rising[-1]``, and ``n_units`` is the number of
-        candidate features (or groups).
-        """
+        n_wanted = min(self.n_wanted_, n_units)
         # If all may be selected there is no limit, and the run ends at the optimum.
-        limit = wanted if wanted < n_units else None
+        limit = n_wanted if n_wanted < n_units else None
         observers = (*settings.observers, *((PrintProgress(every=1),) if self.verbose else ()))
         # With the stops of the paper, the run also starts at zero like the paper.
-        paper = self.outer_tol is not None or self.max_blocks is not None
+        paper_stops = self.outer_tol is not None or self.max_blocks is not None
         solver = FeatureGeneration(
-            outer_tol=self.outer_tol, max_blocks=self.max_blocks, from_zero=paper
+            outer_tol=self.outer_tol, max_blocks=self.max_blocks, from_zero=paper_stops
         )
+        # Where a run ends: gap, iterations, observers, stopping rule, gap of the selected columns.
         ends = (settings.tol, settings.max_iter, observers, settings.stop, self.selected_tol)
-        runs = list[Result]()
-        for C in rising:
-            own = replace(problem, weight=C / rising[-1] * problem.weight)
-            runs.append(found := generated(own, limit, wanted, *ends, solver))
-            if found.state.units >= wanted or not found.converged:
-                break
-        passes = sum(run.passes for run in runs)
-        seconds = sum(run.seconds for run in runs)
-        return own, C, replace(found, passes=passes, seconds=seconds)
+
+        def generate(own: Problem) -> Result:
+            """Return the result of feature generation for this problem."""
+            finish = settings.tol if settings.search else FINISHED
+            return generated(own, limit, n_wanted, *ends, solver, finish)
+
+        gaps = (settings.tol, self.selected_tol)
+        return Selections(data, units, problem, lifted, lift, n_wanted, generate, gaps)
+
+    def take(self, selections: Selections, rising: Sequence[float], strength: float) -> None:
+        """Set the attributes of the model that selects features, and fits them, at given C.
+
+        ``rising`` are increasing values of C for the selection. The first one that selects the
+        requested number of features is used; if none does, the last one. ``strength`` is C of the
+        coefficients.
+        """
+        problem = selections.problem
+        lift = selections.lift
+        n_outputs = len(selections.data.targets)
+        self.selected_at_, selection = selections.first(rising)
+        self.C_ = strength
+        result = selections.fitted(self.selected_at_, strength, selection)
+        # If groups overlap, the columns of ``result`` are lifted; those of ``own_result`` are not.
+        state = result.state
+        selected = Selected.of(selections.lifted, state, lift, self.feature_map_, n_outputs)
+        self.n_selected_, self.selected_gap_ = int(state.units), state.selected_gap()
+        own_result = replace(result if lift is None else result.lowered(lift), state=None)
+        self.debiased_ = None
+        if self.debias is not None:
+            refit_C = positive("debias", self.debias, "C of the re-fit")
+            self.debiased_ = debiased(problem, own_result, refit_C, self.tol)
+        fit = self.debiased_ or own_result
+        self._take_scaled(problem, fit, selections.units, selections.data.classes)
+        self._record_selection(selected)
+        self._report_selection(own_result, selection, selections.wanted)
 
     def _record_selection(self, selected: Selected) -> None:
         """Set ``selected_``, ``rounds_``, ``selected_names_``, ``pairs_`` and ``scaling_``."""
@@ -406,7 +429,7 @@ class FeatureGenerator(ScaledModel):
         rows = coefficient_rows(of_terms, map.n_terms, map.implicit)
         self.scaling_ = single_row(rows)
 
-    def _report_selection(self, result: Result, found: Result, wanted: int) -> None:
+    def _report_selection(self, result: Result, n_found: Result, n_wanted: int) -> None:
         """Set the convergence attributes; warn if the fit ended early or selected too few features.
 
         Parameters
@@ -414,27 +437,27 @@ class FeatureGenerator(ScaledModel):
         result : Result
             The final fit of the coefficients, whose convergence is reported. Its status becomes
             that of the cross-validation if this was interrupted or ran out of time.
-        found : Result
+        n_found : Result
             The result of feature generation, which selected the features.
-        wanted : int
+        n_wanted : int
             The requested number of features, at most the number of candidates.
         """
-        cut = found.status is Status.INTERRUPTED
+        cut = n_found.status is Status.INTERRUPTED
         if self.C_choice_ and self.C_choice_.cut:
             result.status = self.C_choice_.cut
             cut = True
-        chosen = found.converged or found.status is Status.SELECTED
-        self._report([result], complete=(self.n_selected_ >= wanted and not cut) or chosen)
-        if not wanted:
+        chosen = n_found.converged or n_found.status is Status.SELECTED
+        self._report([result], complete=(self.n_selected_ >= n_wanted and not cut) or chosen)
+        if not n_wanted:
             warnings.warn(
                 "no number of features predicts held-out rows better than no features, so none is "
                 "selected; give n_features to select some",
                 UserWarning,
                 stacklevel=4,
             )
-        if self.n_selected_ < wanted and found.converged and self.n_features != "auto":
+        if self.n_selected_ < n_wanted and n_found.converged and self.n_features != "auto":
             warnings.warn(
-                f"the optimum has only {self.n_selected_} of the {wanted} requested features; "
+                f"the optimum has only {self.n_selected_} of the {n_wanted} requested features; "
                 "raise C or batch to select more",
                 UserWarning,
                 stacklevel=4,

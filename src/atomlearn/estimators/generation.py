@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -18,22 +19,21 @@ from atomlearn.core import (
     Iterations,
     KSupport,
     Lift,
+    Norm,
     Problem,
     Regularizer,
     RelativeGap,
     Result,
-    WarmStart,
-    check_free,
+    check_loss,
     for_classes,
     free_columns,
     free_part,
     membership_of,
     named,
-    named_columns,
     run,
 )
 from atomlearn.estimators.base import AtomicModel
-from atomlearn.estimators.checks import input_names
+from atomlearn.estimators.checks import input_names, table_groups, unpenalized_inputs
 from atomlearn.estimators.coefficients import coefficient_rows, single_row
 from atomlearn.estimators.selects_columns import SelectsColumns
 from atomlearn.estimators.targets import Checked
@@ -43,7 +43,7 @@ from atomlearn.maps.feature_map import FeatureMap
 from atomlearn.matrices.designs.tasks import Tasks
 from atomlearn.matrices.norms.rows import over_tasks
 from atomlearn.matrices.tasks import task_intercepts
-from atomlearn.papers.feature_generation import FeatureGeneration, GenerationState
+from atomlearn.papers.feature_generation import FeatureGeneration, GenerationState, WeightedBlocks
 
 # --- the problem ----------------------------------------------------------------------------
 
@@ -55,7 +55,8 @@ def norm_of(estimator: Any, design: Design) -> tuple[Any, int]:
     latent k-support norm if groups overlap, or if ``estimator.groups`` is a latent norm such as
     ``Trees(...)``.
     """
-    groups = estimator.feature_map_.column_groups(estimator.groups)
+    groups = table_groups(estimator) if estimator.groups is None else estimator.groups
+    groups = estimator.feature_map_.column_groups(groups)
     batch = batch_of(estimator.n_wanted_) if estimator.batch == "auto" else int(estimator.batch)
     n_columns = design.shape[1]
     sets = None
@@ -97,12 +98,12 @@ def problem_of(estimator: Any, data: Checked) -> tuple[Problem, int]:
     norm = named(norm, names)
     # Survival models have no intercept: it is part of the baseline hazard.
     intercept = estimator.fit_intercept and loss.task != "survival"
-    free = named_columns(estimator.unpenalized, names, type(estimator).__name__)
-    if free is not None:
-        free = check_free(free, design.shape[1])
-        n_units -= free.size if estimator.groups is None else 0
+    free = unpenalized_inputs(estimator, design.shape[1])
+    if free is not None and estimator.groups is None:
+        units = table_groups(estimator)
+        n_units -= free.size if units is None else np.unique(units[free]).size
     if n_outputs > 1:
-        norm = _of_rows(norm, design, n_outputs)
+        norm = _row_norm(norm, design, n_outputs)
         y = np.column_stack(data.targets).reshape(-1)
         together = for_classes(loss, n_outputs)
         if together is not None:
@@ -128,7 +129,7 @@ def problem_of(estimator: Any, data: Checked) -> tuple[Problem, int]:
     return problem, n_units
 
 
-def _of_rows(norm: Any, design: Design, n_classes: int) -> Any:
+def _row_norm(norm: Any, design: Design, n_classes: int) -> Any:
     """Return the norm for W (n_features, n_classes) in row-major order, with rows as groups.
 
     Each group of features becomes the group of all coefficients of these features.
@@ -143,8 +144,8 @@ def _of_rows(norm: Any, design: Design, n_classes: int) -> Any:
     if isinstance(norm, LatentKSupport):
         sets = norm.membership(n_features)
         members = (sets.members[:, None] * n_classes + np.arange(n_classes)).reshape(-1)
-        whole = replace(sets, members=members, starts=sets.starts * n_classes)
-        return LatentKSupport(norm.k, whole)
+        repeated = replace(sets, members=members, starts=sets.starts * n_classes)
+        return LatentKSupport(norm.k, repeated)
     by_feature = norm if norm.groups is not None else KSupport(norm.k, np.arange(n_features))
     return over_tasks(by_feature, n_features, n_classes)
 
@@ -204,9 +205,10 @@ class Selected:
         """
 
         def terms_of(columns: Columns) -> Columns:
+            """Return the term of each column of the solver's problem."""
             if lift is not None:
-                at = lift.expansion.touched(columns)
-                columns = at.features[at.rows]
+                touched = lift.expansion.touched(columns)
+                columns = touched.features[touched.rows]
             return map.term_of(columns // count)
 
         norm: Any = problem.regularizer.norm
@@ -214,14 +216,18 @@ class Selected:
         terms, first = np.unique(terms_of(columns), return_index=True)
         order = np.argsort(first, kind="stable")
         columns, scaling = state.scaling(norm, problem.design.shape[1])
-        scaled, place = np.unique(terms_of(columns), return_inverse=True)
+        scaled, inverse = np.unique(terms_of(columns), return_inverse=True)
         largest = np.zeros(scaled.size)
-        np.maximum.at(largest, place.ravel(), scaling)
+        np.maximum.at(largest, inverse.ravel(), scaling)
         return cls(terms[order], rounds[first[order]], scaled, largest)
 
 
 class ScaledModel(SelectsColumns, AtomicModel):
     """Base class of estimators that select standardized features jointly for all classes."""
+
+    def _candidates(self) -> list[Norm]:
+        """Return no norm: any column can be scaled before the best ones are sought."""
+        return []
 
     def _take_scaled(
         self, problem: Problem, result: Result, units: Units, classes: NDArray[Any] | None
@@ -232,14 +238,14 @@ class ScaledModel(SelectsColumns, AtomicModel):
         and ``classes`` the class labels, None for a regression.
         """
         count = 1 if classes is None or len(classes) == 2 else len(classes)
-        columns, places = np.unique(result.columns // count, return_inverse=True)
+        columns, positions = np.unique(result.columns // count, return_inverse=True)
         weights = np.zeros((count, columns.size))
-        weights[result.columns % count, places.ravel()] = result.weights
-        intercepts = np.full(count, float(result.intercept))
+        weights[result.columns % count, positions.ravel()] = result.weights
+        intercepts = np.zeros(count) + result.intercept
         if count > 1 and free_columns(problem.loss) is not None:
             linear = problem.design.gather(result.columns).predict(result.weights)
-            own = task_intercepts(problem, linear)
-            intercepts = own if own.size else intercepts
+            own_intercepts = task_intercepts(problem, linear)
+            intercepts = own_intercepts if own_intercepts.size else intercepts
         self.moments_ = (columns, *units.of(columns))
         self.scaled_by_ = units.words
         weights, intercepts = units.to_data(columns, weights, intercepts)
@@ -263,37 +269,113 @@ def debiased(problem: Problem, result: Result, factor: float, gap: float) -> Res
     """
     free = problem.free
     columns = result.columns if free is None else np.setdiff1d(result.columns, free)
-    block = problem.design.gather(columns)
+    selected_block = problem.design.gather(columns)
     restricted = replace(
         problem,
-        design=block,
+        design=selected_block,
         weight=factor * problem.weight,
         regularizer=Regularizer(L2(), "squared", 1.0),
         free=columns[:0],
     )
-    found = run(restricted, ColumnGeneration(tol=gap), RelativeGap(gap) | Iterations(50))
-    linear = block.gather(found.columns).predict(found.weights)
-    found = replace(found, columns=columns[found.columns], n_features=problem.design.shape[1])
-    own = free_part(problem, linear)
-    return found if free is None or own is None else found.with_free(free, own[0], 0.0)
+    refit = run(restricted, ColumnGeneration(tol=gap), RelativeGap(gap) | Iterations(50))
+    linear = selected_block.gather(refit.columns).predict(refit.weights)
+    refit = replace(refit, columns=columns[refit.columns], n_features=problem.design.shape[1])
+    free_coefficients = free_part(problem, linear)
+    if free_coefficients is None:
+        return refit
+    coefficients, intercept = free_coefficients
+    refit = replace(refit, intercept=intercept)
+    return refit if free is None else refit.with_free(free, coefficients[: free.size], 0.0)
+
+
+@dataclass(slots=True)
+class Selections:
+    """The selections of features from one set of rows, each of them computed once.
+
+    Attributes
+    ----------
+    data : Checked
+        The rows.
+    units : Units
+        Their features in the units of the fit.
+    problem, lifted : Problem
+        The problem at C = 1, and the one that the solver sees if groups overlap.
+    lift : Lift or None
+        The map between the two.
+    wanted : int
+        The requested number of features.
+    generate : callable
+        Runs feature generation on a problem and returns its result.
+    ends : tuple of float
+        Relative duality gaps at which a fit ends: over all features, and over the selected ones.
+    runs : dict
+        The selection at each C.
+    starts : dict
+        For each C of a selection, the fits of its coefficients: C of the fit -> their blocks.
+    """
+
+    data: Checked
+    units: Units
+    problem: Problem
+    lifted: Problem
+    lift: Lift | None
+    wanted: int
+    generate: Callable[[Problem], Result]
+    ends: tuple[float, float | None]
+    runs: dict[float, Result] = field(default_factory=dict)
+    starts: dict[float, dict[float, WeightedBlocks]] = field(default_factory=dict)
+
+    def first(self, rising: Sequence[float]) -> tuple[float, Result]:
+        """Return the first C that selects the requested number of features, and its selection.
+
+        If none selects enough, it is the last C; after a run that does not converge, larger C are
+        not tried. The result has the passes and seconds of all runs.
+        """
+        runs = list[Result]()
+        for C in rising:
+            if C not in self.runs:
+                self.runs[C] = selection = self.generate(self._at(C))
+                selection.state.block = None  # it would keep a copy of the selected columns
+            runs.append(self.runs[C])
+            if runs[-1].state.units >= self.wanted or not runs[-1].converged:
+                break
+        passes = sum(run.passes for run in runs)
+        seconds = sum(run.seconds for run in runs)
+        return C, replace(runs[-1], passes=passes, seconds=seconds)
+
+    def fitted(self, C: float, strength: float, found: Result) -> Result:
+        """Return the fit of the features that were selected at ``C``, at another C, ``strength``.
+
+        ``found`` is the selection. The fit starts at the known fit of the same features whose own C
+        is nearest to ``strength``.
+        """
+        fits = self.starts.setdefault(C, {C: found.state.weighted()})
+        if strength == C:
+            return found
+        nearest = min(fits, key=lambda one: abs(np.log(one / strength)))
+        result = weighed(self._at(strength), found, fits[nearest], self.ends)
+        fits[strength] = result.state.weighted()
+        return result
+
+    def _at(self, C: float) -> Problem:
+        """Return the problem of the solver at this C; raise ValueError if C is too large."""
+        lifted = self.lifted
+        weight = C * lifted.weight
+        check_loss(lifted.loss, lifted.y, weight, lifted.fit_intercept)
+        return replace(lifted, weight=weight)
 
 
 def weighed(
-    problem: Problem,
-    found: Result,
-    state: GenerationState,
-    factor: float,
-    ends: tuple[float, float | None],
+    problem: Problem, found: Result, blocks: WeightedBlocks, ends: tuple[float, float | None]
 ) -> Result:
-    """Re-fit the coefficients of the selected features with the loss multiplied by ``factor``.
+    """Fit the coefficients of the selected features, at the C of ``problem``.
 
-    The fit is warm-started at ``state``; the selection of ``found`` does not change. ``ends`` are
-    two relative duality gaps at which it ends: over all features, and over the selected ones.
+    The fit starts at the weights of ``blocks``, which are the blocks of the selection ``found``.
+    ``ends`` are two relative duality gaps at which it ends: over all features, and over the
+    selected ones.
     """
-    scaled = replace(problem, weight=factor * problem.weight)
-    solver = FeatureGeneration(settled=True, tol=ends[1])
-    start = WarmStart(state.columns, state.weights, state.intercept)
-    result = run(scaled, solver, RelativeGap(ends[0]), (), start)
+    solver = FeatureGeneration(blocks=blocks, tol=ends[1])
+    result = run(problem, solver, RelativeGap(ends[0]))
     result.state.found = found.state.found
     ended = result.converged or found.converged
     return replace(

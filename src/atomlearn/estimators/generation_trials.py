@@ -23,7 +23,7 @@ from atomlearn.core import (
     has_probabilities,
     is_number,
 )
-from atomlearn.estimators.checks import whole
+from atomlearn.estimators.checks import checked_design, was_encoded, whole
 from atomlearn.estimators.dependent_rows import folds, splits
 
 #: Candidate numbers of features. Those above half the number of rows are left out, because their
@@ -47,8 +47,13 @@ SHARE_OF_FOLDS = 0.8
 CHANCE = 0.45
 
 
+#: Relative gap of the fits that are scored, which is far below the differences between folds.
+SCORED_GAP = 1e-3
+
 #: A candidate: a number of features, and the increasing values of C for its selection.
 Tried = tuple[int, Sequence[float]]
+#: C of the coefficients -> its held-out score in each fold.
+Scored = dict[float, Array]
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,12 +78,20 @@ class Choice:
     cut: Status | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class FoldRows:
+    """The rows of a fold: design, target, sample weights and offset of both parts."""
+
+    fitted: tuple[Any, ...]
+    held_out: tuple[Any, ...]
+
+
 class Trials:
     """Cross-validation of the parameters of an estimator.
 
-    The held-out score is the negative log loss if the loss has probabilities, else the score of
-    the estimator: accuracy, R^2 or concordance. There are no folds if a class has fewer than two
-    rows.
+    The held-out score is the negative log loss if the loss has probabilities, for survival times
+    minus the mean loss of the rows of a fold among themselves, else the score of the estimator:
+    accuracy or R^2. There are no folds if a class, or the events, have fewer than two rows.
 
     Parameters
     ----------
@@ -109,11 +122,19 @@ class Trials:
         self.estimator = estimator
         self.design = design
         self.settings = settings
+        #: The fits of the folds with the current number of features.
+        self._size = -1
+        self._fits = list[FoldFits]()
         y, self.weight, self.offset, groups, order = given
         y = np.asarray(y)
         self.y = y = y.ravel() if y.size == len(y) else y  # also if y has one column
-        of_classes = (loss := as_loss(estimator.loss)).task == "classification"
+        self.loss = loss = as_loss(estimator.loss)
+        of_classes = loss.task == "classification"
         classes = np.unique(y, return_inverse=True)[1] if of_classes else None
+        if loss.task == "survival":
+            records: Any = loss.check_target(y)
+            self.y = y = records
+            classes = records["event"].astype(np.int64)
         self.likely = of_classes and has_probabilities(loss)
         self.folds = list[Fold]()
         if not is_number(cv):
@@ -125,50 +146,50 @@ class Trials:
         if n_folds > 1:
             self.folds += folds(y.size, n_folds, 0, classes, groups, order)
 
-    def score(self, tried: dict[str, Any], strengths: tuple[Any, ...] = ()) -> list[Any]:
-        """Return the held-out score of the parameters ``tried`` in each fold.
+    def score(self, tried: dict[str, Any]) -> list[float]:
+        """Return the held-out score of the parameters ``tried`` in each fold."""
+        scores = list[float]()
+        for fold in self.folds:
+            model, rows = self.model(tried), self.rows(fold)
+            if self.settings is not None:
+                seconds = self.settings.deadline.left
+                model.set_params(time_limit=max(seconds, 1e-3) if seconds < np.inf else None)
+            with warnings.catch_warnings(action="ignore"):
+                model.fit(*rows.fitted)
+                scores.append(self.held_out(model, rows))
+        return scores
 
-        Without ``strengths`` the result is a list of n_folds numbers. ``strengths`` is a pair, the
-        arguments rising and strengths of ``FeatureGenerator.fits``: values of C for the selection,
-        and values of C for the fits over the selected features. With it the result has, for each
-        fold, a list with the score of each of these fits.
-        """
-        found = [list(self._scores(tried, fold, strengths)) for fold in self.folds]
-        return found if strengths else [each for [each] in found]
-
-    def _scores(
-        self, tried: dict[str, Any], fold: Fold, strengths: tuple[Any, ...]
-    ) -> Iterator[float]:
-        """Fit the training rows of a fold; yield the score on its test rows for each model."""
+    def model(self, tried: dict[str, Any]) -> Any:
+        """Return an unfitted copy of the estimator with the parameters ``tried``."""
         # copy keeps the feature names of the estimator; sklearn.clone would drop them.
-        model = copy(self.estimator).set_params(**tried, verbose=0, observers=None)
-        if self.settings is not None and not strengths:
-            seconds = self.settings.deadline.left
-            model.set_params(time_limit=max(seconds, 1e-3) if seconds < np.inf else None)
-        rows = self.weight, self.offset
+        return copy(self.estimator).set_params(**tried, verbose=0, observers=None)
+
+    def rows(self, fold: Fold) -> FoldRows:
+        """Return the rows of a fold that are fitted to and those that are held out."""
+        given = self.weight, self.offset
         (weight, offset), (tested, moved) = (
-            [None if values is None else np.asarray(values)[part] for values in rows]
+            [None if values is None else np.asarray(values)[part] for values in given]
             for part in fold
         )
-        fitted, (seen, y) = [(RowSubset(self.design, part), self.y[part]) for part in fold]
-        arguments = *fitted, weight, offset
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            fits = [model]
-            if strengths:
-                fits = model.fits(*arguments, *strengths, self.settings)
-            else:
-                model.fit(*arguments)
-            for _ in fits:
-                if model.results_[0].status is Status.INTERRUPTED or self._late():
-                    raise KeyboardInterrupt
-                if self.likely:
-                    probability = model.predict_proba(seen, moved)
-                    at = np.searchsorted(model.classes_, y)
-                    likely = np.maximum(probability[np.arange(y.size), at], EPS)
-                    yield float(np.average(np.log(likely), weights=tested))
-                else:
-                    yield float(model.score(seen, y, tested, moved))
+        train, test = fold
+        fitted = RowSubset(self.design, train), self.y[train], weight, offset
+        return FoldRows(fitted, (RowSubset(self.design, test), self.y[test], tested, moved))
+
+    def held_out(self, model: Any, rows: FoldRows) -> float:
+        """Return the score of a fitted model; raise KeyboardInterrupt if its fit ended early."""
+        seen, y, tested, moved = rows.held_out
+        if model.results_[0].status is Status.INTERRUPTED or self._late():
+            raise KeyboardInterrupt
+        if self.loss.task == "survival":
+            weight = np.ones(y.size) if tested is None else tested
+            risk = np.asarray(model.predict(seen, moved), dtype=np.float64)
+            return -self.loss.value(y, risk, weight) / float(weight.sum())
+        if not self.likely:
+            return float(model.score(seen, y, tested, moved))
+        probability = model.predict_proba(seen, moved)
+        true_class = np.searchsorted(model.classes_, y)
+        likely = np.maximum(probability[np.arange(y.size), true_class], EPS)
+        return float(np.average(np.log(likely), weights=tested))
 
     def _late(self) -> bool:
         """Return whether the deadline has passed."""
@@ -186,9 +207,12 @@ class Trials:
         smallest number that is as good as the best one (see ``_smallest``) is chosen, and refined
         by bisection to a smaller number that is no worse. Cross-validation ends early after two
         successive numbers that are worse than the best by two standard errors. If the number is
-        fixed, C is the smallest value within one standard error of the best score, because the
-        best value is often the best by chance. After Ctrl-C or at the time limit, the choice is
-        among the values scored so far; without any it is the first candidate and the ``usual`` C.
+        fixed, it ends after a candidate that is worse than the best one by a standard error of
+        their difference, and C is the smallest value within one standard error of the best score,
+        because the best value is often the best by chance. Values of C are scored next to the best
+        one so far, until the score falls on both sides; the others are not fitted. After Ctrl-C or
+        at the time limit, the choice is among the values scored so far; without any it is the first
+        candidate and the ``usual`` C.
 
         Parameters
         ----------
@@ -210,42 +234,79 @@ class Trials:
                 "n_features='auto' needs at least two rows of each class, to hold some out; give a "
                 "number of features"
             )
-        judged = dict[Tried, Array]()
+        errors = 0.0 if several else 1.0
+        judged = dict[Tried, Scored]()
         chosen = tried[0]
         cut = None
         try:
             for one in tried if self.folds else ():
-                judged[one] = self._judged(one, strengths)
+                judged[one] = self._judged(one, strengths, judged)
                 chosen = self._chosen(judged, several)
-                some = [_at_best(scores) for (size, _), scores in judged.items() if size]
-                if some and self._behind(some, 2.0)[-2:].sum() == 2:
+                best_rows = [_best_row(scores) for (size, _), scores in judged.items() if size]
+                if several and best_rows and self._behind(best_rows, 2.0)[-2:].sum() == 2:
+                    break
+                if not several and self._falls(_best_row(judged[chosen]) - best_rows[-1]):
                     break
             if several:
                 for smaller in self._smaller(chosen, judged, strengths):
                     chosen = smaller
+            elif judged:
+                self._extend(chosen, strengths[::-1], judged[chosen], errors)
         except KeyboardInterrupt:
             cut = Status.TIME_LIMIT if self._late() else Status.INTERRUPTED
         if not judged:
             return Choice((), np.zeros(0), chosen, cut), Choice((), np.zeros(0), usual, cut)
         values = tuple(sorted(judged, key=lambda one: one[0]))
-        scores = judged[chosen]
-        C = strengths[int(self._behind(scores, 0.0 if several else 1.0).argmin())]
-        best = np.array([_at_best(judged[one]) for one in values])
-        return Choice(values, best, chosen, cut), Choice(tuple(strengths), scores, C, cut)
+        fitted = tuple(sorted(judged[chosen]))
+        scores = np.array([judged[chosen][C] for C in fitted])
+        C = fitted[int(self._behind(scores, errors).argmin())]
+        best = np.array([_best_row(judged[one]) for one in values])
+        return Choice(values, best, chosen, cut), Choice(fitted, scores, C, cut)
 
-    def _judged(self, one: Tried, strengths: Sequence[float]) -> Array:
-        """Return the held-out scores of a candidate for each C, (n_strengths, n_folds)."""
-        parameters = {"n_features": one[0], "selected_tol": 1e-3}
-        return np.array(self.score(parameters, (one[1], strengths))).T
+    def _judged(
+        self, one: Tried, strengths: Sequence[float], judged: dict[Tried, Scored]
+    ) -> Scored:
+        """Return the held-out scores of a candidate by C: the best one and those next to it.
 
-    def _chosen(self, judged: dict[Tried, Array], several: bool) -> Tried:
+        The first C is the best one of the previous candidate of ``judged``, or that of the
+        selection.
+        """
+        first = min(strengths, key=lambda C: abs(np.log(C / one[1][0])))
+        for scores in judged.values():
+            first = max(scores, key=lambda C: float(np.mean(scores[C])))
+        score_of = {first: self._scores(one, first)}
+        self._extend(one, strengths, score_of, 0.0)
+        self._extend(one, strengths[::-1], score_of, 0.0)
+        return score_of
+
+    def _extend(self, one: Tried, strengths: Sequence[float], found: Scored, errors: float) -> None:
+        """Score further values of C, in the order of ``strengths``, until one is behind.
+
+        It is behind if its mean is below the best by more than ``errors`` standard errors.
+        """
+        last = max(found, key=strengths.index)
+        for C in strengths[strengths.index(last) + 1 :]:
+            if self._behind(list(found.values()), errors)[list(found).index(last)]:
+                return
+            found[C] = self._scores(one, C)
+            last = C
+
+    def _scores(self, one: Tried, C: float) -> Array:
+        """Return the score of a candidate in each fold, with this C of the coefficients."""
+        size, selection_C = one
+        if size != self._size:
+            self._size = size
+            self._fits = [FoldFits(self, fold, size) for fold in self.folds]
+        return np.array([fits.score(selection_C, C) for fits in self._fits])
+
+    def _chosen(self, judged: dict[Tried, Scored], several: bool) -> Tried:
         """Return the best candidate, or with ``several`` the smallest that is as good as it."""
-        best = np.array([_at_best(scores) for scores in judged.values()])
-        at = self._smallest(best) if several else int(np.mean(best, axis=1).argmax())
-        return list(judged)[at]
+        best = np.array([_best_row(scores) for scores in judged.values()])
+        best_row = self._smallest(best) if several else int(np.mean(best, axis=1).argmax())
+        return list(judged)[best_row]
 
     def _smaller(
-        self, chosen: Tried, judged: dict[Tried, Array], strengths: Sequence[float]
+        self, chosen: Tried, judged: dict[Tried, Scored], strengths: Sequence[float]
     ) -> Iterator[Tried]:
         """Search smaller numbers of features by bisection; yield each one that is no worse.
 
@@ -254,19 +315,19 @@ class Trials:
         chosen number over no features.
         """
         sizes = [size for size, _ in judged]
-        above, rising = chosen
-        below = max((size for size in sizes if size < above), default=above)
-        mean = float(np.mean(_at_best(judged[chosen])))
+        upper, rising = chosen
+        lower = max((size for size in sizes if size < upper), default=upper)
+        mean = float(np.mean(_best_row(judged[chosen])))
         none = next((scores for (size, _), scores in judged.items() if not size), None)
-        gain = 0.0 if none is None else mean - float(np.mean(_at_best(none)))
-        while above - below > max(1, above // 10):
-            middle = (below + above) // 2, rising
-            judged[middle] = self._judged(middle, strengths)
-            if np.mean(_at_best(judged[middle])) >= mean - SHARE_OF_GAIN * gain:
-                above = middle[0]
+        gain = 0.0 if none is None else mean - float(np.mean(_best_row(none)))
+        while upper - lower > max(1, upper // 10):
+            middle = (lower + upper) // 2, rising
+            judged[middle] = self._judged(middle, strengths, judged)
+            if np.mean(_best_row(judged[middle])) >= mean - SHARE_OF_GAIN * gain:
+                upper = middle[0]
                 yield middle
             else:
-                below = middle[0]
+                lower = middle[0]
 
     @staticmethod
     def _smallest(best: Array) -> int:
@@ -276,14 +337,19 @@ class Trials:
         increasing numbers of features in the other rows. AS_GOOD defines "as good as". The result
         is 0 if the gain over no features is not significant (see SHARE_OF_FOLDS and CHANCE).
         """
-        at = int(best[1:].mean(axis=1).argmax()) + 1 if len(best) > 1 else 0
-        behind = best[at] - best
+        best_row = int(best[1:].mean(axis=1).argmax()) + 1 if len(best) > 1 else 0
+        behind = best[best_row] - best
         means = behind.mean(axis=1)
         n_folds = best.shape[1]
         errors = behind.std(axis=1, ddof=min(1, n_folds - 1)) / np.sqrt(n_folds)
         gains = np.mean(behind[0] > 0) >= SHARE_OF_FOLDS and means[0] > CHANCE * errors[0]
         as_good = means <= np.maximum(AS_GOOD * errors, SHARE_OF_GAIN * means[0])
         return int(as_good[1:].argmax()) + 1 if gains else 0
+
+    def _falls(self, behind: Array) -> bool:
+        """Return whether scores (n_folds,) fall by more than one standard error of their mean."""
+        error = np.std(behind, ddof=1) / np.sqrt(behind.size) if behind.size > 1 else 0.0
+        return bool(np.mean(behind) > max(error, EPS))
 
     def _behind(self, scores: Any, errors: float) -> NDArray[np.bool_]:
         """Return a mask of the rows whose mean is below the best by more than ``errors`` SE.
@@ -297,10 +363,42 @@ class Trials:
         return np.asarray(means < means[best] - errors * error)
 
 
-def _at_best(scores: Array) -> Array:
-    """Return the row of ``scores`` (n_strengths, n_folds) with the largest mean."""
-    found: Array = max(scores, key=np.mean)
-    return found
+class FoldFits:
+    """The fits to one fold with one number of features, each of them computed once.
+
+    Candidates that are selected at the same C in this fold share their fits.
+    """
+
+    def __init__(self, trials: Trials, fold: Fold, size: int) -> None:
+        assert trials.settings is not None
+        self._trials = trials
+        self._rows = trials.rows(fold)
+        self._model = trials.model({"n_features": size, "selected_tol": SCORED_GAP})
+        training, *targets = self._rows.fitted
+        if was_encoded(training):  # imputed values are those of the training rows
+            training = checked_design(self._model, training, reset=True)
+        with warnings.catch_warnings(action="ignore"):
+            self._selections = self._model.selections(training, *targets, trials.settings)
+        self._scores = dict[tuple[float, float], float]()
+
+    def score(self, rising: Sequence[float], strength: float) -> float:
+        """Return the held-out score of the coefficients with C ``strength``.
+
+        ``rising`` are increasing values of C for the selection.
+        """
+        with warnings.catch_warnings(action="ignore"):
+            selected_at, _ = self._selections.first(rising)
+            key = selected_at, strength
+            if key not in self._scores:
+                self._model.take(self._selections, rising, strength)
+                self._scores[key] = self._trials.held_out(self._model, self._rows)
+        return self._scores[key]
+
+
+def _best_row(scores: Scored) -> Array:
+    """Return the scores (n_folds,) of the C with the largest mean."""
+    best: Array = max(scores.values(), key=np.mean)
+    return best
 
 
 def sizes_of(design: Design) -> list[int]:

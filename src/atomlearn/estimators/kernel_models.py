@@ -23,16 +23,16 @@ def default_kernels(X: Array, weight: Array) -> list[KernelOn]:
     Widths are in standard deviations, the root mean square distances from the mean, under
     ``weight``, which adds up to 1.
     """
-    found = [KernelOn("linear")]
+    kernels = [KernelOn("linear")]
     variances = weight @ (X - weight @ X) ** 2
     for columns in (None, *((j,) for j in range(X.shape[1]))):
         variance = float(variances.sum() if columns is None else variances[columns[0]])
         if variance > 0:
-            found += [
+            kernels += [
                 KernelOn("rbf", columns, (("gamma", 0.5 / (width**2 * variance)),))
                 for width in (0.5, 1.0, 2.0)
             ]
-    return found
+    return kernels
 
 
 @dataclass(eq=False, repr=False)
@@ -52,29 +52,31 @@ class _KernelModel(AtomicModel):
     standardize: bool = field(default=False, init=False)
 
     def _columns(self, inputs: Design, weight: Array) -> Kernels:
+        """Return the design of the kernels, and set ``maps_``."""
         whole("rank", self.rank)
         X = _array(inputs)
         kernels = default_kernels(X, weight) if self.kernels is None else self.kernels
-        found = Kernels(kernels, X, rank=self.rank, sample_weight=weight)
-        self.maps_ = found.maps
-        return found
+        design = Kernels(kernels, X, rank=self.rank, sample_weight=weight)
+        self.maps_ = design.maps
+        return design
 
     def _expanded(self, design: Design) -> Design:
         return Kernels.from_map(_array(design), self.maps_)
 
     def _take_coefficients(self, data: Checked, coef: Any, intercept: Any) -> None:
+        """Set the coefficients, and the RKHS norm and relative weight of each kernel."""
         super()._take_coefficients(data, coef, intercept)
         design: Any = data.design
-        everything = np.arange(design.shape[1])
-        norms = np.stack([design.sizes_of(everything, row) for row in np.atleast_2d(coef)])
+        all_columns = np.arange(design.shape[1])
+        norms = np.stack([design.sizes_of(all_columns, row) for row in np.atleast_2d(coef)])
         self.kernel_norms_ = norms.max(axis=0)
         self.kernel_weights_ = self.kernel_norms_ / (float(self.kernel_norms_.sum()) or 1.0)
 
 
 def _array(design: Design) -> Array:
     """Return X as a dense float64 array, because kernels are functions of whole rows."""
-    everything = np.arange(design.shape[1], dtype=np.int64)
-    return dense_part(design, everything)
+    all_columns = np.arange(design.shape[1], dtype=np.int64)
+    return dense_part(design, all_columns)
 
 
 @dataclass(eq=False, repr=False)
@@ -117,6 +119,10 @@ class MultipleKernelClassifier(_KernelModel, LinearClassifier):
         the penalized fit plus relax times the refit.
     fit_intercept : bool, default=True
         Whether to fit an intercept, which is not penalized.
+    encode : bool, default=True
+        Whether a data frame with words, categories, dates or gaps is encoded: a column for each
+        label but the first, such as "stage=4"; days since the first date; for gaps the median or
+        the most frequent label of the training rows. False: such tables are refused.
     tol : float, default=1e-6
         Relative duality gap to prove.
     max_iter : int, default=1000
@@ -166,6 +172,8 @@ class MultipleKernelClassifier(_KernelModel, LinearClassifier):
         Number of columns of X.
     feature_names_in_ : ndarray of str
         Names of the columns of X, if it has any.
+    encoding_ : TableEncoding
+        How a data frame with words, dates or gaps was encoded; absent for numbers.
 
     References
     ----------
@@ -218,6 +226,10 @@ class MultipleKernelRegressor(_KernelModel, LinearRegressor):
         the penalized fit plus relax times the refit.
     fit_intercept : bool, default=True
         Whether to fit an intercept, which is not penalized.
+    encode : bool, default=True
+        Whether a data frame with words, categories, dates or gaps is encoded: a column for each
+        label but the first, such as "stage=4"; days since the first date; for gaps the median or
+        the most frequent label of the training rows. False: such tables are refused.
     tol : float, default=1e-6
         Relative duality gap to prove.
     max_iter : int, default=1000
@@ -265,6 +277,8 @@ class MultipleKernelRegressor(_KernelModel, LinearRegressor):
         Number of columns of X.
     feature_names_in_ : ndarray of str
         Names of the columns of X, if it has any.
+    encoding_ : TableEncoding
+        How a data frame with words, dates or gaps was encoded; absent for numbers.
 
     References
     ----------

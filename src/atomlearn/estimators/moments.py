@@ -62,15 +62,16 @@ class Moments:
         T. Chan, G. Golub, R. LeVeque. Algorithms for computing the sample variance. The American
         Statistician 37 (1983) 242-247.
         """
-        found = self
+        total = self
         every = np.arange(design.shape[1])
-        for some in LIMITS.pieces(y.size, self.means.size):
-            rows = np.arange(some.start, some.stop)
+        for piece in LIMITS.pieces(y.size, self.means.size):
+            rows = np.arange(piece.start, piece.stop)
             block = part_of(design, rows=rows).gather(every).dense()
-            found = found._with(np.column_stack([block, y[rows]]).astype(np.float64), weight[rows])
-        return found
+            total = total._with(np.column_stack([block, y[rows]]).astype(np.float64), weight[rows])
+        return total
 
     def _with(self, Z: Array, weight: Array) -> Self:
+        """Return the moments with the rows Z (m, n_columns + 1) and their weights added."""
         added = float(weight.sum())
         if not added:
             return self
@@ -96,8 +97,8 @@ class Moments:
         design, target = from_moments(sums[:-1, :-1], sums[:-1, -1])
         weight = np.full(target.size, 1.0 / (target.size * self.weight))
         problem = of_checked_data(design, target, weight, as_loss("squared"), penalty, False)
-        rest = 0.5 * max(float(sums[-1, -1] - np.mean(target**2)), 0.0) / self.weight
-        return problem, rest, growth(target.size) * float(sums[-1, -1]) / self.weight
+        constant = 0.5 * max(float(sums[-1, -1] - np.mean(target**2)), 0.0) / self.weight
+        return problem, constant, growth(target.size) * float(sums[-1, -1]) / self.weight
 
     def completed(self, result: Result, rest: float, lost: float, fit_intercept: bool) -> Result:
         """Return the result with the constant and the intercept; the gap includes the rounding."""

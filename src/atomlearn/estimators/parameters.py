@@ -152,6 +152,7 @@ class FitParameters(ProvedModel):
     standardize: bool = False
     unpenalized: Any = None
     relax: Any = 0.0
+    encode: bool = True
 
 
 @dataclass(eq=False, repr=False)

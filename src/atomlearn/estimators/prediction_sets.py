@@ -78,12 +78,14 @@ class OutOfFold:
     def of(
         cls, problems: Sequence[Problem], folds: Sequence[Fold],
         paths: Sequence[Sequence[PathResult]], level: float, share: float,
+        of_folds: Sequence[Sequence[Problem]] = (),
     ) -> OutOfFold | None:  # fmt: skip
         """Return the fits at a level, or None if there are no prediction sets for them.
 
         This is the case if the search was cut short, if the fit is a matrix, for classes without
         probabilities, and for survival times with strata or late entries. ``paths`` has the paths
         of the outputs for each fold; ``share`` is the share of a refit without penalty.
+        ``of_folds`` has the problems of each fold, if it has a design of its own.
         """
         loss = bare_loss(problems[0].loss)
         found = []
@@ -93,26 +95,30 @@ class OutOfFold:
             return None
         if loss.task == "classification" and not has_probabilities(loss):
             return None
-        for (train, _), outputs in zip(folds, paths, strict=True):
-            for problem, path in zip(problems, outputs, strict=True):
+        of_folds = of_folds or [problems] * len(folds)
+        for (train, _), outputs, of_fold in zip(folds, paths, of_folds, strict=True):
+            for problem, path in zip(of_fold, outputs, strict=True):
                 result = path.at(level / path.l1_ratio)
                 if result is None or result.matrix_parts is not None:
                     return None
-                part = training_part(problem, train) if share else problem
-                found.append(relaxed(part, result, share))
+                training = training_part(problem, train) if share else problem
+                found.append(relaxed(training, result, share))
         shape = len(folds), len(problems)
         columns, weights = together(found)
         intercepts = np.array([result.intercept for result in found]).reshape(shape)
         tests = [test[problems[0].weight[test] > 0] for _, test in folds]
         at = np.concatenate(tests)
-        of = np.repeat(np.arange(len(folds)), [t.size for t in tests])
+        fold_of = np.repeat(np.arange(len(folds)), [t.size for t in tests])
         parts = loss, columns, weights.reshape(*shape, -1), intercepts
-        fits = cls(*parts, at, of, *np.ones((2, at.size)))
+        fits = cls(*parts, at, fold_of, *np.ones((2, at.size)))
         linear = fits.decisions(problems[0].design)
+        for number, of_fold in enumerate(of_folds):
+            if of_fold[0].design is not problems[0].design:
+                linear[:, number] = fits.decisions(of_fold[0].design)[:, number]
         if is_timed:  # each fold has another constant in its risks, so subtract their mean
             fits = replace(fits, intercepts=-linear.mean(axis=0))
             linear += fits.intercepts
-        each = zip(problems, linear[at, of].T, strict=True)
+        each = zip(problems, linear[at, fold_of].T, strict=True)
         decisions = np.stack([decisions_at(p, z, at) for p, z in each], axis=1)
         if is_timed:
             early, mass, clock = _timed(loss, target[at], decisions[:, 0], problems[0].weight[at])
@@ -126,8 +132,10 @@ class OutOfFold:
         _, units, sizes = np.unique(units, return_inverse=True, return_counts=True)
         drift = 1.0
         if order is not None:
-            places = np.argsort(unit_numbers(n_rows, None, order)[self.rows], kind="stable")
-            drift = drift_along(self.scores[places].reshape(places.size, -1).mean(axis=1))
+            ordered_rows = np.argsort(unit_numbers(n_rows, None, order)[self.rows], kind="stable")
+            drift = drift_along(
+                self.scores[ordered_rows].reshape(ordered_rows.size, -1).mean(axis=1)
+            )
         return replace(self, mass=self.mass / ((sizes.size + 1) * sizes[units]), drift=drift)
 
     def in_data_units(self, units: Units) -> Self:
@@ -179,13 +187,13 @@ class OutOfFold:
         means = means if self.clock is None else -means
         scales = scale_of(self.loss, means)
         low, high = np.empty((2, len(means), means.shape[2]))
-        wanted = np.broadcast_to(share, len(means))[:, None]
-        for some in LIMITS.pieces(len(means), self.folds.size):
+        needed = np.broadcast_to(share, len(means))[:, None]
+        for rows in LIMITS.pieces(len(means), self.folds.size):
             for output in range(means.shape[2]):
-                middle = means[some, self.folds, output]
-                far = self.scores[:, output] * scales[some, self.folds, output]
-                high[some, output] = _quantiles(middle + far, self.mass, wanted[some])
-                low[some, output] = -_quantiles(far - middle, self.mass, wanted[some])
+                middle = means[rows, self.folds, output]
+                distances = self.scores[:, output] * scales[rows, self.folds, output]
+                high[rows, output] = _quantiles(middle + distances, self.mass, needed[rows])
+                low[rows, output] = -_quantiles(distances - middle, self.mass, needed[rows])
         if self.clock is not None:
             return (np.interp(np.exp(low), self.clock[1], self.clock[0]),)
         return (np.maximum(low, 0.0) if has_link(self.loss) else low), high
@@ -214,14 +222,15 @@ def drift_along(errors: Array) -> float:
     if n_rows < 20 or not np.ptp(errors):
         return 1.0
     ranks = rankdata(errors) - 0.5 * (n_rows + 1)
-    place = np.arange(n_rows) - 0.5 * (n_rows - 1)
-    sums = np.fft.irfft(np.fft.rfft(ranks).conj() * np.fft.rfft(place), n_rows)
-    return float(np.mean(sums >= ranks @ place - 1e-9 * n_rows**2))
+    position = np.arange(n_rows) - 0.5 * (n_rows - 1)
+    sums = np.fft.irfft(np.fft.rfft(ranks).conj() * np.fft.rfft(position), n_rows)
+    return float(np.mean(sums >= ranks @ position - 1e-9 * n_rows**2))
 
 
 def is_plain(y: Any) -> bool:
-    """Return True if survival times have one stratum and no late entries."""
-    return not (np.ptp(y["stratum"]) or np.isfinite(y["entry"]).any())
+    """Return True if survival times have one stratum, no late entries and no competing events."""
+    late = np.isfinite(y["entry"]) | y["competing"]
+    return not (np.ptp(y["stratum"]) or late.any())
 
 
 def _timed(loss: Loss, y: Any, risk: Array, weight: Array) -> tuple[Array, Array, Array]:
@@ -303,7 +312,7 @@ def drawn(decisions: Array) -> Array:
 def _quantiles(values: Array, mass: Array, share: Array) -> NDArray[Any]:
     """Return the quantile of each row at its share (n, 1) of the mass, or infinity."""
     order = np.argsort(values, axis=1)
-    enough = np.cumsum(mass[order], axis=1) >= share - 1e-12
-    at = np.take_along_axis(order, enough.argmax(axis=1)[:, None], axis=1)
-    found = np.take_along_axis(values, at, axis=1)[:, 0]
-    return np.where(enough.any(axis=1), found, np.inf)
+    is_enough = np.cumsum(mass[order], axis=1) >= share - 1e-12
+    chosen = np.take_along_axis(order, is_enough.argmax(axis=1)[:, None], axis=1)
+    quantiles = np.take_along_axis(values, chosen, axis=1)[:, 0]
+    return np.where(is_enough.any(axis=1), quantiles, np.inf)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, field, replace
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from sklearn.base import RegressorMixin
 
@@ -22,18 +22,20 @@ class LinearRegressor(RegressorMixin, AtomicModel):
 
     loss: str | Loss = "squared"
     fit_intercept: bool = True
+    several_targets: ClassVar[bool] = True
     score = AtomicModel.score
 
 
 def _has_moments(estimator: Any) -> None:
-    plain = (
+    """Raise AttributeError unless the parameters are those of least squares on columns of X."""
+    is_least_squares = (
         as_loss(estimator.loss).name == "squared"
         and estimator.features == "linear"
         and estimator.unpenalized is None
         and not estimator.relax
         and not estimator.standardize
     )
-    if not plain:
+    if not is_least_squares:
         raise AttributeError(
             f"{type(estimator).__name__} has no partial_fit with these parameters: it needs "
             "loss='squared' and features='linear', without unpenalized=, standardize= or relax=; "
@@ -70,15 +72,17 @@ class AtomicRegressor(OneLevel, LinearRegressor):
         A loss for regression. "squared" is (y - z)^2 / 2. "poisson", "negative_binomial" (counts),
         "gamma" and "tweedie" (amounts) have ``predict`` = exp(X w + b). Others: "huber",
         "quantile", or an object such as ``losses.Quantile(0.9)``.
-    features : str, default="linear"
+    features : str or (str, dict), default="linear"
         "interactions" adds all products x_i x_j, i < j, after the columns of X; "quadratic" adds
         the squares, too. Products are implicit and never stored
         (``designs.Polynomial.interactions``). "polynomial" is the same as "quadratic", scaled as in
-        the kernel (x'y + 1)^2. "splines", "intersection", "additive_gaussian" and "additive_chi2"
-        make the model a sum of curves, one for each input (``designs.Additive(X,
-        normalize=True)``); ``norm="groups"``, or ``norms.KSupport(k, "inputs")``, selects whole
-        inputs. "anova" adds a surface for each pair of inputs (``designs.Anova(X,
-        normalize=True)``), with groups "terms". With ``norm=norms.Hierarchy("weak")`` products
+        the kernel (x'y + 1)^2; "cubic" adds products of three (``designs.Cubic``). "splines",
+        "intersection", "additive_gaussian" and "additive_chi2" make the model a sum of curves, one
+        for each input (``designs.Additive(X, normalize=True)``); ``norm="groups"``, or
+        ``norms.KSupport(k, "inputs")``, selects whole inputs. "anova" adds a surface for each pair
+        of inputs (``designs.Anova(X, normalize=True)``), with groups "terms". A pair has
+        settings of the map, as in ("splines", {"n_knots": 12}), or ("intersection", {"exponent":
+        2}) for the general intersection kernel. With ``norm=norms.Hierarchy("weak")`` products
         enter only with their main effects. ``curve(j)`` and ``surface(i, j)`` return the curves and
         surfaces.
     standardize : bool, default=False
@@ -93,6 +97,10 @@ class AtomicRegressor(OneLevel, LinearRegressor):
         the penalized fit plus relax times the refit, as in glmnet.
     fit_intercept : bool, default=True
         Whether to fit an intercept, which is not penalized.
+    encode : bool, default=True
+        Whether a data frame with words, categories, dates or gaps is encoded: a column for each
+        label but the first, such as "stage=4"; days since the first date; for gaps the median or
+        the most frequent label of the training rows. False: such tables are refused.
     tol : float, default=1e-6
         Relative duality gap to prove.
     max_iter : int, default=1000
@@ -138,6 +146,8 @@ class AtomicRegressor(OneLevel, LinearRegressor):
         One for each of them.
     results_ : list of one Result
     n_features_in_, feature_names_in_
+    encoding_ : TableEncoding
+        How a data frame with words, dates or gaps was encoded; absent for numbers.
 
     Notes
     -----
@@ -159,8 +169,6 @@ class AtomicRegressor(OneLevel, LinearRegressor):
     >>> bool(model.gap_ <= 1e-6 * model.objective_)
     True
     """
-
-    several_targets = True
 
     _moments: tuple[Moments, Any] | None = field(default=None, init=False)
 
@@ -188,7 +196,7 @@ class AtomicRegressor(OneLevel, LinearRegressor):
         >>> bool(abs(parts.coef_ - whole.coef_).max() < 0.1)
         True
         """
-        known, former = self._moments or (None, ())
+        earlier, former = self._moments or (None, ())
         if former is not self.results_:
             warnings.warn(
                 "this model was fitted by fit, which keeps no sums over its rows, so partial_fit "
@@ -196,22 +204,22 @@ class AtomicRegressor(OneLevel, LinearRegressor):
                 UserWarning,
                 stacklevel=3,
             )
-            known = None
+            earlier = None
         settings = self._settings()
         intercept = bool(self.fit_intercept)
-        design = checked_design(self, X, reset=known is None)
+        design = checked_design(self, X, reset=earlier is None)
         target = as_loss("squared").check_target(checked_target(self, y, design.shape[0]))
         weight = check_weight(sample_weight, design.shape[0])
-        before = Moments.none(design.shape[1]) if known is None else known
+        before = Moments.none(design.shape[1]) if earlier is None else earlier
         moments = before.joined(design, target, weight)
         norm, amount, l1_ratio = self._regularized_by()
         norm = norm_on(norm_for(self, norm, design), design)
         penalty, tau = penalty_of(norm, self._form_of(norm), amount, l1_ratio)
-        problem, rest, lost = moments.problem(penalty, intercept)
+        problem, constant, rounding = moments.problem(penalty, intercept)
         problem = replace(problem, tau=tau)
-        start = None if known is None else self.results_[0].warm_start()
+        start = None if earlier is None else self.results_[0].warm_start()
         [result] = self._solve([problem], [start], settings)
-        result = moments.completed(result, rest, lost, intercept)
+        result = moments.completed(result, constant, rounding, intercept)
         self._take(Checked(design, target, [target], weight, problem.loss), [result])
         self._moments = moments, self.results_
         return self

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import KW_ONLY, dataclass, field
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,6 +52,7 @@ from atomlearn.core import (
     search_lattice,
     training_part,
 )
+from atomlearn.estimators import matrices
 from atomlearn.estimators.base import AtomicModel
 from atomlearn.estimators.checks import (
     checked_design,
@@ -59,11 +60,12 @@ from atomlearn.estimators.checks import (
     checked_shares,
     norm_for,
     norm_on,
+    table_groups,
 )
 from atomlearn.estimators.dependent_rows import splits
 from atomlearn.estimators.parameters import keeps_blas_single
 from atomlearn.estimators.prediction_sets import OutOfFold
-from atomlearn.estimators.targets import Checked, offset_of
+from atomlearn.estimators.targets import Checked, filled_for, joint_loss, offset_of
 from atomlearn.maps.features import features_named
 
 
@@ -85,15 +87,31 @@ class CrossValidatedModel(AtomicModel):
     until: End | None = None
     _out_of_fold: OutOfFold | None = field(default=None, init=False)
 
+    #: The estimator with one norm and one alpha.
+    _one_level: ClassVar[type[AtomicModel]]
+
+    def without_search(self) -> AtomicModel:
+        """Return an unfitted estimator with the norm, alpha and shares that ``fit`` chose."""
+        form = self._form_of(self.norm_)
+        parameters = self.get_params(deep=False) | {
+            "norm": self.norm_,
+            "radius" if form == "constrained" else "alpha": self.alpha_,
+            "form": form,
+            "l1_ratio": self.l1_ratio_,
+            "relax": self.relax_,
+        }
+        names = self._one_level().get_params(deep=False)
+        return self._one_level(**{name: parameters[name] for name in names if name in parameters})
+
     def get_metadata_routing(self) -> MetadataRouter:
         """Return the routing of metadata to the splitter and the scorer."""
         router = MetadataRouter(owner=self).add_self_request(self)
         of_fit = MethodMapping().add(caller="fit", callee="split")
         router.add(splitter=self.cv, method_mapping=of_fit)
         if (scorer := self._scorer()) is not None:
-            both = MethodMapping().add(caller="fit", callee="score")
-            both.add(caller="score", callee="score")
-            router.add(scorer=scorer, method_mapping=both)
+            mapping = MethodMapping().add(caller="fit", callee="score")
+            mapping.add(caller="score", callee="score")
+            router.add(scorer=scorer, method_mapping=mapping)
         return router
 
     def _scorer(self) -> Any:
@@ -101,8 +119,8 @@ class CrossValidatedModel(AtomicModel):
         if self.scoring is None:
             return None
         loss = as_loss(self.loss)
-        own = loss.task == "survival" and self.scoring == "concordance"
-        return None if own else get_scorer(self.scoring)
+        is_default_concordance = loss.task == "survival" and self.scoring == "concordance"
+        return None if is_default_concordance else get_scorer(self.scoring)
 
     def score(
         self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None, **params: Any
@@ -123,7 +141,7 @@ class CrossValidatedModel(AtomicModel):
     def _route(
         self, sample_weight: Any, groups: Any, params: dict[str, Any]
     ) -> tuple[dict[str, Any], Any]:
-        """Return the metadata of the splitter and of the scorer."""
+        """Return the keyword arguments of the splitter and those of the scorer."""
         _raise_for_params(params, self, "fit")
         weights = {} if sample_weight is None else {"sample_weight": sample_weight}
         of_rows = {} if groups is None else {"groups": groups}
@@ -150,12 +168,13 @@ class CrossValidatedModel(AtomicModel):
         of_decisions.features = "linear"
         of_decisions.n_features_in_ = len(data.targets)
         of_decisions.coef_ = np.eye(len(data.targets))
-        of_decisions.intercept_ = 0.0
+        of_decisions.intercept_ = 0.0 if y.ndim == 1 else np.zeros(y.shape[1])
         if data.classes is not None:
             of_decisions.classes_ = data.classes
         vars(of_decisions).pop("feature_names_in_", None)
 
         def score(decisions: Array, test: Rows) -> float:
+            """Return the score by scikit-learn's scorer of decisions for rows ``test``."""
             of_fold = _check_method_params(y, params, indices=test)
             return float(scorer(of_decisions, decisions, y[test], **of_fold))
 
@@ -166,11 +185,14 @@ class CrossValidatedModel(AtomicModel):
         return self.form or self._candidates()[0].usual_form
 
     def _candidates(self) -> list[Norm]:
+        """Return the candidate norms as objects; "groups" takes the terms of a map as groups."""
         norms: Any = self.norms
         norms = list(norms) if isinstance(norms, (list, tuple)) else [norms]
         if not norms:
             raise ValueError("norms is empty; give at least one norm, for example norms='l1'")
         unit = features_named(self.features).kind.unit
+        if unit is None and table_groups(self) is not None:
+            unit = "inputs"
         return [Groups(unit) if unit and norm == "groups" else as_norm(norm) for norm in norms]
 
     @keeps_blas_single
@@ -196,6 +218,10 @@ class CrossValidatedModel(AtomicModel):
         data = self._checked(X, y, sample_weight, offset)
         folds = self._folds(X, data.y, groups, order, for_splitter)
         score = None if self.scoring is None else self._score_by(data, for_scorer)
+        joint = joint_loss(self.multi_class, data)
+        if joint is not None:
+            matrices.search_jointly(self, data, joint, folds, score, settings)
+            return self
         final, results = self._search(data, folds, score, settings)
         if self.relax_:
             results = [relaxed(p, r, self.relax_) for p, r in zip(final, results, strict=True)]
@@ -235,10 +261,12 @@ class CrossValidatedModel(AtomicModel):
         choose alpha and norm; here they are. In practice the coverage is close to the share. With
         ``order=`` a warning is given if errors grow along the series.
 
-        Survival times are measured by the cumulative hazard. An event also represents similar rows
-        that were censored before, by a Cox model of censoring whose only column is the risk. For
-        many rows the share is right if censoring does not depend on the times, or only through
-        columns whose effect on the times is the risk. For few rows nothing is proved.
+        For survival the error of an event at time T is log H(T) + risk, with H the cumulative
+        baseline hazard: its distribution is about the same at every risk. An event also represents
+        the similar rows that were censored before it; a Cox model of censoring, whose only column
+        is the risk, says how many. For many rows the share is right if censoring does not depend
+        on the times, or only through columns whose effect on the times is the risk. For few rows
+        nothing is proved.
 
         References
         ----------
@@ -263,17 +291,17 @@ class CrossValidatedModel(AtomicModel):
         if interval is None:
             return predicted
         check_share("interval", interval, 0.9)
-        known = self._out_of_fold
-        if known is None:
+        out_of_fold = self._out_of_fold
+        if out_of_fold is None:
             raise ValueError(
                 f"{type(self).__name__} has no intervals: the search was cut short, the norm is "
-                "one of matrices, the loss has no probabilities, or times have strata or late "
-                "entries; use another norm or loss, or a longer time_limit"
+                "one of matrices, y has several targets, the loss has no probabilities, or times "
+                "have strata or late entries; use another norm or loss, or a longer time_limit"
             )
-        if known.drift <= 0.05:
+        if out_of_fold.drift <= 0.05:
             warnings.warn(
                 f"{type(self).__name__}: errors of held-out rows grow along order (p = "
-                f"{known.drift:.2g}), so intervals made from earlier rows cover fewer than "
+                f"{out_of_fold.drift:.2g}), so intervals made from earlier rows cover fewer than "
                 f"{interval:.3g} of later targets",
                 UserWarning,
                 stacklevel=2,
@@ -282,11 +310,11 @@ class CrossValidatedModel(AtomicModel):
         shift = (
             None
             if offset is None
-            else offset_of(offset, (len(predicted), known.intercepts.shape[1]))
+            else offset_of(offset, (len(predicted), out_of_fold.intercepts.shape[1]))
         )
-        if known.loss.task == "classification":
-            return predicted, known.sets(design, interval, shift)
-        ends = known.interval(design, interval, shift)
+        if out_of_fold.loss.task == "classification":
+            return predicted, out_of_fold.sets(design, interval, shift)
+        ends = out_of_fold.interval(design, interval, shift)
         return predicted, *(end.reshape(predicted.shape) for end in ends)
 
     def _search(
@@ -312,8 +340,9 @@ class CrossValidatedModel(AtomicModel):
         for norm in norms[1:]:
             norm.on(data.design.shape[1])
         score = score or held_out_loss(problems)
-
-        chosen, starts = self._choose(problems, norms, folds, score, settings, is_open[0])
+        of_folds = [self._problems(each, norms[0], 1.0, 1.0) for each in filled_for(data, folds)]
+        search = problems, norms, folds, score, settings, is_open[0], of_folds
+        chosen, starts = self._choose(*search)
         if self._out_of_fold is not None and data.units is not None:
             self._out_of_fold = self._out_of_fold.in_data_units(data.units)
         final = self._problems(data, norms[chosen], self.alpha_, self.l1_ratio_)
@@ -335,43 +364,48 @@ class CrossValidatedModel(AtomicModel):
         score: Score,
         settings: Settings,
         is_open: bool,
+        of_folds: Sequence[Sequence[Problem]],
     ) -> tuple[int, list[WarmStart | None]]:
-        """Choose l1_ratio, alpha and the share of a refit.
+        """Choose l1_ratio, alpha and the share of a refit; ``of_folds`` are problems of each fold.
 
         Return the number of the norm, and the warm starts of the final fits.
         """
+        # One row of the grid for each l1_ratio and norm. A level is alpha * l1_ratio: the factor
+        # of the norm.
         shares = checked_shares(self.relax)
-        half = settings.within(0.5)
+        trial_settings = settings.within(0.5)
         ratios = self._l1_ratios()
-        each = np.repeat(ratios, len(norms))[:, None]
+        row_ratios = np.repeat(ratios, len(norms))[:, None]
         if self.alphas is None:
             levels = level_grids(problems, norms, self.n_alphas, self.alpha_ratio)
             levels = np.tile(levels, (len(ratios), 1))
-            alphas = levels / each
+            alphas = levels / row_ratios
         else:
             form = problems[0].regularizer.form
-            alphas = np.tile(check_levels(self.alphas, form, "alphas"), (each.size, 1))
-            levels = alphas * each
+            alphas = np.tile(check_levels(self.alphas, form, "alphas"), (row_ratios.size, 1))
+            levels = alphas * row_ratios
         pools: dict[int, Pool] = {}
 
         def scored(norms: Sequence[Norm], levels: Array, l1_ratios: Array) -> CrossValidation:
-            more = folds, score, half, self.n_jobs, shares, self.until, pools
-            return cross_validate(problems, norms, levels, *more, l1_ratios=l1_ratios.tolist())
+            """Cross-validate these norms, levels and l1 ratios on the folds."""
+            arguments = folds, score, trial_settings, self.n_jobs, shares, self.until, pools
+            keywords = {"l1_ratios": l1_ratios.tolist(), "of_folds": of_folds}
+            return cross_validate(problems, norms, levels, *arguments, **keywords)
 
         # Shares of a refit are compared over the whole grid.
         if is_open and len(shares) == 1:
             scores = search_lattice(scored, norms, levels, ratios)
         else:
-            scores = scored([*norms] * len(ratios), levels, each.ravel())
+            scores = scored([*norms] * len(ratios), levels, row_ratios.ravel())
         chosen, position = scores.choose(self.selection)
         self._record_search(scores, alphas.reshape(len(ratios), len(norms), -1))
         self.alpha_ = float(alphas[chosen, position])
-        self.l1_ratio_ = float(each[chosen, 0])
+        self.l1_ratio_ = float(row_ratios[chosen, 0])
         self._out_of_fold = None
         if scores.status.is_converged:
             level = float(scores.levels[chosen, position])
             of_fold = scores.paths[chosen], level, self.relax_
-            self._out_of_fold = OutOfFold.of(problems, folds, *of_fold)
+            self._out_of_fold = OutOfFold.of(problems, folds, *of_fold, of_folds)
         return chosen % len(norms), scores.warm_starts(chosen, position)
 
     def _record_search(self, scores: CrossValidation, alphas: Array) -> None:
@@ -385,11 +419,11 @@ class CrossValidatedModel(AtomicModel):
         self.cv_results_ = scores.table()
         self._searched = scores.status
         if not scores.status.is_converged:
-            by = "Ctrl-C" if scores.status is Status.INTERRUPTED else "the time limit"
-            known = f"{np.isfinite(scores.mean).sum()} of {scores.mean.size} candidates"
+            cause = "Ctrl-C" if scores.status is Status.INTERRUPTED else "the time limit"
+            progress = f"{np.isfinite(scores.mean).sum()} of {scores.mean.size} candidates"
             warnings.warn(
-                f"{type(self).__name__}: the search was cut short by {by}; alpha is chosen among "
-                f"{known}",
+                f"{type(self).__name__}: the search was cut short by {cause}; alpha is chosen "
+                f"among {progress}",
                 ConvergenceWarning,
                 stacklevel=6,
             )
@@ -409,9 +443,10 @@ class CrossValidatedModel(AtomicModel):
         return y, is_classifier(self)
 
     def _folds(self, X: Any, y: Any, groups: Any, order: Any, params: dict[str, Any]) -> list[Fold]:
+        """Return (training rows, held-out rows) of each fold, checked."""
         rows = np.zeros((len(y), 1)) if is_opened(X) else X
-        found = splits(self.cv, rows, *self._strata(y), groups, order, params)
-        folds = [(check_rows(train, len(y)), check_rows(test, len(y))) for train, test in found]
+        all_folds = splits(self.cv, rows, *self._strata(y), groups, order, params)
+        folds = [(check_rows(train, len(y)), check_rows(test, len(y))) for train, test in all_folds]
         if not self.refit and len(folds) != 1:
             raise ValueError(
                 f"refit=False keeps the fit of the one training part, but cv gives {len(folds)}; "
@@ -425,5 +460,5 @@ def filled(norm: Any, chosen: Any) -> Norm:
     values: Any = chosen.get_params()
     parameters = norm.get_params().items()
     ks = [name for name, value in parameters if value is None and name.split("__")[-1] == "k"]
-    found: Norm = clone(norm).set_params(**{name: values[name] for name in ks})
-    return found
+    complete: Norm = clone(norm).set_params(**{name: values[name] for name in ks})
+    return complete

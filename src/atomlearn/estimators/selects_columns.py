@@ -11,12 +11,18 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from atomlearn.core import LIMITS, Columns, Mask, is_opened
-from atomlearn.estimators.checks import available_if, checked_design
+from atomlearn.estimators.checks import (
+    available_if,
+    checked_design,
+    input_names,
+    table_encoding,
+)
 from atomlearn.maps.feature_map import FeatureMap, Inputs
 from atomlearn.maps.features import features_named
 
 
 def _selects_columns(estimator: Any) -> bool:
+    """Return True if the estimator selects columns of X, else raise AttributeError."""
     if not features_named(estimator.features).kind.implicit:
         return True
     raise AttributeError("products of columns cannot be undone; use features='linear'")
@@ -47,7 +53,9 @@ class SelectsColumns(SelectorMixin):
     @property
     def _selectable(self) -> FeatureMap:
         """The columns from which ``transform`` selects: the columns of X, or their products."""
-        return self.feature_map_ if self.feature_map_.implicit else Inputs(self.n_features_in_)
+        names = input_names(self)
+        n_inputs = self.n_features_in_ if table_encoding(self) is None else len(names or ())
+        return self.feature_map_ if self.feature_map_.implicit else Inputs(n_inputs)
 
     def _terms_selected(self) -> Columns:
         """Return the selected terms of the map."""
@@ -71,7 +79,8 @@ class SelectsColumns(SelectorMixin):
         Only the selected products are formed.
         """
         check_is_fitted(self)
-        if not self.feature_map_.implicit and not is_opened(X):
+        is_whole = table_encoding(self) is None and not self.feature_map_.implicit
+        if is_whole and not is_opened(X):
             with warnings.catch_warnings():
                 # A large penalty selects no columns; this is a valid model.
                 warnings.filterwarnings("ignore", "No features were selected")
@@ -89,5 +98,6 @@ class SelectsColumns(SelectorMixin):
         """Return the names of the columns that ``transform`` returns, an array of str objects."""
         check_is_fitted(self)
         inputs = _check_feature_names_in(self, input_features)
-        names = self._selectable.names(self._columns_selected(), list(inputs))
+        all_names = list(inputs) if table_encoding(self) is None else input_names(self)
+        names = self._selectable.names(self._columns_selected(), all_names)
         return np.array(names, dtype=object)

@@ -17,6 +17,7 @@ from atomlearn.core import (
     Form,
     KSupport,
     Loss,
+    Norm,
     Problem,
     Settings,
     Solver,
@@ -45,6 +46,8 @@ from atomlearn.subsets.solve import (
 FACTORS = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
 #: Seconds to prove that a model is the best.
 SECONDS = 60.0
+#: Share of the objective within which all subsets are listed.
+NEAR = 0.01
 
 
 class Absent:
@@ -68,7 +71,7 @@ class SubsetModel(ScaledModel):
     tol: float = GAP
     time_limit: float | None = SECONDS
     max_nodes: int | None = None
-    within: Any = 0.01
+    within: Any = NEAR
     cv: int = 5
     # Parameters of other models, which are fixed here.
     max_iter: Any = field(default=Absent(), init=False)
@@ -86,6 +89,10 @@ class SubsetModel(ScaledModel):
     n_wanted_ = 1
     status_: Any = field(init=False)
 
+    def _candidates(self) -> list[Norm]:
+        """Return no norm: best subsets have none."""
+        return []
+
     @keeps_blas_single
     def fit(
         self,
@@ -101,7 +108,7 @@ class SubsetModel(ScaledModel):
         ``offset`` (n_samples,) is added to X w + b. ``groups`` and ``order`` keep rows together if
         cross-validation chooses ``n_features`` or ``l2``: see ``AtomicRegressorCV.fit``.
         """
-        wanted = wanted_of(self.tol, self.within, MOST_NEAR, self.time_limit, self.max_nodes)
+        request = wanted_of(self.tol, self.within, MOST_NEAR, self.time_limit, self.max_nodes)
         data = self._checked(X, y, sample_weight, offset)
         problem, n_units, units = self._problem(data)
         l2 = usual_ridge(problem) if self.l2 in (None, "cv") else checked_ridge(self.l2)
@@ -112,15 +119,15 @@ class SubsetModel(ScaledModel):
         if len(choices) > 1:
             design = checked_design(self, X, reset=False)
             rows = (y, sample_weight, offset, groups, order)
-            self.cv_scores_ = self._scored(choices, design, rows, wanted.deadline)
+            self.cv_scores_ = self._scored(choices, design, rows, request.deadline)
             means = {choice: np.mean(scores) for choice, scores in self.cv_scores_.items()}
             k, l2 = max(means, key=means.__getitem__, default=(k, ridges[len(ridges) // 2]))
         problem = with_amount(problem, l2)
         watch: tuple[Any, ...] = tuple(self.observers or ())
         if self.verbose:
             watch = (*watch, lambda record: print(f"{record.seconds:8.1f} s  {line_of(record)}"))
-        wanted = replace(wanted, watch=watch)
-        result = best_subset(problem, k, wanted)
+        request = replace(request, watch=watch)
+        result = best_subset(problem, k, request)
         self._record(data, problem, result, units)
         if not result.status.is_proof and self.max_nodes != 0:
             warnings.warn(
@@ -146,19 +153,19 @@ class SubsetModel(ScaledModel):
                 f"{type(self).__name__} chooses by cross-validation, which needs at least two "
                 "rows of each class; give more rows, or one n_features and one l2"
             )
-        found = dict[tuple[int, float], Any]()
+        scored = dict[tuple[int, float], Any]()
         for k, l2 in choices:
             try:
-                found[k, l2] = np.array(trials.score({"n_features": k, "l2": l2}))
+                scored[k, l2] = np.array(trials.score({"n_features": k, "l2": l2}))
             except KeyboardInterrupt:
                 warnings.warn(
-                    f"{type(self).__name__}: cross-validation ended after {len(found)} of "
+                    f"{type(self).__name__}: cross-validation ended after {len(scored)} of "
                     f"{len(choices)} pairs of n_features and l2; a longer time_limit tries more",
                     ConvergenceWarning,
                     stacklevel=4,
                 )
                 break
-        return found
+        return scored
 
     def skip_proof(self) -> Self:
         """Use the first subset found, improved by exchanges: see ``AtomicModel``."""
@@ -167,10 +174,10 @@ class SubsetModel(ScaledModel):
 
     def unit_names(self, names: Sequence[str]) -> dict[int, str]:
         """Return the name of each unit of ``result_``: a column, or the columns of a group."""
-        found: dict[int, list[str]] = {}
+        unit_columns: dict[int, list[str]] = {}
         for column, (ahead, name) in enumerate(zip(self._units.tolist(), names, strict=True)):
-            found.setdefault(column + ahead, []).append(name)
-        return {unit: " and ".join(members) for unit, members in found.items()}
+            unit_columns.setdefault(column + ahead, []).append(name)
+        return {unit: " and ".join(members) for unit, members in unit_columns.items()}
 
     def _sizes(self, n_units: int) -> list[int]:
         """Return the sizes to try, checked."""
@@ -209,6 +216,10 @@ class SubsetModel(ScaledModel):
         self.selected_ = np.unique(result.columns // len(data.targets))
         self.selected_names_ = self.feature_map_.names(self.selected_, input_names(self))
         self.result_ = result
+        models = result.near_models
+        if models is not None and len(data.targets) == 1:
+            models.scales = units.of(models.columns)[1]
+            models.around = units.around
         self.results_ = [result.fitted]
         self.status_ = result.status
         self.history_ = result.history
@@ -262,9 +273,14 @@ class SubsetRegressor(RegressorMixin, SubsetModel):
         Whether to fit an intercept, which is not penalized.
     within : float or None, default=0.01
         List in ``result_.near`` all subsets with an objective within this share of the best one, up
-        to 1000 of them.
+        to 1000 of them. ``result_.near_models`` has the columns that are in all, in some and in
+        none of them, and the ranges of coefficients and predictions.
     cv : int, default=5
         Number of folds that choose ``n_features`` and ``l2``, if there are several.
+    encode : bool, default=True
+        Whether a data frame with words, categories, dates or gaps is encoded: a column for each
+        label but the first, such as "stage=4"; days since the first date; for gaps the median or
+        the most frequent label of the training rows. False: such tables are refused.
     tol : float, default=1e-4
         The search ends if no subset can be better by more than this share of the objective.
     max_nodes : int, default=None
@@ -289,6 +305,8 @@ class SubsetRegressor(RegressorMixin, SubsetModel):
         With ``proved_in``, ``n_proved_out``, ``open_columns``, ``near``.
     status_ : SubsetStatus
     history_, n_passes_, n_iter_, n_features_in_, feature_names_in_
+    encoding_ : TableEncoding
+        How a data frame with words, dates or gaps was encoded; absent for numbers.
 
     Notes
     -----
@@ -342,12 +360,17 @@ class SubsetClassifier(ClassifierMixin, SubsetModel):
         Whether to fit an intercept, which is not penalized.
     within : float or None, default=0.01
         List in ``result_.near`` all subsets with an objective within this share of the best one, up
-        to 1000 of them.
+        to 1000 of them. ``result_.near_models`` has the columns that are in all, in some and in
+        none of them, and the ranges of coefficients and predictions.
     cv : int, default=5
         Number of folds that choose ``n_features`` and ``l2``, if there are several.
     class_weight : dict, "balanced" or None, default=None
         Factors on the sample weights of each class; "balanced" gives all classes the same total
         weight. The loss is the mean under these weights.
+    encode : bool, default=True
+        Whether a data frame with words, categories, dates or gaps is encoded: a column for each
+        label but the first, such as "stage=4"; days since the first date; for gaps the median or
+        the most frequent label of the training rows. False: such tables are refused.
     tol : float, default=1e-4
         The search ends if no subset can be better by more than this share of the objective.
     max_nodes : int, default=None

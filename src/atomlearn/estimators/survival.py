@@ -14,6 +14,7 @@ from atomlearn.estimators.parameters import OneLevel
 from atomlearn.estimators.selects_columns import SelectsColumns
 from atomlearn.estimators.targets import Checked
 from atomlearn.survival.cox import Cox
+from atomlearn.survival.risk_sets import RiskSets
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +30,8 @@ class StepFunction:
 
     def __call__(self, times: Any) -> Any:
         """Return the values at these times."""
-        places = np.searchsorted(self.x, times, side="right")
-        values = np.concatenate([[self.first], self.y])[places]
+        positions = np.searchsorted(self.x, times, side="right")
+        values = np.concatenate([[self.first], self.y])[positions]
         return float(values) if np.ndim(times) == 0 else values
 
 
@@ -43,24 +44,16 @@ class Baseline:
 
     @classmethod
     def of(cls, y: Any, risk: Array, weight: Array) -> Baseline:
-        """Return sum over the times of events of (weight of events) / (sum of s exp(risk))."""
-        kept = weight > 0.0
-        with np.errstate(over="ignore"):  # unbounded risks, for which the fit gives a warning
-            y = y[kept]
-            weighed = weight[kept] * np.exp(risk[kept])
-        times, of = np.unique(y["time"][y["event"]], return_inverse=True)
-        totals = np.bincount(of, weights=weight[kept][y["event"]], minlength=times.size)
+        """Return sum over the times of events of (weight of events) / (sum of s exp(risk)).
 
-        def reached(name: str) -> Array:
-            """Return the sum over the samples with a time (or entry) of at least t, for each t."""
-            order = np.argsort(-y[name], kind="stable")
-            sums = np.concatenate([[0.0], np.cumsum(weighed[order])])
-            found: Array = sums[np.searchsorted(-y[name][order], -times, side="right")]
-            return found
-
-        with np.errstate(invalid="ignore", divide="ignore"):
-            at_risk = reached("time") - reached("entry")
-            return cls(times, np.cumsum(totals / at_risk))
+        ``y`` is of one stratum. Infinite risks, of fits without a bound, make the result NaN.
+        """
+        sets = RiskSets.of_stratum(y, weight, np.arange(y.size), efron=False)
+        if sets is None:
+            return cls(np.zeros(0), np.zeros(0))
+        with np.errstate(invalid="ignore", over="ignore"):
+            steps = np.exp(np.log(sets.totals) - sets.at(risk).at_risk)
+            return cls(sets.times, np.cumsum(steps))
 
     def until(self, times: Array, side: Literal["left", "right"] = "right") -> Array:
         """Return the cumulative hazard at these times, or just before them ("left")."""
@@ -75,6 +68,7 @@ class LinearSurvival(AtomicModel):
     ties: Literal["efron", "breslow"]
     baselines_: dict[int, Baseline]
     unique_times_: Array
+    last_time_: float
 
     @property
     def loss(self) -> Cox:  # type: ignore[override]
@@ -94,6 +88,7 @@ class LinearSurvival(AtomicModel):
             for stratum in np.unique(target["stratum"])
             for members in [target["stratum"] == stratum]
         }
+        self.last_time_ = float(target["time"].max())
         self.unique_times_ = np.unique(target["time"][target["event"] & (data.weight > 0.0)])
 
     def predict_cumulative_hazard_function(
@@ -122,9 +117,36 @@ class LinearSurvival(AtomicModel):
         """
         return self._functions(X, return_array, offset, stratum, survival=True)
 
+    def predict_risk(
+        self, X: Any, at: Any, offset: Any = None, stratum: Any = None
+    ) -> NDArray[np.float64]:
+        """Return the probability of an event by each time, (n_samples, n_times).
+
+        Parameters
+        ----------
+        X : (n_samples, n_features)
+        at : (n_times,)
+            Times, up to the last one that was observed: nothing is known of later ones.
+        offset : (n_samples,), optional
+        stratum : (n_samples,) int, optional
+            The code of each sample, required if y had several strata.
+        """
+        times = np.atleast_1d(np.asarray(at, dtype=np.float64))
+        if not times.size or times.max() > self.last_time_:
+            raise ValueError(
+                f"at={at!r} must be times up to {self.last_time_:g}, the last one of y; nothing is "
+                "known of later risks"
+            )
+        functions = self.predict_survival_function(X, offset=offset, stratum=stratum)
+        return 1.0 - np.array([function(times) for function in functions]).reshape(-1, times.size)
+
     def _functions(
         self, X: Any, return_array: bool, offset: Any, stratum: Any, *, survival: bool
     ) -> NDArray[Any]:
+        """Return the survival or cumulative hazard function of each sample.
+
+        As ``StepFunction`` objects (n_samples,), or as an array (n_samples, n_times).
+        """
         ratio = np.exp(self.predict(X, offset).astype(np.float64))
         if stratum is None and len(self.baselines_) > 1:
             raise ValueError("y had several strata; give stratum=, the code of each sample")
@@ -168,15 +190,17 @@ class AtomicSurvival(SelectsColumns, OneLevel, LinearSurvival):
         Bound on the gauge if ``form="constrained"``; alpha has no effect then.
     ties : {"efron", "breslow"}, default="efron"
         Treatment of events at the same time.
-    features : str, default="linear"
+    features : str or (str, dict), default="linear"
         "interactions" adds all products x_i x_j, i < j, after the columns of X; "quadratic" adds
         the squares, too. Products are implicit and never stored
         (``designs.Polynomial.interactions``). "polynomial" is the same as "quadratic", scaled as in
-        the kernel (x'y + 1)^2. "splines", "intersection", "additive_gaussian" and "additive_chi2"
-        make the model a sum of curves, one for each input (``designs.Additive(X,
-        normalize=True)``); ``norm="groups"``, or ``norms.KSupport(k, "inputs")``, selects whole
-        inputs. "anova" adds a surface for each pair of inputs (``designs.Anova(X,
-        normalize=True)``), with groups "terms".
+        the kernel (x'y + 1)^2; "cubic" adds products of three (``designs.Cubic``). "splines",
+        "intersection", "additive_gaussian" and "additive_chi2" make the model a sum of curves, one
+        for each input (``designs.Additive(X, normalize=True)``); ``norm="groups"``, or
+        ``norms.KSupport(k, "inputs")``, selects whole inputs. "anova" adds a surface for each pair
+        of inputs (``designs.Anova(X, normalize=True)``), with groups "terms". A pair has settings
+        of the map, as in ("splines", {"n_knots": 12}), or ("intersection", {"exponent": 2}) for
+        the general intersection kernel.
     standardize : bool, default=False
         Whether to divide columns by their standard deviations for the fit (and to center dense
         columns, if there is an intercept). Coefficients are in the units of X in any case. Curves
@@ -187,6 +211,10 @@ class AtomicSurvival(SelectsColumns, OneLevel, LinearSurvival):
     relax : float, default=0.0
         Share of a refit without penalty over the selected columns: ``coef_`` is (1 - relax) times
         the penalized fit plus relax times the refit, as in glmnet.
+    encode : bool, default=True
+        Whether a data frame with words, categories, dates or gaps is encoded: a column for each
+        label but the first, such as "stage=4"; days since the first date; for gaps the median or
+        the most frequent label of the training rows. False: such tables are refused.
     tol : float, default=1e-6
         Relative duality gap to prove.
     max_iter : int, default=1000
@@ -212,6 +240,8 @@ class AtomicSurvival(SelectsColumns, OneLevel, LinearSurvival):
         Log hazard ratios per unit of each column.
     unique_times_ : (n_times,) ndarray
         The times of events.
+    last_time_ : float
+        The last time of an event or of censoring.
     baselines_ : dict of Baseline
         Breslow's estimate of the cumulative baseline hazard of each stratum (also with Efron's
         ties, as in scikit-survival).
@@ -239,6 +269,8 @@ class AtomicSurvival(SelectsColumns, OneLevel, LinearSurvival):
         Number of columns of X.
     feature_names_in_ : ndarray of str
         Names of the columns of X, if it has any.
+    encoding_ : TableEncoding
+        How a data frame with words, dates or gaps was encoded; absent for numbers.
 
     Notes
     -----

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,10 +17,10 @@ from atomlearn.core import (
     Array,
     Counted,
     Design,
+    Fold,
     Loss,
     all_text,
     as_design,
-    as_norm,
     check_offset,
     finite,
     for_classes,
@@ -28,6 +29,7 @@ from atomlearn.core import (
     unmasked,
 )
 from atomlearn.estimators.units import Units
+from atomlearn.maps.feature_map import map_of
 
 
 @dataclass(slots=True)
@@ -54,6 +56,8 @@ class Checked:
         Numbers added to the predictions.
     units : Units or None
         The design in the units of the fit; None for the units of ``design``.
+    table : TableDesign or None
+        The inputs, if they are a table with gaps.
     """
 
     design: Design
@@ -65,6 +69,7 @@ class Checked:
     codes: Any = None
     offset: Array | None = None
     units: Units | None = None
+    table: Any = None
 
     @property
     def fitted_design(self) -> Design:
@@ -79,17 +84,29 @@ class Checked:
         return replace(self, units=replace(self.units, design=counted)), counted
 
 
+def filled_for(data: Checked, folds: Sequence[Fold]) -> Iterator[Checked]:
+    """Yield the data for each fold, if its training rows decide the imputed values of a table."""
+    for train, _ in folds if data.table is not None else ():
+        inputs = data.table.learned_from(train)
+        design = map_of(data.design).apply(inputs)
+        units = data.units
+        if units is not None:
+            units = replace(units, design=units.around(design))
+        yield replace(data, design=design, units=units)
+
+
 def checked_targets(
     estimator: Any, inputs: Design, y: Any, weight: Array, loss: Loss, offset: Any
 ) -> Checked:
     """Return the data with its checked targets and offset, in the form that the loss needs."""
-    found = _targets(estimator, inputs, y, weight, loss)
+    targets = _targets(estimator, inputs, y, weight, loss)
     if offset is not None:
-        found.offset = offset_of(offset, (inputs.shape[0], len(found.targets)))
-    return found
+        targets.offset = offset_of(offset, (inputs.shape[0], len(targets.targets)))
+    return targets
 
 
 def _targets(estimator: Any, inputs: Design, y: Any, weight: Array, loss: Loss) -> Checked:
+    """Return the checked targets: y itself, or for classes an array of -1 and 1 for each output."""
     n_samples = inputs.shape[0]
     if loss.task != "classification":
         target = target_of(estimator, y, n_samples, loss)
@@ -192,10 +209,10 @@ def class_weights(class_weight: Any, classes: NDArray[Any], codes: Any, weight: 
     if isinstance(class_weight, str) and class_weight == "balanced":
         totals = np.bincount(codes, weights=weight)
         return np.asarray(weight.sum() / classes.size / np.maximum(totals, TINY))
-    found: Array = compute_class_weight(class_weight, classes=classes, y=classes[codes])
-    if not (np.isfinite(found).all() and (found >= 0).all()):
+    factors: Array = compute_class_weight(class_weight, classes=classes, y=classes[codes])
+    if not (np.isfinite(factors).all() and (factors >= 0).all()):
         raise ValueError(f"class_weight must have finite numbers >= 0, got {class_weight!r}")
-    return found
+    return factors
 
 
 def target_of(estimator: Any, y: Any, n_samples: int, loss: Loss) -> NDArray[Any]:
@@ -204,7 +221,7 @@ def target_of(estimator: Any, y: Any, n_samples: int, loss: Loss) -> NDArray[Any
         return of_samples(loss.check_target(y), n_samples)
     # Some array-like objects have no np.shape.
     shape = np.asarray(y).shape if estimator.several_targets else ()
-    if len(shape) == 2 and (shape[1] > 1 or as_norm(estimator.norm).matrix_shape is not None):
+    if len(shape) == 2 and (shape[1] > 1 or estimator.has_matrix_norm):
         several = check_array(_real(y), dtype=np.float64, input_name="y", ensure_min_samples=0)
         return of_samples(several, n_samples)
     return loss.check_target(checked_target(estimator, y, n_samples))
@@ -218,14 +235,14 @@ def checked_target(estimator: Any, y: Any, n_samples: int) -> NDArray[Any]:
         )
     shape = _real(y).shape
     remedy = f"Pass one target per sample to {type(estimator).__name__}"
-    remedy += "; AtomicRegressor takes several"
+    remedy += "; AtomicRegressor and AtomicRegressorCV take several"
     if len(shape) > 2 or (len(shape) == 2 and shape[1] != 1):
         raise ValueError(f"y should be a 1d array, got an array of shape {shape} instead. {remedy}")
     try:
         # The checks of scikit-learn take a tenth of the time of a small fit.
-        plain = type(y) is np.ndarray and y.ndim == 1
+        is_plain = type(y) is np.ndarray and y.ndim == 1
         # Targets of the array API have no length.
-        target: NDArray[Any] = y if plain else np.asarray(column_or_1d(y, warn=True))
+        target: NDArray[Any] = y if is_plain else np.asarray(column_or_1d(y, warn=True))
     except ValueError as error:
         raise ValueError(f"{error} {remedy}") from error
     return of_samples(target, n_samples)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from atomlearn.core import Array, Columns, Design, Standardized, scales_of_inputs
+from atomlearn.core import Affine, Array, Columns, Design, Standardized, scales_of_inputs
 from atomlearn.maps.feature_map import map_of
 
 #: Up to this number, products of two columns are scaled one by one (their moments take 32 MB
@@ -28,11 +28,14 @@ class Units:
         Returns the means and scales of columns, in units of the data.
     words : str
         The scaling in words.
+    around : callable
+        Returns other features in the same units.
     """
 
     design: Design
     of: Callable[[Columns], tuple[Array, Array]]
     words: str
+    around: Callable[[Any], Design]
 
     def to_data(self, columns: Columns, weights: Array, intercepts: Any) -> tuple[Array, Any]:
         """Return weights (..., m) of these columns, and intercepts, in units of the data."""
@@ -50,9 +53,10 @@ def as_they_are(design: Design, words: str = "as they are") -> Units:
     """Return the units of features that are not scaled."""
 
     def unchanged(columns: Columns) -> tuple[Array, Array]:
+        """Return offsets 0 and scales 1."""
         return np.zeros(columns.size), np.ones(columns.size)
 
-    return Units(design, unchanged, words)
+    return Units(design, unchanged, words, lambda other: other)
 
 
 def standardized_design(design: Design, center: bool, weight: Array | None = None) -> Units:
@@ -65,13 +69,16 @@ def standardized_design(design: Design, center: bool, weight: Array | None = Non
     if map_of(design).unit is not None:
         return as_they_are(design, "of variance 1 each, as their map makes them")
     if too_many(design):
-        return _of_scaled_inputs(design)
+        return _product_units(design)
     standard = Standardized(design, center=center, weight=weight)
 
     def divided(columns: Columns) -> tuple[Array, Array]:
         return standard.means[columns], standard.scales[columns]
 
-    return Units(standard, divided, "divided by their standard deviation")
+    def around(other: Design) -> Design:
+        return Affine(other, standard.means, standard.scales, standard.factors)
+
+    return Units(standard, divided, "divided by their standard deviation", around)
 
 
 def units_of(estimator: Any, design: Design, weight: Array) -> Units:
@@ -82,16 +89,19 @@ def units_of(estimator: Any, design: Design, weight: Array) -> Units:
     return standardized_design(design, center, weight)
 
 
-def _of_scaled_inputs(design: Any) -> Units:
-    """Return the units of a design of products (``designs.Polynomial``)."""
+def _product_units(design: Any) -> Units:
+    """Return the units of a design of products (``designs.Polynomial``, ``Cubic``)."""
     scales, name = scales_of_inputs(design.base)
 
     def multiplied(columns: Columns) -> tuple[Array, Array]:
-        i, j = design.pairs(columns)
-        return np.zeros(columns.size), scales[i] * np.where(j < 0, 1.0, scales[j])
+        """Return offsets 0, and the products of the scales of the inputs, of each column."""
+        factors = design.map.inputs_of(columns)
+        return np.zeros(columns.size), np.append(scales, 1.0)[factors].prod(axis=1)
 
     words = f"products of columns divided by their {name}"
-    return Units(design.scaled(1.0 / scales), multiplied, words)
+    return Units(
+        design.scaled(1.0 / scales), multiplied, words, lambda other: other.scaled(1.0 / scales)
+    )
 
 
 def batch_of(count: int) -> int:

@@ -3,10 +3,12 @@
 from atomlearn.findings.conditional import conditional_importance, p_values
 from atomlearn.findings.conformal import full_conformal
 from atomlearn.findings.effects import estimates
+from atomlearn.findings.enrichment import enrichment
 from atomlearn.findings.explain import explain
 from atomlearn.findings.gaussian import gaussian_knockoffs
 from atomlearn.findings.held_out import held_out_verdict
 from atomlearn.findings.knockoffs import KnockoffSelector
+from atomlearn.findings.near_best import near_best
 from atomlearn.findings.new_rows import keep, monitor
 from atomlearn.findings.power import power
 from atomlearn.findings.prediction_sets import prediction_sets
@@ -18,6 +20,7 @@ __all__ = [
     "StabilitySelector",
     "conditional_importance",
     "correlated_columns",
+    "enrichment",
     "estimates",
     "explain",
     "full_conformal",
@@ -25,6 +28,7 @@ __all__ = [
     "held_out_verdict",
     "keep",
     "monitor",
+    "near_best",
     "p_values",
     "power",
     "prediction_sets",

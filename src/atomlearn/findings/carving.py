@@ -28,8 +28,7 @@ from atomlearn.core import TINY, Array
 
 #: Median-unbiased estimate, lower and upper end of its interval, and two-sided p-value of zero.
 Found = tuple[float, float, float, float]
-#: The grid of values on which a density is summed: standard errors to each side of the estimate,
-#: and the number of steps.
+#: The grid on which a density is summed: half-width in standard errors, and number of steps.
 REACH = 12.0
 STEPS = 1201
 
@@ -52,18 +51,19 @@ def carved(
     others = np.flatnonzero(signs)
     others = others[others != j]
     inverse = la.pinvh(V_d[np.ix_(others, others)])
-    # Where b_j is larger by x, d of the others is d - x along: their sums stay.
+    # If b_j increases by x, d of the other coefficients decreases by x * along, so that their sums
+    # are unchanged.
     along = V[others, j] / V[j, j]
     log_weight = x * (d[others] @ inverse @ along) - 0.5 * x**2 * (along @ inverse @ along)
     if signs[j]:
         slopes = inverse @ V_d[others, j]
-        room = b[j] - c[j] + slopes @ d[others] + x * (1.0 - slopes @ along)
+        slack = b[j] - c[j] + slopes @ d[others] + x * (1.0 - slopes @ along)
         left = float(V_d[j, j] - V_d[j, others] @ slopes)
-        log_weight += log_ndtr(signs[j] * room / np.sqrt(max(left, TINY)))
-    return _of_density(b[j], error, x / error, log_weight, confidence)
+        log_weight += log_ndtr(signs[j] * slack / np.sqrt(max(left, TINY)))
+    return _from_density(b[j], error, x / error, log_weight, confidence)
 
 
-def _of_density(
+def _from_density(
     b: float, error: float, steps: Array, log_weight: Array, confidence: float
 ) -> Found:
     """Return estimate, interval and p-value of a normal mean from a reweighted normal density.
@@ -91,19 +91,19 @@ def inverted(below: Callable[[Array], Array], shares: Array, reach: float) -> Ar
     below : function from means (m, n_shares) to probabilities of that shape, one column per share;
     shares : (n_shares,); the result is infinite if its absolute value exceeds ``reach``.
     """
-    least, most = np.full((2, shares.size), np.arcsinh(reach)) * [[-1.0], [1.0]]
+    low, high = np.full((2, shares.size), np.arcsinh(reach)) * [[-1.0], [1.0]]
     outside = np.zeros(shares.size)
     for _ in range(13):
-        parts = np.linspace(least, most, 9)
-        above = np.sum(below(np.sinh(parts)) > shares, axis=0)
-        outside += np.where(above == 0, -np.inf, np.where(above == len(parts), np.inf, 0.0))
-        at = np.clip(above, 1, len(parts) - 1), np.arange(shares.size)
-        least = parts[at[0] - 1, at[1]]
-        most = parts[at]
-    return np.asarray(np.sinh(least) + outside)
+        parts = np.linspace(low, high, 9)
+        n_above = np.sum(below(np.sinh(parts)) > shares, axis=0)
+        outside += np.where(n_above == 0, -np.inf, np.where(n_above == len(parts), np.inf, 0.0))
+        first = np.clip(n_above, 1, len(parts) - 1), np.arange(shares.size)
+        low = parts[first[0] - 1, first[1]]
+        high = parts[first]
+    return np.asarray(np.sinh(low) + outside)
 
 
-#: Standard errors from the estimate beyond which an end of an interval is called infinite.
+#: Distance in standard errors beyond which an end of an interval is reported as infinite.
 FARTHEST = 1e6
 
 
@@ -141,15 +141,15 @@ def _log_masses(ends: Array, shifts: Array) -> Array:
     low, high = ends.reshape(*ends.shape, *np.ones(shifts.ndim, dtype=int)) - shifts
     if not low.size:
         return np.full(shifts.shape, -np.inf)
-    # The side that is farther from the mean than 0 is turned to the right: a from 0 on.
+    # Intervals are reflected if necessary so that they are to the right of the mean, a >= 0.
     a = np.where(low > 0, low, np.where(high < 0, -high, 0.0))
     b = np.where(low > 0, high, np.where(high < 0, -low, 0.0))
     root = np.sqrt(2.0)
     with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
         drop = np.where(np.isinf(b), np.inf, 0.5 * (b - a) * (b + a))
         tail = erfcx(a / root) - erfcx(b / root) * np.exp(-drop)
-        # Of a narrow interval that difference is all rounding, and the density times its width is
-        # right.
+        # For a narrow interval the difference would be rounding only; density times width is
+        # accurate.
         tail = np.where(drop < 1e-6, 2.0 * (b - a) / np.sqrt(2.0 * np.pi), tail)
         across = erf(high / root) - erf(low / root)
         logs = np.where(a > 0, np.log(tail) - 0.5 * a**2, np.log(across)) - np.log(2.0)

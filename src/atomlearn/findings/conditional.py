@@ -36,7 +36,9 @@ from atomlearn.core import (
     whole_number,
     with_norm,
 )
+from atomlearn.estimators.checks import encoded_rows
 from atomlearn.estimators.dependent_rows import held_out
+from atomlearn.estimators.tables import table_as_numbers
 from atomlearn.estimators.targets import class_codes, targets_of_rows
 from atomlearn.findings.gaussian import generator, knockoffs_of, rescaled
 from atomlearn.findings.importance import coefficients, loss_for
@@ -66,7 +68,7 @@ class FeatureTests:
     effect sizes: the square root of the chi-squared statistic from ``p_values``, the mean increase
     of the held-out loss under permutation from ``conditional_importance``; law : how the
     conditional distribution of a column given the others was estimated, in words; fitted : which
-    rows the model of the target was fitted to, in words.
+    rows the model of the target was fitted to, in words; names : of all columns, () if unknown.
     """
 
     units: tuple[Columns, ...]
@@ -74,6 +76,7 @@ class FeatureTests:
     sizes: Array
     law: str
     fitted: str
+    names: tuple[str, ...] = ()
 
     @property
     def adjusted(self) -> Array:
@@ -102,17 +105,19 @@ class FeatureTests:
     def sentences(self, names: Any = None, most: int = 20) -> tuple[str, ...]:
         """Return the condition, then one sentence per unit for the ``most`` smallest p-values.
 
-        names : the names of all columns, by which columns are called; None: their indices.
+        names : the names of all columns, by which columns are called; None: those of the table, or
+        their indices.
         """
-        told = [f"p-values {self.condition}"]
-        for at in np.argsort(self.p_values, kind="stable")[:most]:
-            unit = self.units[at].tolist()
+        names = names if names is not None else self.names or None
+        lines = [f"p-values {self.condition}"]
+        for number in np.argsort(self.p_values, kind="stable")[:most]:
+            unit = self.units[number].tolist()
             called = ", ".join(f"column {j}" if names is None else str(names[j]) for j in unit)
-            told.append(
-                f"effect of {called}: p = {self.p_values[at]:.2g}, adjusted for the number "
-                f"of columns {self.adjusted[at]:.2g}"
+            lines.append(
+                f"effect of {called}: p = {self.p_values[number]:.2g}, adjusted for the number "
+                f"of columns {self.adjusted[number]:.2g}"
             )
-        return tuple(told)
+        return tuple(lines)
 
     def __str__(self) -> str:
         return "\n".join(self.sentences())
@@ -136,6 +141,7 @@ class TestedUnits:
 
     @classmethod
     def of(cls, X: Any, columns: Any, groups: Any, covariance: Any) -> TestedUnits:
+        """Return the columns or groups to be tested, with a sampler of their knockoffs."""
         design = as_design(X)
         names = feature_names(X)
         n_columns = design.shape[1]
@@ -177,7 +183,8 @@ def p_values(
     Parameters
     ----------
     X : (n_samples, n_features)
-        Held in memory as a dense array.
+        Held in memory as a dense array. Words, dates and gaps of a data frame become numbers as in
+        the estimators; the columns of a category are tested together.
     y : (n_samples,)
         Numbers, labels (one test per feature, for all classes together) or survival times.
     columns : column indices or names, optional
@@ -212,6 +219,14 @@ def p_values(
     >>> tests.selected(fdr=0.1)
     [3, 8]
     """
+    names = feature_names(X)
+    encoded = table_as_numbers(X)
+    if encoded is not None:
+        encoding = encoded.encoding
+        names = encoding.names
+        columns = None if columns is None else encoding.columns_of(columns, "p_values")
+        groups = np.unique(encoding.sources, return_inverse=True)[1] if groups is None else groups
+        X = dense_part(encoded, np.arange(len(names)))
     target = targets_of_rows(X, y)
     units = TestedUnits.of(X, columns, groups, covariance)
     found = loss_for(target, loss)
@@ -230,8 +245,9 @@ def p_values(
     tested = rank > 0
     values = np.ones(rank.size)
     values[tested] = chi2.sf(squares[tested], rank[tested])
-    told = "the lasso of the target was chosen on the same rows"
-    return FeatureTests(units.members, values, np.sqrt(squares), units.law, told)
+    condition = "the lasso of the target was chosen on the same rows"
+    column_names = () if names is None else tuple(map(str, names))
+    return FeatureTests(units.members, values, np.sqrt(squares), units.law, condition, column_names)
 
 
 def _length(own: Array, left: Array) -> tuple[float, int]:
@@ -248,12 +264,12 @@ def _length(own: Array, left: Array) -> tuple[float, int]:
     sums = (own[:, :, None] * left[:, None, :]).reshape(len(left), -1)
     drawn = np.kron(own.T @ own, left.T @ left) / len(left)
     values, vectors = la.eigh(drawn)
-    kept = values > RANK * max(values[-1], TINY)
-    whiten = vectors[:, kept] / np.sqrt(values[kept])
-    robust, turned = la.eigh(whiten.T @ (sums.T @ sums) @ whiten)
+    is_positive = values > RANK * max(values[-1], TINY)
+    whiten = vectors[:, is_positive] / np.sqrt(values[is_positive])
+    robust, vectors_of_sums = la.eigh(whiten.T @ (sums.T @ sums) @ whiten)
     pairs = [SumOfProducts(e, r) for e in own.T for r in left.T if e.any() and r.any()]
     tells = all(pair.noise <= MOST_NOISE for pair in pairs)
-    total = turned.T @ whiten.T @ sums.sum(axis=0)
+    total = vectors_of_sums.T @ whiten.T @ sums.sum(axis=0)
     square = float(np.sum(total**2 / np.maximum(robust if tells else 1.0, 1.0)))
     shares = [pair.shortened(tells) for pair in pairs]
     return square * min(shares, default=1.0), total.size
@@ -270,19 +286,21 @@ def _residuals(X: Array, y: Any, loss: Loss, level: float) -> Callable[[Columns]
     problem = Problem.build(as_design(X), y, loss, penalty, fit_intercept=free)
 
     def left(problem: Problem, start: WarmStart | None = None) -> tuple[Array, WarmStart]:
+        """Return the residuals of the fit to this problem, and its warm start."""
         result = Settings(tol=GAP).run(problem, start)
         return -loss_gradient(problem, result.predict(problem.design)), result.warm_start()
 
-    whole, start = left(problem)
+    full_fit, start = left(problem)
 
     def without(unit: Columns) -> Array:
-        kept = ~np.isin(start.columns, unit)
-        if kept.all():
-            return whole
+        """Return the residuals of the fit without the columns ``unit``."""
+        is_kept = ~np.isin(start.columns, unit)
+        if is_kept.all():
+            return full_fit
         prices = np.ones(X.shape[1])
         prices[unit] = BARRED
-        near = replace(start, columns=start.columns[kept], weights=start.weights[kept])
-        return left(with_norm(problem, L1(weights=prices)), near)[0]
+        warm = replace(start, columns=start.columns[is_kept], weights=start.weights[is_kept])
+        return left(with_norm(problem, L1(weights=prices)), warm)[0]
 
     return without
 
@@ -343,6 +361,7 @@ def conditional_importance(
     """
     target = targets_of_rows(X, y)
     random = generator(rng)
+    X = encoded_rows(estimator, X)
     units = TestedUnits.of(X, columns, groups, covariance)
     design = as_design(X)
     table = dense_part(design, np.arange(design.shape[1]))
@@ -356,14 +375,14 @@ def conditional_importance(
     values, sizes = np.ones((2, len(units.places)))
     for at, (places, members) in enumerate(zip(units.places, units.members, strict=True)):
         own = units.own[:, places]
-        mine = table[:, members]
+        unit_table = table[:, members]
         # ``own`` is known up to a factor per column: least squares of the raw columns on it gives
         # their residual given all other columns, in their own units.
-        part = own @ np.linalg.lstsq(own, mine - mine.mean(axis=0), rcond=None)[0]
-        draws = _permuted(losses, table[test], members, part[test], n_draws, random)
+        explained = own @ np.linalg.lstsq(own, unit_table - unit_table.mean(axis=0), rcond=None)[0]
+        draws = _permuted(losses, table[test], members, explained[test], n_draws, random)
         values[at], sizes[at] = draws
-    told = "the model was fitted to other rows"
-    return FeatureTests(units.members, values, sizes, units.law, told)
+    condition = "the model was fitted to other rows"
+    return FeatureTests(units.members, values, sizes, units.law, condition)
 
 
 def _losses_of(model: Any, y: NDArray[Any]) -> Callable[[Array], float]:
@@ -372,9 +391,11 @@ def _losses_of(model: Any, y: NDArray[Any]) -> Callable[[Array], float]:
         return lambda X: float(np.mean((y - model.predict(X)) ** 2))
     if not hasattr(model, "predict_proba"):
         return lambda X: float(np.mean(y != model.predict(X)))
-    place = np.searchsorted(model.classes_, y)
+    true_class = np.searchsorted(model.classes_, y)
     rows = np.arange(y.size)
-    return lambda X: -float(np.mean(np.log(np.maximum(model.predict_proba(X)[rows, place], TINY))))
+    return lambda X: (
+        -float(np.mean(np.log(np.maximum(model.predict_proba(X)[rows, true_class], TINY))))
+    )
 
 
 def _permuted(

@@ -1,4 +1,4 @@
-"""Full conformal intervals of a lasso: every target that a new row could have is tried."""
+"""Full conformal prediction intervals of a lasso, exact over all targets of a new row."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from atomlearn.core import (
     part_of,
     readable,
 )
-from atomlearn.estimators.checks import checked_design
+from atomlearn.estimators.checks import checked_design, encoded_rows, was_encoded
 from atomlearn.findings.effects import line_of_lasso
 from atomlearn.findings.given import Given
 from atomlearn.findings.lasso_line import LassoLine
@@ -79,26 +79,32 @@ def full_conformal(
     True
     """
     check_share("confidence", confidence, 0.9)
+    X = encoded_rows(estimator, X)
     data = Given.of(estimator, X, y, None, None)
     if not is_quadratic(data.loss):
         raise ValueError(f"full_conformal is of the squared loss and l1, got {data.loss.name!r}")
-    checked_design(estimator, X_new, reset=False)
+    new_rows = checked_design(estimator, X_new, reset=False)
     old = line_of_lasso(estimator, X, y, data)
     y = data.y
     width = np.ptp(data.y)
     every = np.arange(y.size)
     needed = int((1 - confidence) * (y.size + 1) + 1e-9)
-    rows = as_design(stacked([as_compressed(readable(part)) for part in (X, X_new)], "csr"))
+    parts = X, X_new
+    if was_encoded(X):
+        parts = data.design.stored(), new_rows.stored()
+    rows = as_design(stacked([as_compressed(readable(augmented)) for augmented in parts], "csr"))
     move = np.append(0.0 * y, 1.0)
     price = old.price * (1 + 1 / y.size)
     found = []
     for new, guess in enumerate(estimator.predict(X_new), y.size):
-        part = part_of(rows, rows=np.append(every, new))
-        both = replace(data, design=part, y=np.append(y, guess), weight=np.ones(y.size + 1))
-        line = LassoLine(both, price, old.first.used, old.first.signs)
-        below = _farthest(line, -move, needed, guess - y.min() + width)
-        above = _farthest(line, move, needed, y.max() + width - guess)
-        found.append((guess - below, guess + above))
+        augmented = part_of(rows, rows=np.append(every, new))
+        augmented_data = replace(
+            data, design=augmented, y=np.append(y, guess), weight=np.ones(y.size + 1)
+        )
+        line = LassoLine(augmented_data, price, old.first.used, old.first.signs)
+        lower_reach = _farthest(line, -move, needed, guess - y.min() + width)
+        upper_reach = _farthest(line, move, needed, y.max() + width - guess)
+        found.append((guess - lower_reach, guess + upper_reach))
     lower, upper = np.reshape(found, (-1, 2)).T
     return lower, upper
 
@@ -115,14 +121,14 @@ def _farthest(line: LassoLine, move: Array, needed: int, reach: float) -> float:
         high = min(piece.ends[1], reach)
         if low < high:
             values, slopes = line.left(piece, move).T
-            # The set is closed, and changes only where two residuals are of one size.
+            # The set is closed, and its ends are where the new residual equals another one in size.
             with np.errstate(divide="ignore", invalid="ignore"):
                 t = np.ravel(
                     [(s * values[-1] - values) / (slopes - s * slopes[-1]) for s in (-1, 1)]
                 )
             t = np.concatenate([[low], t[(t > low) & (t < high)], [high]])
             sizes = np.abs(values[:, None] + slopes[:, None] * t)
-            # Since the piece before, each may have moved by as much as t.
+            # Within a piece, each residual may have moved by as much as t.
             as_large = sizes[:-1] >= sizes[-1] * (1 - 1e-9) - 2 * max(low - at, 0.0)
             far = float(np.max(t[np.sum(as_large, axis=0) >= needed], initial=far))
             at = high

@@ -1,14 +1,14 @@
 """Detection of duplicate and near-duplicate rows, which would leak between training and test rows.
 
-Rows are compared as they were given, before anything is encoded or filled in: words and gaps count
-as values. Each row is identified by random sums over its standardized columns. Rows with the same
-sums are the same. Rows are nearly the same if the nearest few are far closer than the next ones:
-among independent rows of a table with m dimensions, k log(d_{k+1} / d_k) of the distances d_k to
-the k-th neighbor is exponential with mean 1 / m, whatever their density.
+Rows are compared before encoding and imputation: strings and missing values are values of their
+own. The key of a row is a vector of random linear combinations of its standardized columns. Rows
+with equal keys are duplicates. Rows are near-duplicates if their distance is far smaller than those
+to further neighbors: among independent rows in m dimensions, k log(d_{k+1} / d_k) is exponential
+with mean 1 / m for the distance d_k to the k-th neighbor, for any density.
 
-Rows of few columns, or of few values, meet by chance; so tables are drawn with the same number of
-rows and the same columns, but independent rows. If these contain the same number of such rows, they
-are no copies.
+Rows with few columns, or few distinct values, coincide by chance. So tables of independent rows are
+simulated with the same columns. If they have a similar share of such rows, the rows of the data are
+not taken for duplicates.
 
 E. Facco, M. d'Errico, A. Rodriguez, A. Laio. Estimating the intrinsic dimension of datasets by a
 minimal neighborhood information. Scientific Reports 7 (2017) 12140.
@@ -26,25 +26,25 @@ from atomlearn.core import TINY, Array, Design, Rows, as_design, column_moments,
 from atomlearn.findings.precision import connected_parts, standardized
 from atomlearn.findings.ranking import MOST_DRAWN
 
-#: Distance, over the median one, up to which rows may be nearly the same: those of one subject with
-#: a tenth of the variance for each row differ by 0.3.
+#: Distance, relative to the median distance, below which rows may be near-duplicates: rows of one
+#: subject with a tenth of the variance within the subject differ by 0.3.
 NEAR = 0.35
-#: ... and in large tables, where only neighbors along single sums are looked at.
+#: ... and in large tables, in which only neighbors along single keys are compared.
 NEARER = 0.02
-#: Neighbors that are compared: the number of rows of one subject that are recognized.
+#: Number of neighbors that are compared: up to this number of rows of one subject are recognized.
 MOST_ALIKE = 32
-#: The logarithm of 1 / p from which on a gap between neighbors is none by chance, above log(n k).
+#: A gap between neighbors is significant if log(1 / p) exceeds log(n k) by this.
 SURE = 4.0
-#: ... and the minimum of that gap: d_{k+1} / d_k - 1, for density differs from place to place.
+#: ... and if d_{k+1} / d_k - 1 is at least this, because the density varies.
 GAP = 0.25
-#: Share of such rows by chance, of those there are, from which on they are no copies.
+#: If simulated tables have at least this share of the duplicates of the data, they are chance.
 BY_CHANCE = 0.25
-#: Columns from which on rows can be nearly the same: points of a plane always are.
+#: Minimum number of columns for near-duplicates: points in a plane always have near neighbors.
 LEAST_COLUMNS = 4
-#: Random sums by which each row is compared, and those of large data.
+#: Number of random keys of each row, and the number in large tables.
 SUMS = 32
 FEW_SUMS = 8
-#: Rows whose distances are all computed, and columns of the tables that are drawn.
+#: Number of rows of which all distances are computed, and of columns of simulated tables.
 MOST_ROWS = 3_000
 MOST_COLUMNS = 256
 
@@ -71,86 +71,89 @@ def repeated_rows(X: Any) -> Rows | None:
         return None
     rng = np.random.default_rng(1)
     deviations = column_moments(design)[1]
-    used = np.flatnonzero(deviations > 0)
+    varying = np.flatnonzero(deviations > 0)
     n_rows, n_columns = design.shape
     scale = np.divide(1.0, deviations, out=np.zeros(n_columns), where=deviations > 0)
     count = SUMS if n_rows * n_columns <= MOST_DRAWN else FEW_SUMS
     keys = _centered(design.product(rng.standard_normal((n_columns, count)) * scale[:, None]))
-    if not used.size or not np.ptp(keys, axis=0).all():
+    if not varying.size or not np.ptp(keys, axis=0).all():
         return None
-    some = np.sort(rng.permutation(n_rows)[:MOST_ROWS])
-    columns = np.sort(rng.permutation(used)[:MOST_COLUMNS])
-    same = _same(keys)
-    found = np.arange(n_rows)
-    if _share(same):
-        if _by_chance(design, some, columns, _share(_same(keys[some])), _same):
+    drawn = np.sort(rng.permutation(n_rows)[:MOST_ROWS])
+    columns = np.sort(rng.permutation(varying)[:MOST_COLUMNS])
+    exact = _same(keys)
+    labels_of = np.arange(n_rows)
+    if _share(exact):
+        if _is_chance(design, drawn, columns, _share(_same(keys[drawn])), _same):
             return None
-        found = same
-    first = np.unique(found, return_index=True)[1]
-    few = some[np.isin(some, first)]
-    near = _near(keys[first]) if used.size >= LEAST_COLUMNS else np.arange(first.size)
-    if _share(near) and not _by_chance(design, few, columns, _share(_near(keys[few])), _near):
-        found = near[found]
-    return found if _share(found) else None
+        labels_of = exact
+    first = np.unique(labels_of, return_index=True)[1]
+    drawn_first = drawn[np.isin(drawn, first)]
+    nearby = _near(keys[first]) if varying.size >= LEAST_COLUMNS else np.arange(first.size)
+    if _share(nearby) and not _is_chance(
+        design, drawn_first, columns, _share(_near(keys[drawn_first])), _near
+    ):
+        labels_of = nearby[labels_of]
+    return labels_of if _share(labels_of) else None
 
 
 def joined(n_rows: int, *labels: Rows | None) -> Rows | None:
-    """Return a number for each row, shared by rows that one of these labels joins; or None."""
-    given = [np.unique(values, return_inverse=True)[1] for values in labels if values is not None]
-    if len(given) < 2:
-        return given[0] if given else None
-    starts = n_rows + np.cumsum([0, *(int(values.max()) + 1 for values in given)])
-    to = np.concatenate([values + start for values, start in zip(given, starts, strict=False)])
-    return connected_parts(np.tile(np.arange(n_rows), len(given)), to, int(starts[-1]))[:n_rows]
+    """Return cluster labels (n_rows,) that join rows with an equal label in any of the arrays."""
+    codes = [np.unique(values, return_inverse=True)[1] for values in labels if values is not None]
+    if len(codes) < 2:
+        return codes[0] if codes else None
+    starts = n_rows + np.cumsum([0, *(int(values.max()) + 1 for values in codes)])
+    to = np.concatenate([values + start for values, start in zip(codes, starts, strict=False)])
+    return connected_parts(np.tile(np.arange(n_rows), len(codes)), to, int(starts[-1]))[:n_rows]
 
 
 def numbers_of_table(X: Any) -> Design:
-    """Return X as a design, its words and gaps as numbers that are the same for the same cell."""
+    """Return X as a design; strings and missing values become numbers, equal for equal cells."""
     try:
         return as_design(X)
     except (TypeError, ValueError):
         table = np.asarray(X)
-        if table.dtype.kind == "c" or not table.size:  # no words and no gaps: no table at all
+        if table.dtype.kind == "c" or not table.size:  # it has neither strings nor gaps
             raise
     rng = np.random.default_rng(2)
     columns = list[Array]()
     for cells in table.reshape(len(table), -1).T:
         try:
             values = cells.astype(np.float64)
-        except (TypeError, ValueError):  # a word: levels are points in space, none near another
+        except (TypeError, ValueError):  # strings: levels are random points, none near another
             _, level = np.unique(cells.astype(str), return_inverse=True)
             columns += [*rng.standard_normal((3, int(level.max()) + 1))[:, level]]
             continue
         gaps = ~np.isfinite(values)
-        known = values[~gaps]
-        columns.append(np.where(gaps, known.mean() if known.size else 0.0, values))
+        observed = values[~gaps]
+        columns.append(np.where(gaps, observed.mean() if observed.size else 0.0, values))
         columns += [gaps.astype(np.float64)] if gaps.any() else []
     return as_design(np.column_stack(columns))
 
 
 def _centered(keys: Array) -> Array:
+    """Return the keys with mean 0 over the rows."""
     return np.asarray(keys - keys.mean(axis=0))
 
 
 def _share(labels: Rows) -> float:
-    """Return the share of rows that have a number in common with another row."""
+    """Return the share of rows whose label occurs at least twice."""
     return float(np.mean(np.bincount(labels)[labels] > 1))
 
 
 def _same(keys: Array) -> Rows:
-    """Return a number for each row, the same for rows whose sums are the same."""
+    """Return labels (n_rows,) that are equal for rows with equal keys."""
     rounded = np.round(keys[:, :2] / np.abs(keys[:, :2]).max(axis=0) / 1e-6)
     return np.unique(rounded, axis=0, return_inverse=True)[1].ravel()
 
 
 def _near(keys: Array) -> Rows:
-    """Return a number for each row, the same for rows that are nearly the same."""
+    """Return labels (n_rows,) that are equal for near-duplicates, connected through others."""
     rng = np.random.default_rng(3)
     n_rows = len(keys)
     if n_rows < 4:
         return np.arange(n_rows)
-    some = rng.permutation(n_rows)[:MOST_ROWS]
-    median = float(np.median(cdist(keys[some[:500]], keys[some])))
+    drawn = rng.permutation(n_rows)[:MOST_ROWS]
+    median = float(np.median(cdist(keys[drawn[:500]], keys[drawn])))
     links = (
         _neighbors(keys, NEAR * median) if n_rows <= MOST_ROWS else _along(keys, NEARER * median)
     )
@@ -158,7 +161,7 @@ def _near(keys: Array) -> Rows:
 
 
 def _neighbors(keys: Array, radius: float) -> tuple[Rows, Rows]:
-    """Return edges of each row to its nearest neighbors, if a gap separates them from the rest."""
+    """Return pairs of rows and near neighbors that a gap separates from other neighbors."""
     n_rows = len(keys)
     most = max(1, min(MOST_ALIKE, n_rows // 4))
     order, near = np.empty((2, n_rows, most + 1))
@@ -181,7 +184,7 @@ def _neighbors(keys: Array, radius: float) -> tuple[Rows, Rows]:
 
 
 def _along(keys: Array, radius: float, reach: int = 8) -> tuple[Rows, Rows]:
-    """Return links of rows that are next to each other along one of the sums, and that near."""
+    """Return pairs within ``radius`` among the ``reach`` next rows in the order of one key."""
     links = list[NDArray[np.int64]]()
     for sums in keys.T[:FEW_SUMS]:
         order = np.argsort(sums, kind="stable")
@@ -193,8 +196,8 @@ def _along(keys: Array, radius: float, reach: int = 8) -> tuple[Rows, Rows]:
     return rows, others
 
 
-def _by_chance(design: Design, rows: Rows, columns: Rows, share: float, alike: Any) -> bool:
-    """Return whether simulated tables of independent rows have a similar share of such rows."""
+def _is_chance(design: Design, rows: Rows, columns: Rows, share: float, alike: Any) -> bool:
+    """Return whether simulated tables of independent rows have a similar share of duplicates."""
     rng = np.random.default_rng(4)
     block = dense_part(design, columns)[rows]
     weights = rng.standard_normal((columns.size, SUMS)) / standardized(block)[2][:, None]
@@ -205,10 +208,10 @@ def _by_chance(design: Design, rows: Rows, columns: Rows, share: float, alike: A
 
 
 def surrogate(block: Array, rng: np.random.Generator) -> Array:
-    """Return independent rows with the values of each column, and correlations as between them.
+    """Return simulated independent rows with the margins and correlations of the columns.
 
-    Normal numbers with the covariance of the columns give the order; the values of a column are
-    put into it.
+    Rows are drawn from the normal distribution with the covariance of the columns; each column is
+    then replaced by its own values in the same order of ranks.
     """
     normal = rng.standard_normal((len(block), len(block))) @ standardized(block)[0]
     order = np.argsort(np.argsort(normal, axis=0), axis=0)
@@ -216,16 +219,16 @@ def surrogate(block: Array, rng: np.random.Generator) -> Array:
 
 
 def crossed(block: Array, rng: np.random.Generator) -> Array:
-    """Return rows of four pieces, each from a different row.
+    """Return rows made of four groups of columns, each taken from a different row.
 
-    Pieces end at the smallest correlation between neighbors: categories and powers mostly stay
-    together.
+    The groups end where adjacent columns have the smallest correlation, so that indicators of a
+    category and powers of a variable mostly stay together.
     """
-    found = np.empty_like(block)
+    mixed = np.empty_like(block)
     (n_rows, n_columns) = block.shape
     scaled = standardized(block)[0]
     alike = np.abs(np.mean(scaled[:, 1:] * scaled[:, :-1], axis=0))
     cuts = np.sort(np.argsort(alike, kind="stable")[:3]) + 1
     for piece in np.split(np.arange(n_columns), cuts):
-        found[:, piece] = block[rng.permutation(n_rows)][:, piece]
-    return found
+        mixed[:, piece] = block[rng.permutation(n_rows)][:, piece]
+    return mixed

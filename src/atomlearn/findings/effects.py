@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Literal
 
 import numpy as np
 import scipy.linalg as la
 from numpy.typing import ArrayLike
-from scipy.stats import f
+from scipy.stats import chi2, f
 from scipy.stats import norm as normal
 from scipy.stats import t as student
 from sklearn.base import clone
@@ -24,16 +25,18 @@ from atomlearn.core import (
     l1_weights,
     own_parameters,
 )
-from atomlearn.estimators.checks import amount_of, input_names
+from atomlearn.estimators.checks import amount_of, encoded_rows, input_names
 from atomlearn.estimators.coefficients import nonzero_coefficients
 from atomlearn.estimators.cross_validated import AtomicClassifierCV, AtomicRegressorCV
+from atomlearn.estimators.cross_validated_survival import AtomicSurvivalCV
 from atomlearn.estimators.dependent_rows import fit_parameters, held_out
 from atomlearn.estimators.subsets import SubsetRegressor
 from atomlearn.findings.carving import REACH, Found, carved, truncated
 from atomlearn.findings.given import Given, Step, unpenalized_fit
 from atomlearn.findings.halves import own_problem
+from atomlearn.findings.hazards import hazard_directions
 from atomlearn.findings.held_out import rows_of
-from atomlearn.findings.intervals import Estimates
+from atomlearn.findings.intervals import Estimates, scale_of_loss
 from atomlearn.findings.lasso_line import LassoLine, lasso_line
 from atomlearn.findings.nodewise import directions
 from atomlearn.findings.precision import columns_named
@@ -42,6 +45,9 @@ from atomlearn.findings.subset_line import SubsetLine, subset_line
 #: Grid of the relaxed lasso from which the initial fit of the debiased lasso is chosen (0: the
 #: lasso, 1: the unpenalized refit): less shrinkage of the other coefficients means less bias.
 RELAX = (0.0, 0.5, 1.0)
+#: Number of events per column from which hazard ratios are estimated without a penalty (P. Peduzzi
+#: et al., Journal of Clinical Epidemiology 48 (1995) 1503-1510).
+EVENTS_PER_COLUMN = 10
 
 
 @own_parameters
@@ -63,13 +69,14 @@ def estimates(
 
     Parameters
     ----------
-    estimator : a fitted linear model of numbers, counts or two classes
+    estimator : a fitted linear model of numbers, counts, two classes or survival times
     X, y : (n_samples, n_features), (n_samples,)
         The data of the fit: arrays, tables, sparse matrices, designs.
     columns : numbers or names of columns, or lists of them, optional
         Named *before the data was seen*; a list in the list is a group that is tested as a whole.
-        Each is estimated given all other columns, by a de-biased lasso. None: the
-        columns that the estimator selects on a part of the rows.
+        Each is estimated given all other columns, by a de-biased lasso; if all columns of the
+        estimator are ``unpenalized``, or there are ten events for each column, by the fit without a
+        penalty. None: the columns that the estimator selects on a part of the rows.
     how : {"auto", "carved", "split", "exact"}
         For selected columns. "split": from the other rows only. "carved": from all rows, given the
         selection; for l1 at one alpha ("auto" takes it there if its intervals are shorter).
@@ -96,6 +103,10 @@ def estimates(
     (minus the gradient of the loss) and W the curvature. For a group the same, with the residuals
     of columns outside it.
 
+    Survival times: effects are log hazard ratios, and W is the Hessian of the partial likelihood.
+    Intervals are normal, with the errors of the likelihood, or with those of Lin and Wei if
+    ``groups`` are given.
+
     Selected columns: the estimator, made anew, selects on a share of the rows. Effects are those of
     a model of only the selected columns: the whole model only if nothing was overlooked. They
     are fitted by Firth's likelihood, which keeps them finite and not too large where rows are few.
@@ -108,7 +119,10 @@ def estimates(
     W. Fithian, D. Sun, J. Taylor. Optimal inference after model selection. arXiv:1410.2597 (2014).
     D. Firth. Bias reduction of maximum likelihood estimates. Biometrika 80 (1993) 27-38.
     J. Lee, D. Sun, Y. Sun, J. Taylor. Exact post-selection inference, with application to the
-    lasso. Annals of Statistics 44 (2016) 907-927.
+    lasso. Annals of Statistics 44 (2016) 907-927. E. X. Fang, Y. Ning, H. Liu. Testing and
+    confidence intervals for high dimensional proportional hazards models. JRSS B 79 (2017)
+    1415-1437. D. Y. Lin, L. J. Wei. The robust inference for the Cox proportional hazards model.
+    JASA 84 (1989) 1074-1078.
 
     Examples
     --------
@@ -126,6 +140,7 @@ def estimates(
     'carved'
     """
     check_share("confidence", confidence, 0.95)
+    X = encoded_rows(estimator, X)
     if sigma is not None and (how != "exact" or not sigma > 0):
         raise ValueError(f'sigma={sigma!r} must be above 0, and needs how="exact"')
     data = Given.of(estimator, X, y, sample_weight, groups)
@@ -141,28 +156,65 @@ def estimates(
 def _named(
     estimator: Any, X: Any, y: Any, data: Given, columns: Any, confidence: float
 ) -> Estimates:
-    units = _units(estimator, columns, data.design.shape[1])
+    """Return estimates of columns that were named beforehand, by the debiased lasso."""
+    n_columns = data.design.shape[1]
+    units = _units(estimator, columns, n_columns)
+    is_timed = data.loss.task == "survival"
+    n_events = np.sum(data.y["event"]) if is_timed else 0  # type: ignore[call-overload]
+    if data.free.size == n_columns or n_events >= EVENTS_PER_COLUMN * n_columns:
+        return _unpenalized(estimator, data, units, confidence)
     fit, prediction, used = _searched(X, y, data)
     # Rows of a group have correlated errors, so no degrees-of-freedom correction undoes overfitting
     # to them: residuals come from the cross-validation fits without the fold of the group.
-    left_out = None if data.units is None else _left_out(fit, data)
-    W = data.loss.curvature(data.y, prediction, data.weight)
-    found = directions(data.design, W, units, data.lengths(W), data.free)
+    left_out = None if data.units is None or is_timed else _left_out(fit, data)
+    if is_timed:
+        found = hazard_directions(data, prediction, units)
+    else:
+        W = data.loss.curvature(data.y, prediction, data.weight)
+        found = directions(data.design, W, units, data.lengths(W), data.free)
     steps = []
-    tests = []
     for unit, Z in zip(units, found, strict=True):
         b = _coefficients(fit, unit)
         step = Step.of(data, prediction, Z, data.columns_of(unit), b, used, left_out)
-        covariance = _chosen(data, step)
-        steps.append((step.values, np.sqrt(np.diag(covariance))))
-        square = float(step.values @ la.pinvh(covariance) @ step.values)
+        steps.append((step.values, _chosen(data, step)))
+    return _unit_estimates(estimator, data, units, steps, step.left, confidence, "named")
+
+
+def _unpenalized(
+    estimator: Any, data: Given, units: Sequence[Columns], confidence: float
+) -> Estimates:
+    """Return the estimates of a model in which no column is penalized."""
+    step = unpenalized_fit(data, np.arange(data.design.shape[1]))
+    covariance = _chosen(data, step)[1:, 1:]
+    steps = [(step.values[1 + unit], covariance[np.ix_(unit, unit)]) for unit in units]
+    return _unit_estimates(estimator, data, units, steps, step.left, confidence, "unpenalized")
+
+
+def _unit_estimates(
+    estimator: Any,
+    data: Given,
+    units: Sequence[Columns],
+    steps: Sequence[tuple[Array, Array]],
+    left: float,
+    confidence: float,
+    how: str,
+) -> Estimates:
+    """Return ``Estimates`` from the values and covariance matrix of each unit of columns.
+
+    left : degrees of freedom, infinite for normal intervals.
+    """
+    tests = []
+    for values, covariance in steps:
+        square = float(values @ la.pinvh(covariance) @ values)
         rank = np.linalg.matrix_rank(covariance)
-        tests.append(float(f.sf(square / max(rank, 1), rank, step.left)))
-    values, errors = (np.concatenate(part) for part in zip(*steps, strict=True))
-    rows = _student(values, errors, step.left, confidence)
+        p = chi2.sf(square, rank)
+        tests.append(float(p if np.isinf(left) else f.sf(square / max(rank, 1), rank, left)))
+    values = np.concatenate([values for values, _ in steps])
+    errors = np.concatenate([np.sqrt(np.diag(covariance)) for _, covariance in steps])
+    rows = _student(values, errors, left, confidence)
     every = np.concatenate(units)
     p_values = np.array(tests)
-    return _told(estimator, data, every, rows, confidence, "named", tuple(units), p_values)
+    return _estimates(estimator, data, every, rows, confidence, how, tuple(units), p_values)
 
 
 def _searched(X: Any, y: Any, data: Given) -> tuple[Any, Array, int]:
@@ -170,22 +222,29 @@ def _searched(X: Any, y: Any, data: Given) -> tuple[Any, Array, int]:
 
     prediction : (n,) linear predictor; n_used : number of nonzero coefficients and the intercept.
     """
-    search = AtomicClassifierCV if data.loss.task == "classification" else AtomicRegressorCV
     norm = L1(weights=data.lengths(data.weight) / np.sqrt(data.y.size))
-    fit = search(norm, loss=data.loss, features=data.model.features, tol=1e-5, relax=RELAX,
-                 unpenalized=data.model.unpenalized)  # fmt: skip
+    options: dict[str, Any] = {"features": data.model.features, "tol": 1e-5}
+    options["unpenalized"] = data.model.unpenalized
+    fit: Any
+    if data.loss.task == "survival":  # hazard ratios of a refit to many columns have no bound
+        fit = AtomicSurvivalCV(norm, ties=data.model.ties, **options)
+    else:
+        search = AtomicClassifierCV if data.loss.task == "classification" else AtomicRegressorCV
+        fit = search(norm, loss=data.loss, relax=RELAX, **options)
     fit.fit(X, y, sample_weight=data.weight, groups=data.units)
-    used = nonzero_coefficients(fit.coef_)[0].size + 1
-    return fit, fit._linear(X)[:, 0].astype(np.float64), used
+    n_used = nonzero_coefficients(fit.coef_)[0].size + 1
+    return fit, fit._linear(X)[:, 0].astype(np.float64), n_used
 
 
 def _left_out(fit: Any, data: Given) -> Array | None:
     """Return the cross-validated prediction (n,): each row by the fit without its fold, or None."""
-    known = fit._out_of_fold
-    if known is None:
+    out_of_fold = fit._out_of_fold
+    if out_of_fold is None:
         return None
     prediction = np.zeros(data.y.size)
-    prediction[known.rows] = known.decisions(data.design)[known.rows, known.folds, 0]
+    prediction[out_of_fold.rows] = out_of_fold.decisions(data.design)[
+        out_of_fold.rows, out_of_fold.folds, 0
+    ]
     return prediction
 
 
@@ -201,9 +260,12 @@ def _units(estimator: Any, columns: Any, n_columns: int) -> list[Columns]:
 def _chosen(data: Given, step: Step) -> Array:
     """Return the robust covariance of a Newton step, inflated unless the loss is quadratic.
 
+    For survival times it is that of the partial likelihood, or the robust one for groups of rows.
     For counts and classes it is scaled so that each standard error is at least the model-based one:
     with few rows the scores have heavy tails, and either standard error may be too small.
     """
+    if data.loss.task == "survival":
+        return step.covariance if data.units is None else step.robust
     if is_quadratic(data.loss):
         return step.robust
     model = np.diag(step.covariance)
@@ -212,7 +274,7 @@ def _chosen(data: Given, step: Step) -> Array:
     return np.asarray(factors[:, None] * step.robust * factors)
 
 
-def _student(values: Array, errors: Array, left: int, confidence: float) -> Array:
+def _student(values: Array, errors: Array, left: float, confidence: float) -> Array:
     """Return (m, 4): values, lower and upper ends of Student t intervals, two-sided p-values.
 
     errors : (m,) standard errors; left : degrees of freedom.
@@ -224,11 +286,11 @@ def _student(values: Array, errors: Array, left: int, confidence: float) -> Arra
 
 def _coefficients(fitted: Any, columns: Columns) -> Array:
     """Return the coefficients of these columns in a fitted model with one output, 0 if unused."""
-    used, weights = nonzero_coefficients(fitted.coef_)
-    found = np.zeros(columns.size)
-    _, at, of = np.intersect1d(columns, used, return_indices=True)
-    found[at] = weights[0][of]
-    return found
+    nonzero, weights = nonzero_coefficients(fitted.coef_)
+    coefficients = np.zeros(columns.size)
+    _, positions, positions_there = np.intersect1d(columns, nonzero, return_indices=True)
+    coefficients[positions] = weights[0][positions_there]
+    return coefficients
 
 
 def _selected(
@@ -241,22 +303,28 @@ def _selected(
     fraction: float,
     rng: int,
 ) -> Estimates:
+    """Return estimates of the columns that a part of the rows selects, from the other rows."""
     n_rows = data.y.size
-    target = np.asarray(y)
-    codes = data.y > 0 if data.loss.task == "classification" else None
+    is_timed = data.loss.task == "survival"
+    target = data.y if is_timed else np.asarray(y)
+    codes: Any = target["event"] if is_timed else None  # type: ignore[call-overload]
+    if data.loss.task == "classification":
+        codes = data.y > 0
     train, rest = held_out(n_rows, 1 - fraction, rng, codes, groups=data.units)
-    part = rows_of(as_design(X) if is_opened(X) else X, train)
-    own = fit_parameters(estimator, train, data.units)
+    train_rows = rows_of(as_design(X) if is_opened(X) else X, train)
+    parameters = fit_parameters(estimator, train, data.units)
     if np.ptp(data.weight):
-        own["sample_weight"] = data.weight[train]
-    fitted = clone(estimator).fit(part, target[train], **own)
+        parameters["sample_weight"] = data.weight[train]
+    fitted = clone(estimator).fit(train_rows, target[train], **parameters)
     columns, weights = nonzero_coefficients(fitted.coef_)
-    if columns.size >= rest.size - 1:
+    n_freedom = int(codes[rest].sum()) if is_timed else rest.size - 1
+    if columns.size >= n_freedom:
+        unit = f"{n_freedom} events" if is_timed else f"{rest.size} rows"
         raise ValueError(
-            f"{columns.size} features are selected from {train.size} rows, and the other "
-            f"{rest.size} rows are too few to estimate them; select fewer (a larger alpha)"
+            f"{columns.size} features are selected from {train.size} rows, and the {unit} of the "
+            "other rows are too few to estimate them; select fewer (a larger alpha)"
         )
-    can = is_quadratic(data.loss) and _prices(fitted, part, target[train], data) is not None
+    can = is_quadratic(data.loss) and _prices(fitted, train_rows, target[train], data) is not None
     if how == "carved" and not can:
         raise ValueError(
             'how="carved" is of AtomicRegressor with the squared loss and the l1 norm at one '
@@ -266,9 +334,9 @@ def _selected(
     if how == "split" or not can:
         errors = np.sqrt(np.diag(_chosen(data, other))[1:])
         rows = _student(other.values[1:], errors, other.left, confidence)
-        return _told(estimator, data, columns, rows, confidence, "split")
-    found = _carved(data, train, columns, weights[0], fitted, other, confidence)
-    return _told(estimator, data, columns, found, confidence, "carved")
+        return _estimates(estimator, data, columns, rows, confidence, "split")
+    carved_estimates = _carved(data, train, columns, weights[0], fitted, other, confidence)
+    return _estimates(estimator, data, columns, carved_estimates, confidence, "carved")
 
 
 def _widened(spread: Any, left: float, confidence: float) -> Any:
@@ -316,24 +384,26 @@ def _exact(
     spread = 1.0 if sigma is None else sigma**2
     left = np.inf
     if sigma is None and data.loss.dispersed:
-        _, prediction, used = _searched(X, y, data)
+        _, prediction, n_used = _searched(X, y, data)
         ones = np.ones((data.y.size, 1))
-        step = Step.of(data, prediction, ones, ones, np.zeros(1), used)
+        step = Step.of(data, prediction, ones, ones, np.zeros(1), n_used)
         spread = step.spread
         left = step.left
     line = exact_line(estimator, X, y, data, spread)
-    whole = unpenalized_fit(data, line.columns)
+    full_fit = unpenalized_fit(data, line.columns)
     found = []
-    inverse = la.pinvh(whole.information)
+    inverse = la.pinvh(full_fit.information)
     # Directions in target space along which one coefficient of the refit changes by 1 and all
     # others stay constant, in the weighted least-squares problem of the line.
-    moves = whole.weighed @ (inverse / np.diag(inverse))
+    moves = full_fit.weighed @ (inverse / np.diag(inverse))
     moves /= np.maximum(line.data.weight, TINY)[:, None]
-    for value, own, move in list(zip(whole.values, np.diag(inverse), moves.T, strict=True))[1:]:
-        error = float(np.sqrt(float(_widened(spread, left, confidence)) * own))
+    for value, variance, move in list(zip(full_fit.values, np.diag(inverse), moves.T, strict=True))[
+        1:
+    ]:
+        error = float(np.sqrt(float(_widened(spread, left, confidence)) * variance))
         found.append(truncated(value, error, *line.kept(move, REACH * error), confidence))
-    how = "exact" if is_quadratic(data.loss) else "quadratic"
-    return _told(estimator, data, line.columns, found, confidence, how)
+    method = "exact" if is_quadratic(data.loss) else "quadratic"
+    return _estimates(estimator, data, line.columns, found, confidence, method)
 
 
 def exact_line(
@@ -349,6 +419,12 @@ def exact_line(
 
 def line_of_lasso(estimator: Any, X: Any, y: Any, data: Given) -> LassoLine:
     """Return the solution path of a lasso at one alpha along lines of targets y + t move."""
+    if data.loss.task == "survival":
+        raise ValueError(
+            "survival times have no exact intervals: a time that moves past another one changes "
+            'which rows are at risk, so no line of targets leads through them; use how="split", '
+            "which selects on one half of the rows and estimates hazard ratios on the other"
+        )
     prices = _prices(estimator, X, y, data)
     if prices is None:
         raise ValueError(
@@ -358,12 +434,12 @@ def line_of_lasso(estimator: Any, X: Any, y: Any, data: Given) -> LassoLine:
             "predict(X, interval=0.9) of a search"
         )
     columns, weights = nonzero_coefficients(estimator.coef_)
-    mine = ~np.isin(columns, data.free)
+    is_penalized = ~np.isin(columns, data.free)
     z = estimator._linear(X)[:, 0].astype(np.float64)
-    return lasso_line(data, prices, columns[mine], np.sign(weights[0, mine]), z)
+    return lasso_line(data, prices, columns[is_penalized], np.sign(weights[0, is_penalized]), z)
 
 
-def _told(
+def _estimates(
     estimator: Any,
     data: Given,
     columns: Columns,
@@ -374,9 +450,10 @@ def _told(
     p_values: Array | None = None,
 ) -> Estimates:
     """Return ``Estimates`` from rows (m, 4) of value, lower end, upper end and p-value."""
+    scale = scale_of_loss(data.loss)
     values, *ends, p = np.reshape(rows, (-1, 4)).T
-    known = columns, _coefficients(estimator, columns), values, np.column_stack(ends), p
-    return Estimates(*known, confidence, how, groups, p_values, data.units is not None)
+    fields = columns, _coefficients(estimator, columns), values, np.column_stack(ends), p
+    return Estimates(*fields, confidence, how, groups, p_values, data.units is not None, scale)
 
 
 def _carved(
@@ -393,13 +470,13 @@ def _carved(
     columns, weights : the selected columns and their lasso coefficients; fitted : that lasso;
     other : the unpenalized fit to the held-out rows, from which the noise variance is estimated.
     """
-    whole = unpenalized_fit(data, columns)
-    part = data.rows(train)
-    Z = np.column_stack([np.ones(train.size), part.columns_of(columns)])
+    full_fit = unpenalized_fit(data, columns)
+    train_data = data.rows(train)
+    Z = np.column_stack([np.ones(train.size), train_data.columns_of(columns)])
     b = np.concatenate([np.ravel(fitted.intercept_)[:1], weights])
     # A Newton step from the lasso to the unpenalized fit gives the debiased coefficients on which
     # the signs of the selected columns impose linear constraints.
-    step = Step.of(part, Z @ b, Z, Z, b, b.size)
+    step = Step.of(train_data, Z @ b, Z, Z, b, b.size)
     signs = np.concatenate([[0.0], np.sign(weights)])
     signs[1 + np.flatnonzero(np.isin(columns, data.free))] = 0.0
     # The dispersion for each coefficient at which the model-based standard error equals the robust
@@ -408,11 +485,13 @@ def _carved(
     chosen = np.diag(_chosen(data, other))
     ratio = np.divide(chosen, model, out=np.zeros(model.size), where=model > 0)
     spreads = _widened(other.spread * ratio, other.left, confidence)
-    one = la.pinvh(whole.information)
+    one = la.pinvh(full_fit.information)
     selecting = la.pinvh(step.information)
-    d = step.values - whole.values
+    d = step.values - full_fit.values
     c = step.values - b
     return [
-        carved(whole.values, spread * one, d, spread * (selecting - one), signs, c, j, confidence)
+        carved(
+            full_fit.values, spread * one, d, spread * (selecting - one), signs, c, j, confidence
+        )
         for j, spread in enumerate(spreads[1:], 1)
     ]

@@ -9,7 +9,7 @@ import numpy as np
 
 from atomlearn.core import Array, Columns, as_design, dense_part, feature_names
 from atomlearn.estimators.base import AtomicModel
-from atomlearn.estimators.checks import input_names
+from atomlearn.estimators.checks import encoded_rows, input_names
 from atomlearn.estimators.coefficients import nonzero_coefficients
 from atomlearn.maps.feature_map import map_of
 
@@ -67,19 +67,24 @@ def explain(estimator: Any, X: Any, reference: Any = None) -> Explanation:
     >>> found.names, bool(np.allclose(found.decisions[:, 0], model.predict(X[:3])))
     (['x0', 'x2'], True)
     """
-    given = as_design(X)
-    compared = as_design(X if reference is None else reference)
-    rows = given
+    design = as_design(encoded_rows(estimator, X))
+    compared = design if reference is None else as_design(encoded_rows(estimator, reference))
+    rows = design
     background = compared
-    map = map_of(given)
+    map = map_of(design)
     if isinstance(estimator, AtomicModel):
-        rows = estimator._expanded(given)
+        rows = estimator._expanded(design)
         background = estimator._expanded(compared)
         map = estimator.feature_map_
     columns, weights = nonzero_coefficients(estimator.coef_)
-    here = dense_part(rows, columns)
-    there = dense_part(background, columns)
+    values = dense_part(rows, columns)
+    background_values = dense_part(background, columns)
     pairs = map.inputs_of(map.term_of(columns))
+    if (pairs[:, 2:] >= 0).any():
+        raise ValueError(
+            "products of three columns are not shared among them; explain a model of products of "
+            "two, with features='polynomial'"
+        )
     first = pairs[:, 0]
     second = np.where(pairs[:, 1] < 0, first, pairs[:, 1])
     if (first != second).any() and not map.implicit:
@@ -87,22 +92,22 @@ def explain(estimator: Any, X: Any, reference: Any = None) -> Explanation:
             "surfaces of two inputs have no exact share for each of them; explain models of "
             "columns, curves and products"
         )
-    used = np.unique(np.concatenate([first, second]))
-    total = np.zeros((here.shape[0], used.size, weights.shape[0]))
-    means = there.mean(axis=0)
+    inputs = np.unique(np.concatenate([first, second]))
+    total = np.zeros((values.shape[0], inputs.size, weights.shape[0]))
+    means = background_values.mean(axis=0)
     base = np.asarray(means @ weights.T + np.ravel(estimator.intercept_))
-    for place, (i, j) in enumerate(zip(first, second, strict=True)):
-        shares = [here[:, place] - means[place]]
+    for number, (i, j) in enumerate(zip(first, second, strict=True)):
+        shares = [values[:, number] - means[number]]
         if i != j:
-            both = np.array([i, j])
-            x = dense_part(given, both)
-            m = dense_part(compared, both).mean(axis=0)
-            shares = _shares(shares[0], here[:, place], x, m)
-        for owner, share in zip(np.searchsorted(used, [i, j]), shares, strict=False):
-            total[:, owner] += np.outer(share, weights[:, place])
+            pair = np.array([i, j])
+            x = dense_part(design, pair)
+            m = dense_part(compared, pair).mean(axis=0)
+            shares = _shares(shares[0], values[:, number], x, m)
+        for owner, share in zip(np.searchsorted(inputs, [i, j]), shares, strict=False):
+            total[:, owner] += np.outer(share, weights[:, number])
     names = input_names(estimator) or feature_names(X)
-    labels = [f"x{j}" for j in used] if names is None else [str(names[j]) for j in used]
-    return Explanation(base, total, labels, used)
+    labels = [f"x{j}" for j in inputs] if names is None else [str(names[j]) for j in inputs]
+    return Explanation(base, total, labels, inputs)
 
 
 def _shares(centered: Array, product: Array, x: Array, m: Array) -> list[Array]:
@@ -116,11 +121,11 @@ def _shares(centered: Array, product: Array, x: Array, m: Array) -> list[Array]:
     reference rows. The number ``factor``, by which a feature map scales products, is found by
     least squares.
     """
-    plain = x[:, 0] * x[:, 1]
+    raw_product = x[:, 0] * x[:, 1]
     # A feature map may scale its product columns by a factor that is the same in every row.
-    size = float(plain @ plain)
-    factor = float(product @ plain) / size if size > 0 else 0.0
+    size = float(raw_product @ raw_product)
+    factor = float(product @ raw_product) / size if size > 0 else 0.0
     one = factor * (x[:, 0] - m[0]) * m[1]
     two = factor * (x[:, 1] - m[1]) * m[0]
-    rest = 0.5 * (centered - one - two)
-    return [one + rest, two + rest]
+    half_rest = 0.5 * (centered - one - two)
+    return [one + half_rest, two + half_rest]

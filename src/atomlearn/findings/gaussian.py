@@ -29,19 +29,20 @@ from atomlearn.findings.precision import (
     standardized,
 )
 
-#: The values of ``covariance`` that are not arrays.
+#: Names that ``covariance`` accepts.
 COVARIANCES = ("auto", "factors", "sparse_precision", "ledoit_wolf")
-#: The most factors that columns are taken to share, ...
+#: Maximum number of common factors, ...
 MOST_FACTORS = 10
-#: ... and the gap between the eigenvalues of the last factor and of the rest.
+#: ... and minimum ratio of the eigenvalue of the last factor to the next one.
 FACTOR_GAP = 1.5
-#: A correlation that is strong, and the share of columns with one up to which few have one. (Of
-#: genotypes pruned at 0.9 a sixth have one, of neighbors correlated by 0.5 none.)
+#: The absolute correlation that counts as strong, and the share of columns with a strong
+#: correlation up to which they are few. (It is 1/6 for genotypes pruned at 0.9, and 0 for neighbors
+#: with correlation 0.5.)
 STRONG = 0.7
 FEW = 0.05
-#: s over the largest one. The s that minimizes the trace of the inverse joint covariance (MVR) is
-#: 0.61 to 0.68 of it where n x p is 500 x 1000 and 300 x 200, AR 0 to 0.8 and with five factors;
-#: power is the same within drawing error.
+#: s as a share of its largest value. The s that minimizes the trace of the inverse joint covariance
+#: (MVR) is 0.61 to 0.68 of it for n x p = 500 x 1000 and 300 x 200, AR coefficients of 0 to 0.8 and
+#: five factors; the power is the same within simulation error.
 SHARE = 2 / 3
 
 
@@ -133,29 +134,30 @@ def generator(rng: Any) -> np.random.Generator:
 def knockoffs_of(X: Array, covariance: str | Array = "auto") -> Knockoffs:
     """Return the knockoff sampler of standardized columns X (n, p); constant columns are copied."""
     varies = np.flatnonzero(X.any(axis=0))
-    some = X[:, varies]
+    varying = X[:, varies]
     if not varies.size:
         made = Knockoffs(
-            lambda rng: some, "none", "all columns are constant", 0.0, some, some[:, :0]
+            lambda rng: varying, "none", "all columns are constant", 0.0, varying, varying[:, :0]
         )
     elif isinstance(covariance, str):
-        made = _estimated(some, covariance)
+        made = _estimated(varying, covariance)
     else:
         precision = inverse_of(covariance[np.ix_(varies, varies)])
-        made = _of_precision(some, precision, "known", "covariance as given")
+        made = _from_precision(varying, precision, "known", "covariance as given")
 
     def draw(rng: np.random.Generator) -> Array:
+        """Return knockoffs of all columns; constant columns are their own knockoffs."""
         whole = X.copy()
         whole[:, varies] = made.draw(rng)
         return whole
 
-    own = np.zeros_like(X)
-    own[:, varies] = made.own
-    return replace(made, draw=draw, own=own)
+    fixed = np.zeros_like(X)
+    fixed[:, varies] = made.own
+    return replace(made, draw=draw, own=fixed)
 
 
 def _estimated(X: Array, covariance: str) -> Knockoffs:
-    """Return the knockoff sampler with an estimated covariance: factors are kept, if there are any.
+    """Return the knockoff sampler for an estimated covariance, with common factors unchanged.
 
     The residuals of the factor model get knockoffs with another covariance estimator.
     """
@@ -164,29 +166,32 @@ def _estimated(X: Array, covariance: str) -> Knockoffs:
             f"covariance must be one of {COVARIANCES} or a (p, p) array, got {covariance!r}"
         )
     if covariance not in ("auto", "factors"):
-        return _by_neighbors(X, covariance)
+        return _from_neighbors(X, covariance)
     factors = _factors(X)
     if not factors.size:
-        return _by_neighbors(X, covariance)
+        return _from_neighbors(X, covariance)
     common = factors @ (factors.T @ X) / len(X)
     residual, means, scales = standardized(X - common)
-    inner = _by_neighbors(residual, covariance)
+    inner = _from_neighbors(residual, covariance)
 
     def draw(rng: np.random.Generator) -> Array:
+        """Return the common factors, unchanged, plus knockoffs of the residuals."""
         return common + means + scales * inner.draw(rng)
 
-    told = f"common factors: {factors.shape[1]}; the rest by {inner.covariance.replace('_', ' ')}"
-    return Knockoffs(draw, "factors", told, inner.s, inner.own, factors, inner.unsure)
+    description = (
+        f"common factors: {factors.shape[1]}; the rest by {inner.covariance.replace('_', ' ')}"
+    )
+    return Knockoffs(draw, "factors", description, inner.s, inner.own, factors, inner.unsure)
 
 
-def _by_neighbors(X: Array, covariance: str) -> Knockoffs:
-    """Return the knockoff sampler by a sparse precision matrix; if it does not fit, Ledoit-Wolf."""
+def _from_neighbors(X: Array, covariance: str) -> Knockoffs:
+    """Return the sampler for a sparse precision matrix, or for Ledoit-Wolf if it does not fit."""
     if covariance == "ledoit_wolf":
         return _ledoit_wolf(X)
     precision, fits = sparse_precision(X)
     if fits or covariance != "auto":
         words = "precision of each column given the few nearest to it"
-        return _of_precision(X, precision, "sparse_precision", words)
+        return _from_precision(X, precision, "sparse_precision", words)
     if X.shape[1] < X.shape[0] / 2 and not _strongly_correlated(X):
         return _ledoit_wolf(X)
     warnings.warn(
@@ -207,7 +212,7 @@ def _strongly_correlated(X: Array) -> bool:
     return bool(np.mean(sizes.max(axis=0) > STRONG) > FEW)
 
 
-def _of_precision(X: Array, precision: Any, name: str, words: str) -> Knockoffs:
+def _from_precision(X: Array, precision: Any, name: str, words: str) -> Knockoffs:
     """Return the knockoff sampler for a precision matrix Theta (p, p), dense or sparse.
 
     With D = 1 / diag(Theta), the variance of a column given all others, and M = D^1/2 Theta D^1/2,
@@ -217,7 +222,7 @@ def _of_precision(X: Array, precision: Any, name: str, words: str) -> Knockoffs:
     n_columns = root.size
     scaled = scaled_by(precision, root)
     least, largest = _ends(scaled)
-    if least < 1e-3:  # estimated from few rows, it may not be one of a covariance
+    if least < 1e-3:  # a matrix estimated from few rows may not be positive definite
         shift = 1e-2 - min(least, 0.0)
         scaled = shrunk(scaled, shift)
         largest = (largest + shift) / (1 + shift)
@@ -225,10 +230,11 @@ def _of_precision(X: Array, precision: Any, name: str, words: str) -> Knockoffs:
     # Columns of X are rows here: products with M then read and write contiguous memory.
     root = root[:, None]
     columns = np.ascontiguousarray(X.T)
-    own = scaled.dot(columns / root) * root
-    drift = columns - s * own
+    precision_times = scaled.dot(columns / root) * root
+    drift = columns - s * precision_times
 
     def draw(rng: np.random.Generator) -> Array:
+        """Return knockoffs of the columns: the conditional mean plus Gaussian noise."""
         noise = rng.standard_normal(columns.shape)
         if isinstance(scaled, np.ndarray):
             factor = la.cholesky(2.0 * np.eye(n_columns) - s * scaled, lower=True)
@@ -237,19 +243,19 @@ def _of_precision(X: Array, precision: Any, name: str, words: str) -> Knockoffs:
             noise = _root_times(lambda V: 2.0 * V - s * scaled.dot(V), noise)
         return np.asarray(drift + np.sqrt(s) * root * noise).T
 
-    return Knockoffs(draw, name, words, float(s), own.T, X[:, :0])
+    return Knockoffs(draw, name, words, float(s), precision_times.T, X[:, :0])
 
 
 def _ends(matrix: Any) -> tuple[float, float]:
-    """Return the smallest and the largest eigenvalue, with an error of about a hundredth."""
+    """Return the smallest and the largest eigenvalue, to a relative error of about 1%."""
     size = matrix.shape[0]
     if size < 20:
         values = la.eigvalsh(matrix @ np.eye(size))
     else:
         # Accuracy is relative to the eigenvalue, and the smallest one may be near 0.
         start = np.random.default_rng(0).standard_normal(size)
-        moved = shrunk(matrix, 1.0)
-        values = eigsh(moved, 2, which="BE", v0=start, tol=1e-2, return_eigenvectors=False)
+        shifted = shrunk(matrix, 1.0)
+        values = eigsh(shifted, 2, which="BE", v0=start, tol=1e-2, return_eigenvectors=False)
         values = 2.0 * values - 1.0
     return float(values.min()), float(values.max())
 
@@ -264,11 +270,11 @@ def _root_times(times: Callable[[Array], Array], V: Array) -> Array:
     half = SHARE
     coefficients = Chebyshev.interpolate(np.sqrt, 8, [middle - half, middle + half]).coef
     before = V
-    now = (times(V) - middle * V) / half
-    total = coefficients[0] * before + coefficients[1] * now
+    current = (times(V) - middle * V) / half
+    total = coefficients[0] * before + coefficients[1] * current
     for coefficient in coefficients[2:]:
-        before, now = now, 2.0 * (times(now) - middle * now) / half - before
-        total += coefficient * now
+        before, current = current, 2.0 * (times(current) - middle * current) / half - before
+        total += coefficient * current
     return np.asarray(total)
 
 
@@ -279,26 +285,28 @@ def _ledoit_wolf(X: Array) -> Knockoffs:
     """
     values, _, right = _principal(X)
     share = max(float(ledoit_wolf_shrinkage(X, assume_centered=True)), 1e-3)
-    # of columns of variance 1
+    # the trace, for columns of variance 1
     spectrum = (1 - share) * values + share
-    rest = share
-    # The covariance has these eigenvalues along ``right``, and one in all other directions, if any.
-    every = spectrum if spectrum.size == X.shape[1] else np.append(spectrum, rest)
+    flat = share
+    # The eigenvalues along ``right``; in all other directions the covariance has the eigenvalue g.
+    every = spectrum if spectrum.size == X.shape[1] else np.append(spectrum, flat)
     s = SHARE * 2.0 * float(every.min())
 
     def along(of_spectrum: Array, of_rest: float, V: Array) -> Array:
+        """Return f(Sigma) V, given f on the spectrum and in all other directions."""
         return of_rest * V + ((V @ right) * (of_spectrum - of_rest)) @ right.T
 
-    own = along(1.0 / spectrum, 1.0 / rest, X)
-    drift = X - s * own
+    inverse_times = along(1.0 / spectrum, 1.0 / flat, X)
+    drift = X - s * inverse_times
 
     def draw(rng: np.random.Generator) -> Array:
-        roots = [np.sqrt(np.maximum(2 * s - s**2 / value, 0.0)) for value in (spectrum, rest)]
+        """Return the conditional mean plus noise of covariance 2 S - S Theta S."""
+        roots = [np.sqrt(np.maximum(2 * s - s**2 / value, 0.0)) for value in (spectrum, flat)]
         return drift + along(roots[0], float(roots[1]), rng.standard_normal(X.shape))
 
     words = f"Ledoit-Wolf: {100 * share:.0f}% of the identity, since few neighbors a column do not "
     words += "explain the correlations"
-    return Knockoffs(draw, "ledoit_wolf", words, s, own, X[:, :0])
+    return Knockoffs(draw, "ledoit_wolf", words, s, inverse_times, X[:, :0])
 
 
 def _principal(X: Array, count: int | None = None) -> tuple[Array, Array, Array]:
@@ -311,8 +319,8 @@ def _principal(X: Array, count: int | None = None) -> tuple[Array, Array, Array]
     wide = n_rows <= n_columns
     gram = la.blas.dsyrk(1.0, np.asfortranarray(X if wide else X.T), lower=1)  # the lower half
     size = len(gram)
-    some = None if count is None else (max(size - count, 0), size - 1)
-    values, vectors = la.eigh(gram, subset_by_index=some)
+    index_range = None if count is None else (max(size - count, 0), size - 1)
+    values, vectors = la.eigh(gram, subset_by_index=index_range)
     keep = np.flatnonzero(values > 1e-10 * max(values[-1], 1e-300))[::-1]
     values = values[keep]
     vectors = vectors[:, keep]
@@ -327,13 +335,13 @@ def _factors(X: Array) -> Array:
     q maximizes the eigenvalue ratio, if it is at least FACTOR_GAP; else q = 0.
     """
     n_rows, n_columns = X.shape
-    most = min(MOST_FACTORS, n_rows // 10, n_columns // 10)
-    values, vectors, _ = _principal(X, most + 1)
-    most = min(most, values.size - 1)
-    if most < 1:
+    limit = min(MOST_FACTORS, n_rows // 10, n_columns // 10)
+    values, vectors, _ = _principal(X, limit + 1)
+    limit = min(limit, values.size - 1)
+    if limit < 1:
         return X[:, :0]
     # The Marchenko-Pastur edge: the largest eigenvalue of pure noise.
-    above = values[:most] > (1 + np.sqrt(n_columns / n_rows)) ** 2
-    gaps = np.where(above, values[:most] / np.maximum(values[1 : most + 1], 1e-300), 0.0)
+    n_above = values[:limit] > (1 + np.sqrt(n_columns / n_rows)) ** 2
+    gaps = np.where(n_above, values[:limit] / np.maximum(values[1 : limit + 1], 1e-300), 0.0)
     n_factors = int(np.argmax(gaps)) + 1 if gaps.max(initial=0.0) >= FACTOR_GAP else 0
     return np.asarray(np.sqrt(n_rows) * vectors[:, :n_factors])

@@ -11,6 +11,7 @@ from sklearn.base import clone, is_classifier
 
 from atomlearn.core import (
     EPS,
+    TINY,
     Array,
     Columns,
     Design,
@@ -25,9 +26,10 @@ from atomlearn.estimators.checks import unpenalized_columns
 from atomlearn.estimators.classifier import AtomicClassifier
 from atomlearn.estimators.dependent_rows import unit_numbers
 from atomlearn.estimators.regressor import AtomicRegressor
+from atomlearn.estimators.survival import AtomicSurvival
 from atomlearn.findings.precision import members_of
 
-#: Newton steps of a refit to selected columns.
+#: Maximum number of Newton steps of a refit to selected columns.
 MOST_STEPS = 50
 
 
@@ -54,23 +56,27 @@ class Given:
 
     @classmethod
     def of(cls, estimator: Any, X: Any, y: Any, weight: Any, groups: Any) -> Given:
+        """Return the checked data of a fitted linear model; raise ValueError for other models."""
         model: AtomicModel = AtomicClassifier() if is_classifier(estimator) else AtomicRegressor()
         if isinstance(estimator, AtomicModel):
             model = clone(estimator)
+        elif np.asarray(y).dtype.names is not None:
+            model = AtomicSurvival()
         checked = model._checked(X, y, weight)
         n_rows, n_columns = checked.design.shape
-        known = np.shape(getattr(estimator, "coef_", ()))
+        coef_shape = np.shape(getattr(estimator, "coef_", ()))
         loss = checked.loss
         if (
             len(checked.targets) != 1
-            or int(np.prod(known, dtype=np.int64)) != n_columns
-            or not of_single_rows(loss)
+            or int(np.prod(coef_shape, dtype=np.int64)) != n_columns
+            or not (of_single_rows(loss) or loss.task == "survival")
             or not checked.design.listable
         ):
             raise ValueError(
                 f"estimates are of a fitted linear model with one output and a smooth loss: got "
-                f"loss {loss.name!r}, {len(checked.targets)} outputs, coef_ of shape {known} for "
-                f"{n_columns} columns; fit a regression or two classes to explicit columns"
+                f"loss {loss.name!r}, {len(checked.targets)} outputs, coef_ of shape {coef_shape} "
+                f"for {n_columns} columns; fit a regression, survival times or two classes to "
+                "explicit columns"
             )
         free = unpenalized_columns(model, checked.design)
         free = np.zeros(0, dtype=np.int64) if free is None else free
@@ -93,6 +99,11 @@ class Given:
 
     def columns_of(self, columns: Columns) -> Array:
         return dense_part(self.design, columns)
+
+    def weighed(self, prediction: Array, V: Array) -> Array:
+        """Return H V (n, k), with H the Hessian of the loss in the predictions."""
+        c, K = self.loss.coupling(self.y, prediction, self.weight)
+        return np.asarray(c[:, None] * V - K @ (K.T @ V))
 
     def projected(self, V: Array) -> Array:
         """Return the residuals of W^1/2 V on the weighted intercept and free columns.
@@ -125,7 +136,7 @@ class Step:
     """
 
     values: Array
-    left: int
+    left: float
     spread: float
     weighed: Array
     information: Array
@@ -149,12 +160,14 @@ class Step:
         its coefficients of X; left_out : (n,) cross-validated predictions, each row predicted
         without its group, from which the robust covariance is then computed.
         """
+        if data.loss.task == "survival":
+            return cls._of_hazards(data, prediction, Z, X, b)
         W = data.loss.curvature(data.y, prediction, data.weight)
         r = -data.loss.gradient(data.y, prediction, data.weight)
         rows = int(np.count_nonzero(data.weight))
         left = max(rows - used, 1)
         positive = W > 0
-        # Losses with a dispersion parameter, such as squares, have it estimated from residuals.
+        # For losses with a dispersion parameter, it is estimated from residuals.
         spread = (
             float(np.sum(r[positive] ** 2 / W[positive])) / left if data.loss.dispersed else 1.0
         )
@@ -163,7 +176,7 @@ class Step:
         inverse = np.asarray(la.pinv(A), dtype=np.float64)
         values = b + inverse @ Z.T @ r
         model = spread * inverse @ (Z.T @ (W[:, None] * Z)) @ inverse.T
-        # Coefficients of the predictions that are none of b have no part in the leverage.
+        # Coefficients other than b do not contribute to the leverage.
         factor = rows / max(rows - max(used - b.size, 0), 1)
         leverage = inverse
         if left_out is not None:  # the part of each row that the fit explains
@@ -176,20 +189,41 @@ class Step:
             left = min(left, max(len(scores) - 1, 1))
         return cls(values, left, spread, weighed, A, model, robust)
 
+    @classmethod
+    def _of_hazards(cls, data: Given, prediction: Array, Z: Array, X: Array, b: Array) -> Step:
+        """Return the step for the partial likelihood, with the standard errors of Lin and Wei.
+
+        Rows share risk sets, so that no row can be left out of its own; intervals are normal.
+        """
+        loss: Any = data.loss
+        scores = loss.score_residuals(data.y, prediction, data.weight, Z)
+        weighed = data.weighed(prediction, X)
+        A = Z.T @ weighed
+        inverse = np.asarray(la.pinv(A), dtype=np.float64)
+        values = b + inverse @ scores.sum(axis=0)
+        model = inverse @ (Z.T @ data.weighed(prediction, Z)) @ inverse.T
+        left = np.inf
+        if data.units is not None:
+            parts = members_of(np.unique(data.units, return_inverse=True)[1])
+            scores = np.array([scores[rows].sum(axis=0) for rows in parts])
+            left = max(len(scores) - 1, 1)
+        robust = inverse @ (scores.T @ scores) @ inverse.T
+        return cls(values, left, 1.0, weighed, A, model, robust)
+
 
 def _without_each(
     units: Columns | None, Z: Array, weighed: Array, inverse: Array, r: Array
 ) -> Array:
     """Return (m, k): A times the jackknife change of b when each row, or group, is left out."""
     if units is None:  # the residual over one less the leverage
-        rest = 1.0 - np.einsum("ij,jk,ik->i", weighed, inverse, Z)
-        left = np.divide(r, rest, out=np.zeros_like(r), where=rest > EPS)
+        one_less_leverage = 1.0 - np.einsum("ij,jk,ik->i", weighed, inverse, Z)
+        left = np.divide(r, one_less_leverage, out=np.zeros_like(r), where=one_less_leverage > EPS)
         return np.asarray(Z * left[:, None])
     size = np.eye(Z.shape[1])
     found = []
-    for part in members_of(np.unique(units, return_inverse=True)[1]):
-        rest = size - Z[part].T @ weighed[part] @ inverse
-        found.append(la.lstsq(rest, Z[part].T @ r[part])[0])
+    for rows in members_of(np.unique(units, return_inverse=True)[1]):
+        one_less_leverage = size - Z[rows].T @ weighed[rows] @ inverse
+        found.append(la.lstsq(one_less_leverage, Z[rows].T @ r[rows])[0])
     return np.array(found)
 
 
@@ -198,8 +232,11 @@ def unpenalized_fit(data: Given, columns: Columns) -> Step:
 
     The first coefficient is the intercept. The likelihood is multiplied by the square root of the
     determinant of the information matrix (Jeffreys' prior; no change for the squared loss), which
-    reduces small-sample bias and keeps estimates finite under separation.
+    reduces small-sample bias and keeps estimates finite under separation. The partial likelihood
+    of survival times is not changed, and its intercept is zero.
     """
+    if data.loss.task == "survival":
+        return _hazard_fit(data, columns)
     Z = np.column_stack([np.ones(data.y.size), data.columns_of(columns)])
     b = np.zeros(Z.shape[1])
     tiny = 1e-4
@@ -208,9 +245,9 @@ def unpenalized_fit(data: Given, columns: Columns) -> Step:
         z = Z @ b
         W = data.loss.curvature(data.y, z, data.weight)
         inverse = la.pinvh(Z.T @ (W[:, None] * Z))
-        up, down = (data.loss.curvature(data.y, z + h, data.weight) for h in (tiny, -tiny))
+        upper, lower = (data.loss.curvature(data.y, z + h, data.weight) for h in (tiny, -tiny))
         leverage = np.einsum("ij,jk,ik->i", Z, inverse, Z)
-        r = -data.loss.gradient(data.y, z, data.weight) + leverage * (up - down) / (4 * tiny)
+        r = -data.loss.gradient(data.y, z, data.weight) + leverage * (upper - lower) / (4 * tiny)
         change = inverse @ (Z.T @ r)
         size = float(np.max(np.abs(change) * scale))
         if is_quadratic(data.loss):
@@ -220,3 +257,36 @@ def unpenalized_fit(data: Given, columns: Columns) -> Step:
         if size < 1e-8:
             break
     return replace(Step.of(data, Z @ b, Z, Z, b, b.size), values=b)
+
+
+def _hazard_fit(data: Given, columns: Columns) -> Step:
+    """Return the maximum of the partial likelihood, by Newton's method with step halving.
+
+    Raises ValueError if there is no maximum, because a combination of columns orders all events.
+    """
+    loss = data.loss
+    X = data.columns_of(columns)
+    X = np.column_stack([np.zeros(data.y.size), X - X.mean(axis=0)])
+    b = np.zeros(X.shape[1])
+    scale = np.maximum(X.std(axis=0), TINY)
+    value = loss.value(data.y, X @ b, data.weight)
+    for _ in range(MOST_STEPS):
+        z = X @ b
+        inverse = la.pinvh(X.T @ data.weighed(z, X))
+        change = -inverse @ (X.T @ loss.gradient(data.y, z, data.weight))
+        step = 1.0
+        while (new := loss.value(data.y, X @ (b + step * change), data.weight)) > value + EPS * (
+            1.0 + abs(value)
+        ) and step > EPS:
+            step /= 2
+        b = b + step * change
+        value = new
+        if np.max(np.abs(change) * scale) < 1e-9:
+            return replace(Step.of(data, X @ b, X, X, b, b.size), values=b)
+    target: Any = data.y
+    worst = int(np.argmax(np.abs(b) * scale)) - 1
+    raise ValueError(
+        f"the hazard ratio of column {int(columns[worst])} has no bound: in these "
+        f"{int(target['event'].sum())} events it orders all of them, alone or with other columns; "
+        "leave it out, or join its rare values"
+    )

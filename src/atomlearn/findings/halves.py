@@ -33,20 +33,20 @@ from atomlearn.core import (
 from atomlearn.estimators.classifier import AtomicClassifier
 from atomlearn.estimators.regressor import AtomicRegressor
 
-#: Columns up to which coordinate descent on a half is faster than paths that share readings: 2 to 6
-#: times at 1,000 and 3,000 columns; at 20,000 it takes four times as long.
+#: Number of columns up to which coordinate descent on a half is faster than paths that share
+#: passes: 2 to 6 times at 1,000 and 3,000 columns; at 20,000 it takes four times as long.
 FEW_COLUMNS = 4_000
 
 
 def own_problem(model: Any, X: Any, y: NDArray[Any]) -> Problem | None:
-    """Return the problem of a model at alpha = 1; None unless it is one fit of plain columns."""
+    """Return the problem of a model at alpha = 1; None unless it is one fit on columns of X."""
     if type(model) not in (AtomicRegressor, AtomicClassifier) or np.ndim(y) != 1:
         return None
     if model.features != "linear" or model.relax or model.form == "constrained":
         return None
-    if model.standardize:  # by the deviations of the rows of each fit
+    if model.standardize:  # standardized by the deviations of the rows of each fit
         return None
-    if not model.l1_ratio:  # squares select nothing
+    if not model.l1_ratio:  # a ridge term selects nothing
         return None
     data = model._checked(X, y, None)
     if len(data.targets) > 1:
@@ -56,7 +56,7 @@ def own_problem(model: Any, X: Any, y: NDArray[Any]) -> Problem | None:
 
 
 def automatic_alphas(model: Any, X: Any, y: Any, asked: Any) -> Array:
-    """Return ten weights of the penalty, from 0.9 to 0.1 of the largest that selects anything."""
+    """Return ten values of alpha, from 0.9 to 0.1 of the smallest alpha without selection."""
     ours = type(model) in (AtomicRegressor, AtomicClassifier) and model.form != "constrained"
     if asked not in (None, "auto") or not ours:
         raise ValueError(
@@ -88,7 +88,7 @@ def masks_of_parts(
         return None
     n_columns = problem.design.shape[1]
     if isinstance(X, np.ndarray) and n_columns <= FEW_COLUMNS and _is_lasso(problem):
-        # By columns: the rows of a part are then taken as the solver reads them, in one copy.
+        # In column-major order, as the solver reads it, in one copy.
         columns = np.ascontiguousarray(X.T, dtype=np.float64)
         paths: Iterable[Iterable[Array]] = (
             _lasso_sizes(
@@ -108,19 +108,19 @@ def masks_of_parts(
 
 
 def _is_lasso(problem: Problem) -> bool:
-    """Whether it is least squares with equal weights and the plain l1 norm."""
+    """Whether the problem is least squares with equal weights and the plain l1 norm."""
     weights = l1_weights(problem.regularizer.norm, problem.design.shape[1])
-    plain = weights is not None and bool((weights == 1.0).all())
+    has_equal_weights = weights is not None and bool((weights == 1.0).all())
     equal = np.ptp(problem.weight) == 0 and problem.loss.name == "squared"
     unscaled = problem.regularizer.form == "penalized" and not problem.tau
-    whole = problem.free is None and known_offset(problem.loss) is None
-    return plain and equal and unscaled and whole
+    has_no_offset = problem.free is None and known_offset(problem.loss) is None
+    return has_equal_weights and equal and unscaled and has_no_offset
 
 
 def _together(
     problem: Problem, parts: Sequence[Rows], levels: Array, most: int | None, settings: Settings
 ) -> list[list[Result]]:
-    """Return the results of paths that share every reading, each ended at ``most`` columns."""
+    """Return the paths of all parts, which share passes, each ended at ``most`` columns."""
     end = None if most is None else NumberOfFeatures(most)
     waiting = []
     for rows, pool in zip(parts, Pool(problem).of_each(len(parts)), strict=True):
@@ -134,7 +134,7 @@ def _together(
 def _lasso_sizes(
     X: Array, y: Array, centered: bool, levels: Array, tolerance: float
 ) -> Iterator[Array]:
-    """Yield the sizes of the coefficients of a lasso at one level after the other; changes X."""
+    """Yield the absolute coefficients of a lasso at one level after another; modifies X."""
     weights = None
     if centered:
         X -= X.mean(axis=0)
@@ -152,12 +152,12 @@ def first_columns(sizes: Iterable[Array], most: int | None) -> Mask:
     sizes : absolute coefficients (p,) per level, in decreasing order of alpha. Columns that enter
     earlier come first; among those that enter at one level, the largest.
     """
-    found = np.zeros(0, dtype=bool)
+    selected = np.zeros(0, dtype=bool)
     for of_level in sizes:
-        found = found if found.size else np.zeros(of_level.size, dtype=bool)
-        new = np.flatnonzero((of_level > 0) & ~found)
-        room = new.size if most is None else most - int(found.sum())
-        found[new[np.argsort(-of_level[new], kind="stable")[:room]]] = True
-        if most is not None and found.sum() >= most:
+        selected = selected if selected.size else np.zeros(of_level.size, dtype=bool)
+        new = np.flatnonzero((of_level > 0) & ~selected)
+        n_left = new.size if most is None else most - int(selected.sum())
+        selected[new[np.argsort(-of_level[new], kind="stable")[:n_left]]] = True
+        if most is not None and selected.sum() >= most:
             break
-    return found
+    return selected

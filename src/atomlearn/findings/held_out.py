@@ -1,4 +1,4 @@
-"""held_out_verdict: whether an estimator predicts better than a guess."""
+"""held_out_verdict: whether an estimator predicts better than a baseline."""
 
 from __future__ import annotations
 
@@ -25,14 +25,15 @@ from atomlearn.core import (
     part_of,
 )
 from atomlearn.estimators.base import AtomicModel
-from atomlearn.estimators.checks import unpenalized_columns
+from atomlearn.estimators.checks import encoded_rows, unpenalized_columns
 from atomlearn.estimators.dependent_rows import fit_parameters, held_out
 from atomlearn.estimators.targets import class_codes, targets_of_rows
 from atomlearn.findings.copies import joined, numbers_of_table, repeated_rows
 from atomlearn.findings.trials import A_FIT, LOOSE_GAP, Trial
 from atomlearn.findings.verdict import LONG_TAILED, Verdict, no_verdict
 
-#: Fits that the first subset of a search counts for: 13 to 28 ms, where a lasso takes 5 (60 x 80).
+#: Number of fits that a first best-subset search counts for: it takes 13 to 28 ms, a lasso 5 (60 x
+#: 80).
 SUBSET_FITS = 4
 
 
@@ -153,16 +154,20 @@ def trial_of(
     """Return the ``Trial`` of a fitted estimator on the rows of X (n, p) and y (n,)."""
     task, values, known, ranks = _asked_of(fitted, X, y)
     model = clone(fitted)
-    for part in models_of(model):  # no closer gap than a test needs, that fits very often
+    for part in models_of(model):  # a test that fits many times needs no smaller gap
         part.set_params(tol=max(part.tol, LOOSE_GAP))
 
     def decide(train: Rows, test: Rows, values: Any, order_of_rows: Rows | None) -> Array:
-        given = y
+        """Return decisions for the rows ``test`` of a clone fitted to the rows ``train``.
+
+        ``values`` : permuted targets, None for y; ``order_of_rows`` : permuted rows of X, or None.
+        """
+        target = y
         if values is not None:
-            given = fitted.classes_[values] if task == "classification" else values
+            target = fitted.classes_[values] if task == "classification" else values
         table = X if order_of_rows is None else rows_of(X, order_of_rows)
-        again = fitted_to(model, table, given, train, groups, order)
-        return decisions_of(again, rows_of(table, test), known is not None)
+        refitted = fitted_to(model, table, target, train, groups, order)
+        return decisions_of(refitted, rows_of(table, test), known is not None)
 
     inputs = numbers_of_table(X)
     work = (float(inputs.shape[0]) * inputs.shape[1] + A_FIT) * fits_of(fitted)
@@ -170,33 +175,42 @@ def trial_of(
     return Trial(decide, task, values, rng, ranks, known, *more)
 
 
-def fits_of(fitted: Any) -> int:
+def fits_of(fitted: Any, searched: bool = True) -> int:
     """Return an estimate of the number of model fits in one call of ``fit``, from its settings.
 
-    It counts the final fit, cross-validation fits, and half-samples; a best-subset search counts as
-    SUBSET_FITS. No time is measured, so the result is the same on every machine.
+    It counts the final fit, cross-validation fits unless ``searched`` is False (see
+    ``at_choices``), and half-samples; a best-subset search counts as SUBSET_FITS, and feature
+    generation at a given C as its passes, each of which is a fit. More than two classes count as
+    that number of fits. No time is measured, so the result is the same on every machine.
     """
     steps = [step for _, step in fitted.get_params(deep=False).get("steps", ())]
     count = 1
-    for own in [vars(part) for part in (fitted, *steps) if part not in (None, "passthrough")]:
-        table = own.get("cv_results_", {})
+    n_classes = 2
+    for parameters in [
+        vars(part) for part in (fitted, *steps) if part not in (None, "passthrough")
+    ]:
+        count += int(parameters.get("n_resamples") or 0) + SUBSET_FITS * ("l2_" in parameters)
+        n_classes = max(n_classes, np.size(parameters.get("classes_", ())))
+        table = parameters.get("cv_results_", {}) if searched else {}
         count += sum(np.size(table[name]) for name in table if name.startswith("split"))
-        choice = own.get("C_choice_")
-        count += 0 if choice is None else choice.scores.size
-        count += int(own.get("n_resamples") or 0) + SUBSET_FITS * ("l2_" in own)
-    return count
+        choice = parameters.get("C_choice_") if searched else None
+        if choice is not None:
+            count += choice.scores.size
+        elif "selected_at_" in parameters:
+            count += parameters["n_iter_"]
+    return count * (n_classes if n_classes > 2 else 1)
 
 
 def fitted_to(
     model: Any, X: Any, y: NDArray[Any], rows: Rows, groups: Any = None, order: Any = None
 ) -> Any:
     """Return a clone fitted to these rows, with their groups and order passed to ``fit``."""
-    own = fit_parameters(model, rows, groups, order)
-    return clone(model).fit(rows_of(X, rows), y[rows], **own)
+    fit_arguments = fit_parameters(model, rows, groups, order)
+    return clone(model).fit(rows_of(X, rows), y[rows], **fit_arguments)
 
 
 def models_of(estimator: Any) -> list[AtomicModel]:
-    """Return the models of ours that an estimator is, or consists of."""
+    """Return the models of atomlearn in an estimator: itself, or steps of a pipeline."""
     parts = [estimator, *estimator.get_params().values()]
     return [part for part in parts if isinstance(part, AtomicModel)]
 
@@ -209,13 +223,22 @@ def unproved(estimator: Any) -> Any:
     return model
 
 
+def at_choices(fitted: Any) -> Any:
+    """Return an unfitted estimator, or pipeline, with the parameters that its searches chose."""
+    model = unsearched(fitted)
+    if isinstance(model, Pipeline):
+        name, last = model.steps[-1]
+        return Pipeline([*clone(model).steps[:-1], (name, at_choices(last))])
+    return model.without_search() if isinstance(model, AtomicModel) else clone(model)
+
+
 def judged_rows(fitted: Any, X: Any, y: NDArray[Any], rng: int = 0) -> Verdict:
-    """Return the verdict on a fitted estimator by given rows that it was not fitted to."""
-    mine = np.arange(len(y))
+    """Return the verdict on a fitted estimator, on rows that it was not fitted to."""
+    all_rows = np.arange(len(y))
     if is_classifier(fitted):
-        mine = np.flatnonzero(np.isin(y, fitted.classes_))
-    X = rows_of(X, mine)
-    y = y[mine]
+        all_rows = np.flatnonzero(np.isin(y, fitted.classes_))
+    X = rows_of(X, all_rows)
+    y = y[all_rows]
     task, values, known, ranks = _asked_of(fitted, X, y)
     decisions = decisions_of(fitted, X, known is not None)
     trial = Trial(lambda *given: decisions, task, values, rng, ranks, known)
@@ -242,7 +265,7 @@ def _asked_of(
 
 
 def covariates_of(fitted: Any, X: Any) -> Rows | None:
-    """Return the columns of X that the model of an estimator of ours, or a pipeline, must use."""
+    """Return the unpenalized columns of X of a model of atomlearn, also in a pipeline."""
     model, table = _model_and_table(fitted, X)
     return unpenalized_columns(model, as_design(table)) if isinstance(model, AtomicModel) else None
 
@@ -251,12 +274,13 @@ def _model_and_table(fitted: Any, X: Any) -> tuple[Any, Any]:
     """Return the model that a search found or a pipeline ends with, and the table it sees."""
     model = unsearched(fitted)
     if isinstance(model, Pipeline):
-        return model[-1], model[:-1].transform(X) if len(model) > 1 else X
-    return model, X
+        X = model[:-1].transform(X) if len(model) > 1 else X
+        model = model[-1]
+    return model, encoded_rows(model, X)
 
 
 def unsearched(estimator: Any) -> Any:
-    """Return the estimator that a search of scikit-learn found best, any other as it is."""
+    """Return the best estimator of a search of scikit-learn, or the estimator itself."""
     return getattr(estimator, "best_estimator_", estimator)
 
 
@@ -268,11 +292,11 @@ def decisions_of(fitted: Any, X: Any, before_link: bool = False) -> Array:
     ways = ["decision_function", "predict_proba"] if is_classifier(fitted) else ["predict"]
     if before_link and not is_classifier(fitted):
         ways = ["decision_function", "predict"]
-    way = _check_response_method(fitted, ways)
-    told = np.asarray(way(X), dtype=np.float64)
-    if way.__name__ == "predict_proba" and told.shape[1] == 2:
-        return told[:, 1]
-    return told
+    response = _check_response_method(fitted, ways)
+    decisions = np.asarray(response(X), dtype=np.float64)
+    if response.__name__ == "predict_proba" and decisions.shape[1] == 2:
+        return decisions[:, 1]
+    return decisions
 
 
 def rows_of(X: Any, rows: Columns) -> Any:

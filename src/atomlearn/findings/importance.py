@@ -1,4 +1,4 @@
-"""Sizes of coefficients at the level that predicts best, for whatever the target is.
+"""Absolute coefficients at the best alpha, for any target, as importance of features.
 
 For l1 and smooth losses the level is chosen along one path, by the predictions of each solution for
 rows that are left out one at a time. Leaving out row i moves the fit on its columns S by one Newton
@@ -55,13 +55,13 @@ from atomlearn.estimators.targets import are_whole
 from atomlearn.findings.given import of_single_rows
 from atomlearn.survival.cox import Cox
 
-#: The search and the usual loss of each task.
+#: The cross-validated estimator and the default loss of each task.
 SEARCHES = {
     "classification": (AtomicClassifierCV, "logistic"),
     "regression": (AtomicRegressorCV, "squared"),
     "survival": (AtomicSurvivalCV, "cox"),
 }
-#: Last level of the search over the first.
+#: The last level of the search, as a share of the first.
 RATIO = 0.05
 #: Ratio of the left-out loss to its minimum above which no further level is tried: it wavers by
 #: less before it falls again.
@@ -73,7 +73,7 @@ HIGH = 0.25
 
 
 def loss_for(y: NDArray[Any], loss: str | Loss) -> Loss:
-    """Return the loss, for "auto" the usual one of such a target."""
+    """Return the loss; for "auto" the default for this kind of target."""
     if loss != "auto":
         return as_loss(loss)
     if y.dtype.names is not None:
@@ -128,11 +128,11 @@ def coefficients(
             return sizes, float(path.levels[best]) / len(y)
     n_folds = max(2, min(5 if cv == "auto" else cv, rarest))
     cut = folds(len(y), n_folds, seed, codes, groups, order)
-    sizes, level = _by_folds(X, y, norm, found, n_alphas, cut, free)
+    sizes, level = _cross_validated(X, y, norm, found, n_alphas, cut, free)
     return sizes[:n_own], level
 
 
-def _by_folds(
+def _cross_validated(
     X: Array,
     y: NDArray[Any],
     norm: Norm,
@@ -142,10 +142,10 @@ def _by_folds(
     free: Columns,
 ) -> tuple[Array, float]:
     """Return absolute coefficients (p,) at the alpha chosen by cross-validation, and that alpha."""
-    # Levels of the squared form count twice: they weigh the square of the norm.
+    # For the squared form the ratio is squared: levels multiply the square of the norm.
     ratio = RATIO ** (4 if norm.usual_form == "squared" else 2)
     kind: Any = SEARCHES[loss.task][0]
-    own = {"ties": loss.ties} if isinstance(loss, Cox) else {"loss": loss}
+    loss_options = {"ties": loss.ties} if isinstance(loss, Cox) else {"loss": loss}
     search = kind(
         norm,
         n_alphas=2 * n_alphas,
@@ -154,10 +154,10 @@ def _by_folds(
         form=norm.usual_form,
         until=NoImprovement(),
         unpenalized=free if free.size else None,
-        **own,
+        **loss_options,
     )
     with warnings.catch_warnings(action="ignore", category=UserWarning):
-        # A gap that was not reached is small compared with the difference of two columns.
+        # A gap above the tolerance is still small compared with the difference of two columns.
         search.fit(X, y)
     sizes = np.linalg.norm(np.atleast_2d(search.coef_).astype(np.float64), axis=0)
     return sizes, float(search.alpha_)
@@ -204,9 +204,9 @@ def path_with_scores(
     results = list[Result]()
     levels = list[float]()
     for _ in range(2):
-        found = path_of(problem, grid, Settings(), until=passed)
-        results += found.results
-        levels += found.levels.tolist()
+        solutions = path_of(problem, grid, Settings(), until=passed)
+        results += solutions.results
+        levels += solutions.levels.tolist()
         if np.argmin(passed.scores) < len(results) - 1:
             break
         grid = grid * ratio ** (n_levels / max(n_levels - 1, 1))
@@ -215,7 +215,7 @@ def path_with_scores(
 
 @dataclass(frozen=True, slots=True)
 class _Passed(End):
-    """Ends a path when the mean left-out loss is well above its minimum; it keeps the scores."""
+    """Ends a path when the mean leave-one-out loss is well above its minimum; stores scores."""
 
     X: Array
     loss: Loss
@@ -223,7 +223,10 @@ class _Passed(End):
     high: list[bool] = field(default_factory=list)
 
     def begin(self) -> Reached:
+        """Return the rule that ends a path, and records the score of each solution."""
+
         def reached(problem: Problem, result: Result) -> bool:
+            """Record the leave-one-out loss; return whether it rose, or a leverage is high."""
             score, leverage = _left_out(self.X, problem.y, self.loss, result)
             self.scores.append(score)
             self.high.append(bool(leverage.max() > max(STANDS_OUT * leverage.mean(), HIGH)))
@@ -246,7 +249,7 @@ def _left_out(X: Array, y: Array, loss: Loss, result: Result) -> tuple[float, Ar
     curvature = loss.curvature(y, z, ones)
     # Only the lower half.
     hessian = la.blas.dsyrk(1.0, (A * np.sqrt(curvature)).T, trans=1, lower=1)
-    # Columns that are copies of each other leave it singular.
+    # If columns are equal, this matrix is singular.
     hessian[np.diag_indices_from(hessian)] += 1e-10 * max(hessian.diagonal().max(), 1e-300)
     factor = la.cholesky(hessian, lower=True, overwrite_a=True)
     half = la.blas.dtrsm(1.0, factor, A.T, side=1, lower=1, trans_a=1, overwrite_b=1)

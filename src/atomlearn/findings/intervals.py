@@ -8,13 +8,15 @@ from typing import Literal
 
 import numpy as np
 
-from atomlearn.core import Array, Columns
+from atomlearn.core import Array, Columns, Loss, has_link, has_probabilities
 
-#: The name of each way of estimating, and the condition without which its intervals say nothing.
+#: The name of each method, and the assumption that its intervals need.
 CONDITIONS = {
     "named": "for columns named before the data was seen, if few columns have an effect, effects "
     "are linear, and {rows} are independent, of any spread (the corrected lasso was chosen on the "
     "same rows)",
+    "unpenalized": "if the model has all columns with an effect, effects are linear, and {rows} "
+    "are independent, of any spread",
     "carved": "given that part of the rows selected these columns with these signs, for linear "
     "effects among these columns only, if {rows} are independent, of any spread",
     "split": "for linear effects among these columns only, which other rows selected, if {rows} "
@@ -28,17 +30,27 @@ CONDITIONS = {
 }
 
 
+def scale_of_loss(loss: Loss) -> str:
+    """Return the quantity whose logarithm is predicted: "odds", "hazard", "mean" or ""."""
+    if loss.task == "survival" or has_probabilities(loss):
+        return "hazard" if loss.task == "survival" else "odds"
+    return "mean" if loss.task == "regression" and has_link(loss) else ""
+
+
 @dataclass(frozen=True, slots=True)
 class Estimates:
-    """Estimates of coefficients, per unit of the data, and what their intervals are intervals of.
+    """Estimates of coefficients in the units of the data, with confidence intervals.
 
-    columns : (m,) named, or selected on a part of the rows; penalized : (m,) as the model has them,
-    pulled towards zero; values : (m,) not pulled; intervals : (m, 2); p_values : (m,) of "no
-    effect"; confidence : of the intervals; how : "named", "carved", "split", "exact", or
-    "quadratic" ("exact" of counts and classes); groups : the columns that were named together, and
-    group_p_values : of "none of them has an effect"; by_group : whether errors are of groups of
-    rows, not of rows. ``condition`` is the sentence that belongs to
-    the intervals. ``wrong_signs`` : the maximum number of values with the wrong sign.
+    columns : (m,) columns that were named, or selected on a part of the rows; penalized : (m,)
+    coefficients of the penalized model, shrunken; values : (m,) estimates, not shrunken;
+    intervals : (m, 2); p_values : (m,) of the hypothesis of no effect; confidence : level of the
+    intervals; how : "named", "unpenalized" (named in a model without a penalty), "carved", "split",
+    "exact", or "quadratic" ("exact" for counts and classes); groups : columns that were named
+    together, and group_p_values : of the hypothesis that none of them has an effect; by_group :
+    whether standard errors are clustered by groups of rows; scale : the quantity that exp(value)
+    multiplies, such as "hazard" or "odds", "" if effects are added. ``condition`` : the assumptions
+    of the intervals. ``wrong_signs`` : upper bound on the number of values with the wrong sign.
+    ``ratios`` : (m, 3) exp of value and interval.
 
     References
     ----------
@@ -52,15 +64,26 @@ class Estimates:
     intervals: Array
     p_values: Array
     confidence: float
-    how: Literal["named", "carved", "split", "exact", "quadratic"]
+    how: Literal["named", "unpenalized", "carved", "split", "exact", "quadratic"]
     groups: tuple[Columns, ...] = ()
     group_p_values: Array | None = None
     by_group: bool = False
+    scale: str = ""
 
     @property
     def condition(self) -> str:
-        """What must hold for the intervals to cover as often as they say."""
-        return CONDITIONS[self.how].format(rows="groups of rows" if self.by_group else "rows")
+        """The assumptions under which the intervals have their nominal coverage."""
+        words = CONDITIONS[self.how].format(rows="groups of rows" if self.by_group else "rows")
+        if self.scale == "hazard":
+            words = words.replace(", of any spread", ", and hazards are proportional")
+        return words
+
+    @property
+    def ratios(self) -> Array:
+        """Hazard, odds or mean ratios for an increase by one unit: value, lower and upper end."""
+        if not self.scale:
+            raise ValueError("effects on a mean are differences, not ratios: see values, intervals")
+        return np.exp(np.column_stack([self.values, self.intervals]))
 
     @property
     def wrong_signs(self) -> int:
@@ -70,21 +93,26 @@ class Estimates:
         dependence of the p-values.
         """
         size = self.p_values.size
-        told = np.sort(self.p_values) * np.arange(size, 0, -1) <= 1 - self.confidence
-        return size - int(np.argmin(np.append(told, False)))
+        rejected = np.sort(self.p_values) * np.arange(size, 0, -1) <= 1 - self.confidence
+        return size - int(np.argmin(np.append(rejected, False)))
 
     def sentences(self, names: Sequence[str] | None = None) -> tuple[str, ...]:
         """Return a sentence for each column that holds estimate, interval, and condition.
 
         The last one is of all signs together.
         """
-        rows = zip(self.columns, self.values, *self.intervals.T, strict=True)
+        numbers = np.column_stack([self.values, self.intervals])
+        quantity = "effect"
+        if self.scale:
+            quantity = f"{self.scale} ratio"
+            numbers = self.ratios
+        rows = zip(self.columns, *numbers.T, strict=True)
         signs = (
             f"with {self.confidence:.0%} confidence at most {self.wrong_signs} of these "
             f"{self.columns.size} effects are zero or have the other sign, {self.condition}"
         )
         return (*(
-            f"effect of {f'column {j}' if names is None else names[j]}: {value:.4g}, with a "
+            f"{quantity} of {f'column {j}' if names is None else names[j]}: {value:.4g}, with a "
             f"{self.confidence:.0%} interval from {low:.4g} to {high:.4g}"
             f"{'' if np.isfinite(high - low) else ' (the data set no bound to that side)'} "
             f"{self.condition}"

@@ -1,18 +1,17 @@
-"""A replacement of rows that are gone, and the bound that it proves for a model of all rows.
+"""A summary of deleted rows, and a bound on the optimum over old and new rows that it proves.
 
-How much must be kept of the old rows to bound how far the old model w is from the optimum of all
-rows together? Of the squared loss their projection onto the columns in use, the constant and what
-the model leaves of y: for an orthonormal Q, ||y - X u|| >= ||Q'(y - X u)|| for every u, and both
-are the same at u = w where Q spans y - X w. So Q'X and Q'y, a row for each column in use and two
-more, are rows that can replace the old ones in a proof: the optimum over them and the new rows
-is at most that over all, and near it as long as few other columns come into use.
+The bound tells how far the old model w is from the optimum over old and new rows together.
 
-Of other losses X'v and f_old*(-v) are kept, with v minus the slopes at w. With
-f = a f_old + b f_new (a, b the shares of rows) any d gives the bound
+For the squared loss the summary is Q'X and Q'y, where the columns of Q are an orthonormal basis of
+the active columns, the constant and the residual y - X w. For every u, ||y - X u|| >=
+||Q'(y - X u)||, with equality at u = w. So the rows of Q'X, one for each active column and two
+more, replace the old rows: the optimum over them and the new rows is a lower bound on the optimum
+over all rows, which is tight as long as few other columns become active.
 
+For other losses the summary is X'v and f_old*(-v), with v the negative gradient at w. Let
+f = a f_old + b f_new, with a, b the shares of old and new rows. Then every d gives the bound
     F* >= -a f_old*(-v_old) - b f_new*(-d v_new) - R*(a X_old'v_old + b d X_new'v_new).
-
-It is seldom much better than the share of the new rows.
+The gap that it proves is seldom much smaller than the share of the new rows.
 """
 
 from __future__ import annotations
@@ -51,13 +50,13 @@ Point = tuple[Columns, Array, float]
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """The data kept of rows that are dropped, see ``keep``.
+    """The summary of deleted rows; see ``keep`` and the module.
 
-    n_rows : of them; point : columns, weights and intercept of the model; loss : its mean loss;
-    rounding : what floats may have lost, of an objective of 1; rows : (k, p + 2) of the squared
-    loss Q'X, Q'y and Q'1, of others (1, p) the scores X'v; conjugate : f*(-v) of others;
-    left_out : (r, 2) residual and prediction of rows by a fit without them, and
-    fold : (r,) the number of that fit; fits : columns, weights and intercept of each.
+    n_rows : number of deleted rows; point : columns, weights and intercept of the model; loss : its
+    mean loss; rounding : relative bound on the rounding of the objective; rows : for the squared
+    loss [Q'X, Q'y, Q'1], (k, p + 2), for others the scores X'v, (1, p); conjugate : f*(-v), 0 for
+    the squared loss; left_out : (r, 2) cross-validated residual and prediction of each row; fold :
+    (r,) its fold; fits : columns, weights and intercept of the fit without each fold.
     """
 
     n_rows: int
@@ -78,37 +77,42 @@ def linear_at(design: Design, point: Point) -> Array:
 
 
 def rows_that_stand(problem: Problem, point: Point) -> tuple[Array, float, float]:
-    """Return (rows, f*(-v), bound on the relative rounding error), as stored in ``Kept``."""
+    """Return the fields ``rows``, ``conjugate`` and ``rounding`` of ``Kept``."""
     linear = linear_at(problem.design, point)
     certificate = prove(problem, point[0], point[1], linear).certificate
-    lost = certificate.rounding / max(certificate.objective, TINY)
+    relative_error = certificate.rounding / max(certificate.objective, TINY)
     v = negative_gradient(problem, linear)
     if is_quadratic(problem.loss):
         rows = _projected(problem, point[0], v)
-        return rows, 0.0, lost * (1 + np.sqrt(len(rows)))  # a sum over all rows for each of them
+        return (
+            rows,
+            0.0,
+            relative_error * (1 + np.sqrt(len(rows))),
+        )  # each of these rows is a sum over all old rows
     scores = np.asarray(problem.design.scores(v).full(), dtype=np.float64)
-    return scores[None], _conjugate(problem, v, 1.0), lost
+    return scores[None], _conjugate(problem, v, 1.0), relative_error
 
 
 def _conjugate(problem: Problem, v: Array, c: float) -> float:
+    """Return f*(-c v)."""
     return pieces.conjugate(problem.loss, problem.y, v, problem.weight, -c)
 
 
 def _projected(problem: Problem, columns: Columns, v: Array) -> Array:
-    """Return Q'X, Q'y and Q'1, Q a basis of these columns, the constant, and v."""
+    """Return [Q'X, Q'y, Q'1] for an orthonormal basis Q of these columns, 1 and v."""
     ones = np.ones(problem.y.size)
     Q = np.linalg.qr(np.column_stack([ones, dense_part(problem.design, columns)]))[0]
-    rest = v - Q @ (Q.T @ v)
-    rest -= Q @ (Q.T @ rest)
-    length = float(np.linalg.norm(rest))
+    residual = v - Q @ (Q.T @ v)
+    residual -= Q @ (Q.T @ residual)
+    length = float(np.linalg.norm(residual))
     if length > 0:
-        Q = np.column_stack([Q, rest / length])
+        Q = np.column_stack([Q, residual / length])
     scores = [one.full() for one in problem.design.scores_many(Q)]
     return np.column_stack([np.array(scores), Q.T @ problem.y, Q.T @ ones]).astype(np.float64)
 
 
 def gap_of(problem: Problem, kept: Kept) -> float:
-    """Return the bound on (F - F*) / F over old and new rows together."""
+    """Return a proved bound on (F - F*) / F over old and new rows together."""
     columns, weights, _ = kept.point
     n_new = problem.y.size
     penalty = problem.regularizer
@@ -117,42 +121,42 @@ def gap_of(problem: Problem, kept: Kept) -> float:
     value = (1 - new) * kept.loss + new * loss_value(problem, linear)
     value += penalty.value(gauge_of(problem, columns, weights))
     bound = _bound_by_rows if is_quadratic(problem.loss) else _bound_by_dual
-    lost = prove(problem, columns, weights, linear).certificate.rounding / max(value, 1e-300)
+    rounding = prove(problem, columns, weights, linear).certificate.rounding / max(value, 1e-300)
     least = (value - bound(problem, kept, linear, new)) / max(value, TINY)
-    return float(np.clip(least, 0.0, 1.0) + 2 * (kept.rounding + lost))
+    return float(np.clip(least, 0.0, 1.0) + 2 * (kept.rounding + rounding))
 
 
 def _bound_by_rows(problem: Problem, kept: Kept, linear: Array, new: float) -> float:
-    """Return the optimum over rows that replace the old ones, and the new ones, less its gap."""
+    """Return the lower bound on F* from the rows that replace the old ones and the new rows."""
     n_new, n_columns = problem.design.shape
-    own = dense_part(problem.design, np.arange(n_columns))
-    new_rows = np.column_stack([own, problem.y, np.ones(n_new)])
+    replacement = dense_part(problem.design, np.arange(n_columns))
+    new_rows = np.column_stack([replacement, problem.y, np.ones(n_new)])
     table, target, constant = np.split(np.vstack([kept.rows, new_rows]), [-2, -1], axis=1)
     target = target[:, 0]
     constant = constant[:, 0]
-    if problem.fit_intercept:  # the best one at every u
+    if problem.fit_intercept:  # the optimal intercept at every u is projected out
         share = constant / float(constant @ constant)
         table -= np.outer(constant, share @ table)
         target = target - constant * float(share @ target)
     weight = np.full(target.size, new / n_new)
     design = as_design(np.asfortranarray(table))
-    part = of_checked_data(design, target, weight, problem.loss, problem.regularizer, False)
+    smaller = of_checked_data(design, target, weight, problem.loss, problem.regularizer, False)
     start = WarmStart(kept.point[0], kept.point[1], 0.0)
-    result = Settings(tol=GAP).run(part, start)
+    result = Settings(tol=GAP).run(smaller, start)
     return result.objective - result.gap
 
 
 def _bound_by_dual(problem: Problem, kept: Kept, linear: Array, new: float) -> float:
-    """Return the best bound over mixtures of the old and the new dual point."""
+    """Return the best lower bound on F* over 21 values of d in [0, 1]; see the module."""
     penalty = problem.regularizer
     old = 1 - new
     best = 0.0
-    # Minus the slopes sum to 0 at the intercept that is best for these rows.
+    # v sums to 0 at the optimal intercept for these rows.
     shift = optimal_intercept(problem, linear) if problem.fit_intercept else 0.0
     v = negative_gradient(problem, linear + shift)
     scores = problem.design.scores(v).full()
     for share in np.linspace(0.0, 1.0, 21).tolist():
         z = ArrayScores(old * kept.rows[0] + new * share * scores)
-        rest = penalty.conjugate(penalty.norm.polar_bounds(z, True)[1], np.inf)
-        best = max(best, -old * kept.conjugate - new * _conjugate(problem, v, share) - rest)
+        conjugate = penalty.conjugate(penalty.norm.polar_bounds(z, True)[1], np.inf)
+        best = max(best, -old * kept.conjugate - new * _conjugate(problem, v, share) - conjugate)
     return best

@@ -23,23 +23,19 @@ from atomlearn.core import (
     OwnParameters,
     as_design,
     as_norm,
-    as_table,
     check_share,
+    dense_part,
     is_sparse,
     refuse_not_finite,
-    table_names,
     whole_number,
 )
 from atomlearn.estimators.checks import checked_array, input_names
+from atomlearn.estimators.tables import table_as_numbers
 from atomlearn.estimators.targets import checked_target
 from atomlearn.findings.gaussian import Knockoffs, generator, knockoffs_of, rescaled
 from atomlearn.findings.importance import coefficients
 from atomlearn.findings.precision import grouped, independent
-from atomlearn.storage.intake.columns import ColumnPlan
-from atomlearn.storage.intake.encode import encode_columns
-from atomlearn.storage.intake.frame import Frame
-from atomlearn.storage.intake.kinds import days_of, described
-from atomlearn.storage.intake.typed import frame_of
+from atomlearn.storage.formats.messages import listing
 
 
 def knockoff_threshold(statistics: ArrayLike, fdr: float, offset: int = 1) -> float:
@@ -65,10 +61,10 @@ def knockoff_threshold(statistics: ArrayLike, fdr: float, offset: int = 1) -> fl
     if offset not in (0, 1):
         raise ValueError(f"offset must be 0 or 1, got {offset!r}; 1 bounds the rate itself")
     sizes = np.unique(np.abs(W[W != 0]))
-    above = W.size - np.searchsorted(np.sort(W), sizes, side="left")
-    below = np.searchsorted(np.sort(W), -sizes, side="right")
-    enough = (offset + below) / np.maximum(above, 1) <= fdr
-    return float(sizes[enough][0]) if enough.any() else float("inf")
+    n_above = W.size - np.searchsorted(np.sort(W), sizes, side="left")
+    n_below = np.searchsorted(np.sort(W), -sizes, side="right")
+    is_allowed = (offset + n_below) / np.maximum(n_above, 1) <= fdr
+    return float(sizes[is_allowed][0]) if is_allowed.any() else float("inf")
 
 
 def e_values(statistics: Array, fdr: float) -> Array:
@@ -86,8 +82,8 @@ def e_values(statistics: Array, fdr: float) -> Array:
 def e_threshold(values: Array, fdr: float) -> float:
     """Return the smallest e-value that the e-BH procedure selects at level ``fdr``, or infinity."""
     ordered = np.sort(values)[::-1]
-    enough = np.flatnonzero(ordered >= values.size / (fdr * np.arange(1, values.size + 1)))
-    return float(ordered[enough[-1]]) if enough.size else float("inf")
+    allowed = np.flatnonzero(ordered >= values.size / (fdr * np.arange(1, values.size + 1)))
+    return float(ordered[allowed[-1]]) if allowed.size else float("inf")
 
 
 @dataclass(eq=False, repr=False)
@@ -125,9 +121,9 @@ class KnockoffSelector(OwnParameters, SelectorMixin, BaseEstimator):
         and else Ledoit-Wolf, with a warning under strong correlation. ``covariance_`` tells.
     groups : lists of columns (numbers or names), labels (n_features,) or "auto", optional
         Select groups instead, with a bound on the share of false groups; indicator columns of a
-        category are one (``datasets.read(...).groups``). "auto": columns that are
-        all correlated by more than 0.95, which no statistic tells apart, are asked for by their
-        mean; others stay by themselves. (With a covariance that is to be estimated.)
+        category are one (``datasets.read(...).groups``). "auto": clusters of columns
+        with all correlations above 0.95, which no statistic distinguishes, are replaced by their
+        mean; other columns are not grouped. (For an estimated covariance only.)
     loss : str or Loss, default="auto"
         "auto" is "logistic" for labels, "cox" for survival times (a structured y) and "squared"
         for numbers; any loss of ``atomlearn.losses`` else.
@@ -215,11 +211,11 @@ class KnockoffSelector(OwnParameters, SelectorMixin, BaseEstimator):
         structured = np.asarray(y).dtype.names is not None
         target = np.asarray(y) if structured else checked_target(self, y, len(array))
         rng = generator(self.random_state)
-        asked = self.groups if labels is None else labels
-        standard, means, scales, labels = grouped(array, asked, input_names(self))
+        requested = self.groups if labels is None else labels
+        standard, means, scales, labels = grouped(array, requested, input_names(self))
         turned = None
         of = None
-        if labels is not None and labels.size == standard.shape[1]:  # they are no clusters
+        if labels is not None and labels.size == standard.shape[1]:  # groups are not clusters
             turned, of = independent(standard, labels)
         draws, shared, self.covariance_ = self._draws(standard, means, scales, rng, turned)
         standard = standard if turned is None else standard @ turned
@@ -231,9 +227,9 @@ class KnockoffSelector(OwnParameters, SelectorMixin, BaseEstimator):
             columns = np.vstack([standard.T, knockoffs.T, shared.T]).T
             norm = self._norm(of, shared.shape[1])
             n_free = shared.shape[1]
-            given = (norm, self.loss, self.n_alphas, self.cv, seed, groups, order, n_free)
-            sizes, alpha = coefficients(columns, target, *given)
-            found.append(_of_units(sizes, of))
+            arguments = (norm, self.loss, self.n_alphas, self.cv, seed, groups, order, n_free)
+            sizes, alpha = coefficients(columns, target, *arguments)
+            found.append(_unit_norms(sizes, of))
             self.alphas_.append(alpha)
         self.coefficients_ = np.array(found)
         self._record()
@@ -242,7 +238,7 @@ class KnockoffSelector(OwnParameters, SelectorMixin, BaseEstimator):
 
     @property
     def condition(self) -> str:
-        """What must hold for the share of false features to be at most ``fdr`` on average."""
+        """The assumptions under which the false discovery rate is at most ``fdr``."""
         check_is_fitted(self)
         return (
             "where rows are independent and columns are jointly normal, with the covariance that "
@@ -250,6 +246,7 @@ class KnockoffSelector(OwnParameters, SelectorMixin, BaseEstimator):
         )
 
     def _record(self) -> None:
+        """Set statistics, threshold and selection from the coefficients of all draws."""
         each = self.coefficients_[:, :, 0] - self.coefficients_[:, :, 1]
         self.statistics_ = each.mean(axis=0)
         self.e_values_ = None
@@ -274,16 +271,16 @@ class KnockoffSelector(OwnParameters, SelectorMixin, BaseEstimator):
         def turn(columns: Array) -> Array:
             return columns if turned is None else np.asarray(columns @ turned)
 
-        given = self.knockoffs
-        if isinstance(given, str):
-            if given != "gaussian":
-                raise ValueError(f"knockoffs must be 'gaussian' or an array, got {given!r}")
+        source = self.knockoffs
+        if isinstance(source, str):
+            if source != "gaussian":
+                raise ValueError(f"knockoffs must be 'gaussian' or an array, got {source!r}")
             covariance = rescaled(self.covariance, scales, turned)
-            made: Knockoffs = knockoffs_of(turn(X), covariance)
-            asked = (10 if made.unsure else 1) if self.n_draws is None else self.n_draws
-            n_draws = whole_number("KnockoffSelector", "n_draws", asked)
-            return [made.draw(rng) for _ in range(n_draws)], made.shared, made.words
-        arrays: Sequence[Any] = given if isinstance(given, (list, tuple)) else [given]
+            sampler: Knockoffs = knockoffs_of(turn(X), covariance)
+            n_wanted = (10 if sampler.unsure else 1) if self.n_draws is None else self.n_draws
+            n_draws = whole_number("KnockoffSelector", "n_draws", n_wanted)
+            return [sampler.draw(rng) for _ in range(n_draws)], sampler.shared, sampler.words
+        arrays: Sequence[Any] = source if isinstance(source, (list, tuple)) else [source]
         draws = []
         for array in arrays:
             values = np.asarray(array, dtype=np.float64)
@@ -304,8 +301,8 @@ class KnockoffSelector(OwnParameters, SelectorMixin, BaseEstimator):
         norm = as_norm(self.norm)
         if of is None:
             return norm
-        own = 2 * (of.max() + 1) + np.arange(n_free)
-        labels = np.concatenate([of, of + of.max() + 1, own])
+        free_labels = 2 * (of.max() + 1) + np.arange(n_free)
+        labels = np.concatenate([of, of + of.max() + 1, free_labels])
         if isinstance(norm, KSupport):
             return KSupport(norm.k, labels)
         return Groups(labels)
@@ -318,13 +315,13 @@ class KnockoffSelector(OwnParameters, SelectorMixin, BaseEstimator):
 
     @property
     def selected_(self) -> Columns:
-        """The selected features, or groups, the largest statistic first."""
+        """The selected features, or groups, in decreasing order of their statistic."""
         check_is_fitted(self)
         chosen = np.flatnonzero(self._chosen)
         return chosen[np.argsort(-self.statistics_[chosen], kind="stable")]
 
 
-def _of_units(sizes: Array, of: Columns | None) -> Array:
+def _unit_norms(sizes: Array, of: Columns | None) -> Array:
     """Return (n_units, 2): coefficient norms of each column, or group, and of its knockoff.
 
     sizes : (2 p,) absolute coefficients of columns, then knockoffs; of : (p,) group labels or None.
@@ -337,41 +334,23 @@ def _of_units(sizes: Array, of: Columns | None) -> Array:
 
 
 def indicators_of(estimator: Any, X: Any) -> tuple[Array, Columns | None]:
-    """Return X as a dense array with one-hot encoded categories, and the source of its columns.
+    """Return X as a dense array, words and gaps as numbers, and the source of its columns.
 
-    The source is the index of the column of X for each encoded column, None if nothing was encoded.
+    The source is the index of the column of X for each encoded column, None if each column is one.
     Sets ``n_features_in_`` and ``feature_names_in_`` as scikit-learn's ``validate_data`` does.
     """
-    table = as_table(X)
-    if table_names(table):
-        frame = frame_of(table)
-        text = [name for name in frame.header if frame.is_text(name)]
-        # A table with dates is refused below, as elsewhere.
-        if text and all(days_of(list(frame.cells(name))) is None for name in text):
-            return _encoded(estimator, X, frame, text)
+    design = table_as_numbers(X)
+    if design is not None:
+        validate_data(estimator, X, skip_check_array=True)
+        encoding = design.encoding
+        empty = [plan.name for plan in encoding.columns if not plan.made()]
+        if empty:
+            raise ValueError(f"{listing(empty)} of X: the same value in all rows; leave it out")
+        sources = encoding.sources
+        is_single = sources.size == len(encoding.columns)
+        return dense_part(design, np.arange(sources.size)), None if is_single else sources
     array = checked_array(
         estimator, X, reset=True, dtype=np.float64, accept_sparse="csc", ensure_min_samples=2
     )
     refuse_not_finite(as_design(array, check_finite=False), X)
     return (array.toarray() if is_sparse(array) else array), None
-
-
-def _encoded(estimator: Any, X: Any, frame: Frame, text: Sequence[str]) -> tuple[Array, Columns]:
-    """Return the one-hot encoded table, and the index in X of the source of each column."""
-    validate_data(estimator, X, skip_check_array=True)
-    plans = [
-        described(frame, [name])[0] if name in text else ColumnPlan(name) for name in frame.header
-    ]
-    for plan in plans:
-        if frame.missing(plan.name).any():
-            raise ValueError(
-                f"column {plan.name!r} of X has missing values; fill them in, for example by "
-                "datasets.read(missing='median')"
-            )
-        if not plan.is_used:
-            raise ValueError(
-                f"column {plan.name!r} of X is not a category ({plan.why}); group its values, or "
-                "leave the column out"
-            )
-    widths = [len(plan.made()) for plan in plans]
-    return encode_columns(frame, plans).X, np.repeat(np.arange(len(plans)), widths)

@@ -2,11 +2,11 @@
 
     min over b, g of  1/2 sum_i w_i (y_i - x_i'b - z_i'g)^2 + sum_j price_j |b_j|
 
-With A the columns in use and s their signs, b_A = K_AA^-1 (q_A - price_A s) and the scores of all
-columns q - K_A b_A are linear in q = X'W y, after projection off the free columns. So along a line
-of targets a piece lasts as long as s_k b_k > 0 on A, and |score_j| < price_j outside it: the
-distance of each column from entering is known, less the possible rounding of the sums. A stretch
-that no such piece holds is left open.
+Let A be the active columns, s their signs, K = X'W X and q = X'W y, both after projecting out the
+unpenalized columns. Then b_A = K_AA^-1 (q_A - price_A s), and the scores of all columns are
+q - K_A b_A; both are linear in q, and so in t. A linear piece of the path is valid as long as
+s_k b_k > 0 on A and |score_j| < price_j outside A. Each piece is proved with a bound on the
+rounding of the sums; intervals of t without a proved piece are undecided.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ import scipy.linalg as la
 from atomlearn.core import Array, Columns, Squared, growth, is_quadratic
 from atomlearn.findings.given import MOST_STEPS, Given
 
-#: Pieces of a line to each side, and changes on the way to the solution at its beginning.
+#: Maximum number of pieces on each side of t = 0, and of pivots to the solution at t = 0.
 MOST_PIECES = 500
 
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """A linear piece of the solution path: active columns, their signs, and weights (2, m).
+    """A linear piece of the solution path, valid while all of its linear forms are positive.
 
-    The rows of ``weights`` are values at t = 0, and slopes in t.
-
-    forms : (2, k), values at 0 and slopes of the forms that end the piece at 0: s_j b_j, then
-    both sides of all scores; ends : between which t >= 0 no form is below the bound on rounding.
+    used : (m,) active columns; signs : (m,) their signs; weights : (2, m) their coefficients at
+    t = 0, and slopes in t; forms : (2, m + 2 p) values at t = 0 and slopes of the forms: s_j b_j of
+    the active columns, then price_j - score_j and price_j + score_j of all p columns; ends : the
+    interval of t >= 0 in which all forms exceed the bound on their rounding.
     """
 
     used: Columns
@@ -41,7 +41,7 @@ class Stretch:
     ends: tuple[float, float]
 
     def following(self, at: float) -> tuple[float, Columns, Array]:
-        """Return the end of the piece beyond ``at``, and the columns in use there."""
+        """Return the t > ``at`` where the piece ends, and active columns and signs beyond it."""
         value, slope = self.forms
         with np.errstate(divide="ignore", invalid="ignore"):
             reached = np.maximum(np.where(slope < 0, -value / slope, np.inf), at)
@@ -60,9 +60,9 @@ class LassoLine:
 
     Parameters
     ----------
-    data : of squares
-    price : (p,), infinite for columns that are free
-    columns, signs : those of a solution, or near it
+    data : the data, for the squared loss
+    price : (p,) l1 penalty of each column, times n; infinite for unpenalized columns
+    columns, signs : active columns at t = 0 and their signs, at least approximately
     """
 
     data: Given
@@ -76,7 +76,7 @@ class LassoLine:
         y = self.data.y[:, None]
         self._lengths = np.sqrt(self.data.design.squared_norms(self.data.weight))
         self._size = float(np.linalg.norm(self.data.projected(y)))
-        # K of the columns that were in use so far: one reading of X for those of a step.
+        # Rows of K for all columns that were active so far; new ones share a pass over X.
         self._rows, self._place = np.zeros((0, self.price.size)), np.full(self.price.size, -1)
         self.q = self._scores(y)[0]
         self.first = self._solved(self.columns, self.signs)
@@ -89,18 +89,19 @@ class LassoLine:
         return np.asarray(self.data.y - left / np.sqrt(self.data.weight))
 
     def left(self, piece: Stretch, move: Array) -> Array:
-        """Return residuals times the root of the weights, (n, 2): at t = 0, and slopes."""
+        """Return W^(1/2) times the residuals, (n, 2): at t = 0, and slopes in t."""
         targets = np.column_stack([self.data.y, move])
         return self.data.projected(targets - self.data.columns_of(piece.used) @ piece.weights.T)
 
     def _scores(self, V: Array) -> Array:
+        """Return X'V for vectors V of residuals, after projecting out the unpenalized columns."""
         scores = self.data.design.scores_many(
             np.sqrt(self.data.weight)[:, None] * self.data.projected(V)
         )
         return np.stack([one.full() for one in scores])
 
-    def _known(self, columns: Columns) -> Columns:
-        """Return where in K these columns are; those that are new are read."""
+    def _positions(self, columns: Columns) -> Columns:
+        """Return the rows of these columns in the stored part of K; compute those that are new."""
         new = columns[self._place[columns] < 0]
         if new.size:
             self._place[new] = len(self._rows) + np.arange(new.size)
@@ -108,24 +109,24 @@ class LassoLine:
         return self._place[columns]
 
     def _piece(self, used: Columns, signs: Array, rate: Array, pace: float) -> Stretch:
-        """Return the piece with these columns in use, of q + t rate.
+        """Return the piece with these active columns and signs, for X'W y = q + t rate.
 
-        ``pace`` : the length by which the targets move.
+        ``pace`` : the norm of ``move``, the change of the targets per unit of t.
         """
-        places = self._known(used)
-        inverse = self._inverse(self._rows[places][:, used], used)
+        positions = self._positions(used)
+        inverse = self._inverse(self._rows[positions][:, used], used)
         b = np.stack([self.q[used] - self.price[used] * signs, rate[used]]) @ inverse
         spread = np.zeros((2, len(self._rows)))
-        spread[:, places] = b
+        spread[:, positions] = b
         z = np.stack([self.q, rate]) - spread @ self._rows
         z[:, used] = 0.0
-        room = np.stack([self.price, np.zeros(self.price.size)])
-        forms = np.concatenate([signs * b, room - z, room + z], axis=1)
+        slacks = np.stack([self.price, np.zeros(self.price.size)])
+        forms = np.concatenate([signs * b, slacks - z, slacks + z], axis=1)
         # The bound on rounding grows with t as the targets do.
         size = [self._size, pace] + np.abs(b) @ self._lengths[used]
-        lost = np.abs(inverse) @ self._lengths[used]
-        each = (1.0 + np.sqrt(lost @ self._lengths[used])) * self._lengths
-        unit = 2.0 * growth(self.data.y.size) * np.concatenate([lost, each, each])
+        errors = np.abs(inverse) @ self._lengths[used]
+        each = (1.0 + np.sqrt(errors @ self._lengths[used])) * self._lengths
+        unit = 2.0 * growth(self.data.y.size) * np.concatenate([errors, each, each])
         value, slope = forms - np.outer(size, unit)
         with np.errstate(divide="ignore", invalid="ignore"):
             ends = -value / slope
@@ -135,7 +136,7 @@ class LassoLine:
         return Stretch(used, signs, b, forms, (0.0, 0.0) if never else (low, high))
 
     def _inverse(self, K: Array, columns: Columns) -> Array:
-        """Return K^-1 of these columns; raise, naming them, if they depend on each other."""
+        """Return K^-1 of these columns; raise LinAlgError, naming them, if K is singular."""
         if not columns.size:
             return K
         lengths = np.sqrt(np.abs(np.diag(K)))
@@ -148,47 +149,48 @@ class LassoLine:
         return np.asarray(la.inv(scaled) / lengths / lengths[:, None])
 
     def _solved(self, used: Columns, signs: Array) -> Stretch:
+        """Return the piece at t = 0, by pivoting from these columns in use and their signs."""
         for _ in range(MOST_PIECES):
             try:
                 piece = self._piece(used, signs, np.zeros(self.price.size), 0.0)
             except la.LinAlgError as error:
                 raise ValueError(f"the lasso has no single solution: {error}") from None
-            # Columns with another sign go first; then those come whose score is beyond its price.
-            kept = signs * piece.weights[0] > 0
+            # First remove columns of the wrong sign, then add those whose score exceeds its price.
+            has_sign = signs * piece.weights[0] > 0
             sides = piece.forms[0, used.size :].reshape(2, -1)
-            new = np.flatnonzero(sides.min(axis=0) < 0) if kept.all() else used[:0]
-            if kept.all() and not new.size:
+            new = np.flatnonzero(sides.min(axis=0) < 0) if has_sign.all() else used[:0]
+            if has_sign.all() and not new.size:
                 return piece
-            used = np.append(used[kept], new)
-            signs = np.append(signs[kept], np.where(sides[0, new] < 0, 1.0, -1.0))
+            used = np.append(used[has_sign], new)
+            signs = np.append(signs[has_sign], np.where(sides[0, new] < 0, 1.0, -1.0))
         raise ValueError("the lasso could not be solved exactly; fit it to a smaller tol")
 
     def pieces(self, move: Array, reach: float) -> Iterator[Stretch]:
         """Yield the pieces of targets y + t move, from t = 0 up to ``reach``.
 
-        There are fewer where more than 500 come, or columns in use depend on each other.
+        They end earlier after MOST_PIECES pieces, or if active columns are linearly dependent.
         """
         rate = self._scores(move[:, None])[0]
         pace = float(np.linalg.norm(self.data.projected(move[:, None])))
         used = self.first.used
         signs = self.first.signs
-        at = 0.0
+        position = 0.0
         for _ in range(MOST_PIECES):
             try:
                 piece = self._piece(used, signs, rate, pace)
             except la.LinAlgError:
                 break
             yield piece
-            at, used, signs = piece.following(at)
-            if at >= reach:
+            position, used, signs = piece.following(position)
+            if position >= reach:
                 break
 
     def kept(self, move: Array, reach: float) -> tuple[Array, Array]:
-        """Return the parts of the line on which the columns are selected, and the undecided parts.
+        """Return the intervals of t in which the same columns are selected, and undecided ones.
 
-        Both are intervals (m, 2) of t, of targets y + t move; far beyond ``reach`` all is open.
+        Both are (m, 2), for targets y + t move; t beyond the last piece is undecided.
         """
-        known = list[list[float]]()
+        selected = list[list[float]]()
         same = []
         for side in (1.0, -1.0):
             for piece in self.pieces(side * move, reach):
@@ -197,18 +199,20 @@ class LassoLine:
                         "which columns the lasso selects is not proved: a coefficient or a score "
                         "is at its bound up to rounding; change alpha a little"
                     )
-                known.append(sorted(side * end for end in piece.ends))
+                selected.append(sorted(side * end for end in piece.ends))
                 same.append(np.array_equal(np.sort(piece.used), np.sort(self.first.used)))
-        found = np.array(known)
-        return np.unique(found[np.array(same)], axis=0), _between(found[found[:, 0] < found[:, 1]])
+        intervals = np.array(selected)
+        return np.unique(intervals[np.array(same)], axis=0), _between(
+            intervals[intervals[:, 0] < intervals[:, 1]]
+        )
 
 
 def _between(known: Array) -> Array:
     """Return the complement (k, 2) of a union of intervals (m, 2) on the real line."""
     known = known[np.argsort(known[:, 0], kind="stable")]
     low = np.append(-np.inf, np.maximum.accumulate(known[:, 1]))
-    found = np.column_stack([low, np.append(known[:, 0], np.inf)])
-    return found[found[:, 0] < found[:, 1]]
+    complement = np.column_stack([low, np.append(known[:, 0], np.inf)])
+    return complement[complement[:, 0] < complement[:, 1]]
 
 
 def lasso_line(data: Given, price: Array, columns: Columns, signs: Array, z: Array) -> LassoLine:

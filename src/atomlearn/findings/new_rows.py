@@ -31,7 +31,7 @@ from atomlearn.findings.kept import Kept, Point, gap_of, linear_at, rows_that_st
 from atomlearn.findings.trials import LOOSE_GAP
 from atomlearn.storage.formats.format import stacked
 
-#: Folds whose rows are left out, and the most rows that are compared.
+#: Number of folds, and maximum number of rows that the test compares.
 N_FOLDS = 5
 MOST_ROWS = 20_000
 #: Permutations of the test.
@@ -66,11 +66,11 @@ class Monitored:
 
 
 def keep(estimator: Any, X: Any, y: ArrayLike, *, rng: int = 0) -> Kept:
-    """Return what ``monitor`` needs of the rows that a model was fitted to, once they are gone.
+    """Return a summary of the rows of a fit, with which ``monitor`` works after they are deleted.
 
-    A few passes over X, and five fits without a fifth of the rows each. It holds p numbers for each
-    column in use with the squared loss, p in all with others, in addition to 3 n (n at most
-    20,000), and can be pickled.
+    It takes a few passes over X and five fits, each without a fifth of the rows. For the squared
+    loss it stores p numbers for each active column, for others p numbers, and 3 numbers for each of
+    at most 20,000 rows. It can be pickled.
 
     Parameters
     ----------
@@ -83,21 +83,23 @@ def keep(estimator: Any, X: Any, y: ArrayLike, *, rng: int = 0) -> Kept:
     """
     model, problem = _problem(estimator, X, y)
     point = _point(estimator)
-    table, conjugate, lost = rows_that_stand(problem, point)
+    table, conjugate, relative_error = rows_that_stand(problem, point)
     n_rows = problem.y.size
     target = np.asarray(y)
     codes = problem.y > 0 if problem.loss.task == "classification" else None
-    told = np.empty((n_rows, 2))
+    left_out = np.empty((n_rows, 2))
     fold = np.empty(n_rows, dtype=np.int64)
     fits = []
     for number, (train, test) in enumerate(folds(n_rows, N_FOLDS, rng, codes)):
-        part = part_of(problem.design, rows=train)
-        fits.append(_point(clone(model).fit(part, target[train])))
-        told[test] = _told(problem, fits[-1], test)
+        train_design = part_of(problem.design, rows=train)
+        fits.append(_point(clone(model).fit(train_design, target[train])))
+        left_out[test] = _residuals(problem, fits[-1], test)
         fold[test] = number
-    some = np.random.default_rng([rng, 1]).permutation(n_rows)[:MOST_ROWS]
+    drawn = np.random.default_rng([rng, 1]).permutation(n_rows)[:MOST_ROWS]
     value = loss_value(problem, linear_at(problem.design, point))
-    return Kept(n_rows, point, value, lost, table, conjugate, told[some], fold[some], fits)
+    return Kept(
+        n_rows, point, value, relative_error, table, conjugate, left_out[drawn], fold[drawn], fits
+    )
 
 
 def monitor(
@@ -110,7 +112,7 @@ def monitor(
     refit: bool = False,
     rng: int = 0,
 ) -> Monitored:
-    """Return how far a model is from the optimum with new rows, and whether these disagree.
+    """Return the gap of a model on old and new rows, and a test that new rows differ from old ones.
 
     Parameters
     ----------
@@ -119,24 +121,25 @@ def monitor(
     kept : what ``keep`` returned for the old rows
     old : (X, y) of the old rows, if they are still at hand; then ``kept`` is not needed
     refit : bool
-        With ``old``: whether to fit to all rows, beginning at the old model, where the gap is above
-        1%. alpha stays as it is.
+        With ``old``: whether to fit to all rows if the gap exceeds 1%, warm-started at the old
+        model with the same alpha.
     rng : int
         Seed of the test.
 
     Notes
     -----
-    The gap needs one pass over the new rows, and with the squared loss the optimum over them and
-    rows that replace the old ones. It is of the objective with alpha as it is, says nothing of
-    another alpha, and is a bound: the model may be nearer. With other losses than the squared one
-    it is seldom much better than the share of the new rows. The test compares new rows
-    with old ones that were left out of a fit, of which each new row is given one at random; rows
-    are exchanged between both within a fit. Three numbers are compared: residuals, their sizes,
-    and their products with the predictions; p is of the largest difference of the three, so it is
-    exact for independent rows, except that alpha was chosen on them. A difference may be only in X.
+    The gap takes one pass over the new rows; for the squared loss a small problem is solved too. It
+    is an upper bound, for the alpha of the model. For losses other than the squared one it is
+    seldom much smaller than the share of the new rows.
 
-    Without ``kept`` and ``old`` nothing is known. The model by itself proves only that the gap
-    is at most about the share of the new rows, and has residuals of rows that it was fitted to.
+    The test is a permutation test. Old rows have the predictions of the fit that left them out, and
+    each new row those of one of these fits, drawn at random; within a fit, rows are exchanged. The
+    statistic is the largest of three standardized differences: of the means of residuals, of their
+    magnitudes, and of their products with the predictions. For independent rows p is exact, except
+    that alpha was chosen on the old rows. Rows may also differ in X only.
+
+    Either ``kept`` or ``old`` is required: without the old rows only a gap of about the share of
+    the new rows could be proved, and residuals of the old rows would be those of training rows.
 
     References
     ----------
@@ -164,8 +167,8 @@ def monitor(
                 "when the model was fitted, or old=(X, y)"
             )
         kept = keep(estimator, *old, rng=rng)
-    mine: list[Any] = [*zip(_point(estimator), kept.point, strict=True)]
-    if not all(np.array_equal(a, b) for a, b in mine):
+    pairs: list[Any] = [*zip(_point(estimator), kept.point, strict=True)]
+    if not all(np.array_equal(a, b) for a, b in pairs):
         raise ValueError("kept is of another fit; make it again with findings.keep(model, X, y)")
     if refit and old is None:
         raise ValueError("a re-fit needs the old rows: pass old=(X, y), or refit=False")
@@ -179,13 +182,13 @@ def monitor(
 
 
 def _problem(estimator: Any, X: Any, y: Any) -> tuple[AtomicModel, Problem]:
-    """Return a new model at its one level, and the problem that it solves over these rows."""
+    """Return an unfitted model at the fitted alpha, and its problem over these rows."""
     if not isinstance(estimator, AtomicModel) or not len(estimator.results_):
         raise TypeError(f"monitor is of fitted models of ours, got {type(estimator).__name__}")
     model = _at_one_level(estimator)
     X = checked_design(estimator, X, reset=False)
-    known = is_classifier(estimator)
-    data = _labelled(model, X, y, estimator.classes_) if known else model._checked(X, y, None)
+    has_classes = is_classifier(estimator)
+    data = _labelled(model, X, y, estimator.classes_) if has_classes else model._checked(X, y, None)
     problems = model._problems(data, *model._regularized_by())
     problem = problems[0]
     scores = ArrayScores(np.zeros(problem.design.shape[1])) if problem.design.listable else None
@@ -207,12 +210,12 @@ def _problem(estimator: Any, X: Any, y: Any) -> tuple[AtomicModel, Problem]:
 
 
 def _labelled(model: AtomicModel, X: Any, y: Any, classes: Any) -> Any:
-    """Return the data of new rows, which may all be of one class, labelled as in the fit."""
+    """Return the data of new rows, which may be of one class only, with labels as in the fit."""
     labels = np.asarray(y)
     unknown = np.setdiff1d(labels, classes)
     if unknown.size or len(classes) != 2:
         raise ValueError(f"y holds {unknown[:1]}, and the model knows two classes: {classes}")
-    # Two rows more, of each class one, are checked with them and left out again.
+    # The checks need both classes, so that they are run for one row of each class.
     design = as_design(X)
     data = model._checked(part_of(design, rows=np.zeros(2, dtype=np.int64)), classes, None)
     weight = np.full(labels.size, 1.0 / labels.size)
@@ -221,25 +224,26 @@ def _labelled(model: AtomicModel, X: Any, y: Any, classes: Any) -> Any:
 
 
 def _at_one_level(estimator: Any) -> AtomicModel:
-    """Return the estimator without its fit; of a search the one with the chosen norm and alpha."""
+    """Return an unfitted clone; for a search, a model with the chosen norm and alpha."""
     if not isinstance(estimator, CrossValidatedModel):
-        plain: AtomicModel = clone(estimator)
-        return plain
+        unfitted: AtomicModel = clone(estimator)
+        return unfitted
     norm, alpha, l1_ratio = estimator._regularized_by()
     kind = AtomicClassifier if estimator.task == "classification" else AtomicRegressor
     form = estimator.form or estimator._candidates()[0].usual_form
     names = ("loss", "tol", "features", "unpenalized", "fit_intercept")
-    same = {name: estimator.get_params(deep=False)[name] for name in names}
-    model: AtomicModel = kind(norm, alpha, l1_ratio=l1_ratio, form=form, radius=alpha, **same)
+    parameters = {name: estimator.get_params(deep=False)[name] for name in names}
+    model: AtomicModel = kind(norm, alpha, l1_ratio=l1_ratio, form=form, radius=alpha, **parameters)
     return model
 
 
 def _point(estimator: Any) -> Point:
+    """Return columns, weights and intercept of a fitted estimator."""
     result = estimator.results_[0]
     return result.columns, result.weights, float(result.intercept)
 
 
-def _told(problem: Problem, fit: Point, rows: Rows) -> Array:
+def _residuals(problem: Problem, fit: Point, rows: Rows) -> Array:
     """Return residuals (negative loss gradients) and linear predictors of rows by a fit, (r, 2)."""
     linear = linear_at(problem.design, fit)[rows]
     residual = -problem.loss.gradient(problem.y[rows], linear, np.ones(rows.size))
@@ -247,27 +251,27 @@ def _told(problem: Problem, fit: Point, rows: Rows) -> Array:
 
 
 def _difference(problem: Problem, kept: Kept, rng: np.random.Generator) -> tuple[float, str]:
-    """Return how often rows that are exchanged differ as much, and in what new ones differ most."""
+    """Return the p-value of the permutation test, and the statistic that differs most."""
     rows = rng.permutation(problem.y.size)[:MOST_ROWS]
     numbers = []
     fresh = []
     strata = []
     for fold, fit in enumerate(kept.fits):
-        mine = rows[fold :: len(kept.fits)]
-        both = np.vstack([kept.left_out[kept.fold == fold], _told(problem, fit, mine)])
-        residual = both[:, 0]
-        linear = both[:, 1] - both[:, 1].mean()
+        fold_rows = rows[fold :: len(kept.fits)]
+        stacked = np.vstack([kept.left_out[kept.fold == fold], _residuals(problem, fit, fold_rows)])
+        residual = stacked[:, 0]
+        linear = stacked[:, 1] - stacked[:, 1].mean()
         three = np.column_stack([residual, np.abs(residual), residual * linear])
         numbers.append(three - three.mean(axis=0))
-        fresh.append(np.arange(len(both)) >= len(both) - mine.size)
-        strata.append(np.full(len(both), fold))
+        fresh.append(np.arange(len(stacked)) >= len(stacked) - fold_rows.size)
+        strata.append(np.full(len(stacked), fold))
     values, is_new, stratum = map(np.concatenate, (numbers, fresh, strata))
     order = np.argsort(stratum, kind="stable")
     draws = np.empty((N_DRAWS + 1, 3))
     draws[0] = is_new @ values
     for draw in draws[1:]:
-        moved = np.lexsort((rng.random(order.size), stratum))
-        draw[:] = is_new[order] @ values[moved]
+        permuted = np.lexsort((rng.random(order.size), stratum))
+        draw[:] = is_new[order] @ values[permuted]
     spread = draws[1:].std(axis=0)
     largest = np.abs(draws / np.where(spread > 0, spread, 1.0))
     each = largest.max(axis=1)
@@ -277,7 +281,7 @@ def _difference(problem: Problem, kept: Kept, rng: np.random.Generator) -> tuple
 
 
 def _refitted(estimator: Any, X: tuple[Any, Any], y: tuple[Any, Any]) -> Any:
-    """Return a fit to all rows that begins at the old one."""
+    """Return a fit to all rows, warm-started at the fitted estimator."""
     tables = [as_compressed(readable(part)) for part in X]
     together = stacked(tables, "csr")
     model: Any = _at_one_level(estimator).set_params(warm_start=True)

@@ -24,19 +24,28 @@ from atomlearn.core import (
     largest_useful_alpha,
 )
 
-#: By how much a standard error may grow for a smaller bias: a quarter, as Zhang and Zhang have it.
+#: Allowed growth of a standard error in exchange for a smaller bias: a quarter, as in Zhang and
+#: Zhang.
 MOST_GROWTH = 1.25
 #: Penalty factor of an excluded column: large but finite, so that the fast l1 solvers apply.
 BARRED = 1e6
-#: Gap of fits of which only the residuals count: their error is then far below their noise.
+#: Relative gap of the fits: the error of their residuals is then far below the noise.
 GAP = 1e-4
-#: Levels of a path, and the last one as a share of the first.
+#: Number of levels of a path, and the last one as a share of the first.
 N_LEVELS = 30
 LAST = 0.01
 
 
 def directions(
-    design: Design, weight: Array, units: Sequence[Columns], price: Array, free: Columns
+    design: Design,
+    weight: Array,
+    units: Sequence[Columns],
+    price: Array,
+    free: Columns,
+    *,
+    n_rows: int | None = None,
+    fit_intercept: bool = True,
+    growth: float = MOST_GROWTH,
 ) -> list[Array]:
     """Return the nodewise lasso residuals of the columns of each unit, (n, size) per unit.
 
@@ -52,6 +61,8 @@ def directions(
     design, weight : X (n, p) and the weights w (n,) of its rows
     units : columns that are left out together
     price : (p,), lengths of the columns; free : columns that z_j has nothing in common with
+    n_rows : number of rows of the data, if ``design`` has others; fit_intercept : whether there is
+    a constant b; growth : by what factor a standard error may grow for a smaller bias
 
     References
     ----------
@@ -59,25 +70,29 @@ def directions(
     linear models. JRSS B 76 (2014) 217-242, section 2.3.
     """
     tasks = []
-    found = list[list[Array]]()
+    residuals_of = list[list[Array]]()
     settings = Settings(tol=GAP)
     for unit in units:
         prices = np.where(np.isin(np.arange(price.size), unit), BARRED * price, price)
         penalty = Regularizer(L1(weights=prices), "penalized", 1.0)
+        others = np.setdiff1d(free, unit)  # an unpenalized column would be fitted by itself
         for x in dense_part(design, unit).T:
             problem = Problem.build(
                 design,
                 x,
                 as_loss("squared"),
                 penalty,
-                fit_intercept=True,
+                fit_intercept=fit_intercept,
                 sample_weight=weight,
-                unpenalized=free if free.size else None,
+                unpenalized=others if others.size else None,
             )
             first = largest_useful_alpha(problem)
-            found.append([x - np.average(x, weights=weight)])
+            residuals_of.append([x - np.average(x, weights=weight) if fit_intercept else x])
             levels = first * np.geomspace(1.0, LAST, N_LEVELS)
-            tasks.append((problem, levels, _followed(design, weight, x, found[-1])))
+            size = design.shape[0] if n_rows is None else n_rows
+            tasks.append(
+                (problem, levels, _followed(design, weight, x, size, growth, residuals_of[-1]))
+            )
     if tasks:
         pools = Pool(tasks[0][0]).of_each(len(tasks))
         waiting = [
@@ -86,11 +101,13 @@ def directions(
         ]
         if drive(design, waiting):
             raise KeyboardInterrupt("interrupted before the directions of all columns were known")
-    last = iter(directions[-1] for directions in found)
+    last = iter(directions[-1] for directions in residuals_of)
     return [np.column_stack([next(last) for _ in unit]) for unit in units]
 
 
-def _followed(design: Design, weight: Array, x: Array, found: list[Array]) -> Reached:
+def _followed(
+    design: Design, weight: Array, x: Array, n_rows: int, growth: float, found: list[Array]
+) -> Reached:
     """Return the observer of a column's path that ends it when its standard error begins to grow.
 
     ``found`` : the directions of the levels that were good.
@@ -98,6 +115,7 @@ def _followed(design: Design, weight: Array, x: Array, found: list[Array]) -> Re
     limit = np.inf
 
     def reached(problem: Problem, result: Result) -> bool:
+        """Store the residuals z; return whether their standard error exceeds the limit."""
         nonlocal limit
         z = x - result.predict(design)
         length = float(np.sqrt(weight @ z**2))
@@ -106,12 +124,12 @@ def _followed(design: Design, weight: Array, x: Array, found: list[Array]) -> Re
         if error > limit:
             return True
         found.append(z)
-        n_rows, n_columns = design.shape
-        noise = np.sqrt(2 * np.log(n_columns) / n_rows)
-        # A bound on the cosine of z and any column, of which noise has so much.
+        noise = np.sqrt(2 * np.log(design.shape[1]) / n_rows)
+        # A bound on the cosine of z and any other column; noise alone gives a cosine of about
+        # ``noise``.
         bound = problem.regularizer.amount / max(length, TINY)
         if bound <= noise and limit == np.inf:
-            limit = MOST_GROWTH * error
+            limit = growth * error
         return False
 
     return reached

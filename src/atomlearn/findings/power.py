@@ -12,6 +12,7 @@ from scipy.special import expit
 from sklearn.base import clone
 
 from atomlearn.core import Array, as_design, dense_part, whole_number
+from atomlearn.estimators.tables import table_as_numbers
 from atomlearn.findings.precision import standardized
 from atomlearn.findings.stability import selected_by
 
@@ -35,13 +36,13 @@ class PowerCurve:
 
     def __str__(self) -> str:
         head = f"of {self.n_true} features with an effect, in targets made up on this X:"
-        told = [
+        lines = [
             f"effect {size:.3g}: {found:.0%} found (+-{error:.0%}), {false:.0%} of those told false"
             for size, found, error, false in zip(
                 self.sizes, self.found, self.found_error, self.false, strict=True
             )
         ]
-        return "\n".join([head, *told])
+        return "\n".join([head, *lines])
 
 
 def power(
@@ -61,7 +62,8 @@ def power(
     selector : estimator that selects, such as ``KnockoffSelector(fdr=0.1)`` or an l1 fit
         It is fitted anew to each target.
     X : (n_samples, n_features)
-        Your own: its rows, its correlations.
+        Your own: its rows, its correlations. Words, dates and gaps of a data frame become numbers
+        as in the estimators, and effects are of these columns.
     sizes : of effects, see ``PowerCurve``
     n_true : int
         Features with an effect, drawn anew for each target, half of them negative on average.
@@ -86,34 +88,36 @@ def power(
     >>> bool(curve.found[1] > 0.9 > 0.3 > curve.found[0])
     True
     """
+    table = table_as_numbers(X)
+    X = X if table is None else dense_part(table, np.arange(table.shape[1]))
     design = as_design(X)
-    asked = np.sort(np.asarray(sizes, dtype=np.float64))
+    effect_sizes = np.sort(np.asarray(sizes, dtype=np.float64))
     n_rows, n_columns = design.shape
     n_true, n_draws = (
         whole_number("power", name, count)
         for name, count in (("n_true", n_true), ("n_draws", n_draws))
     )
-    if n_true > n_columns or not asked.size or not (asked > 0).all():
+    if n_true > n_columns or not effect_sizes.size or not (effect_sizes > 0).all():
         raise ValueError(
             f"power needs sizes > 0 and n_true of at most the number of columns; got sizes "
             f"{sizes!r}, n_true={n_true} and {n_columns} columns"
         )
     random = np.random.default_rng(rng)
-    told = np.zeros((asked.size, n_draws, 2))
+    shares = np.zeros((effect_sizes.size, n_draws, 2))
     for draw in range(n_draws):
         true = np.sort(random.choice(n_columns, n_true, replace=False))
         columns = standardized(dense_part(design, true))[0]
         effect = columns @ random.choice([-1.0, 1.0], n_true)
         noise = random.standard_normal(n_rows)
         tosses = random.random(n_rows)
-        for at, size in enumerate(asked):
+        for at, size in enumerate(effect_sizes):
             score = size * effect
             y = (tosses < expit(score)).astype(np.int64) if classes else score + noise
             with warnings.catch_warnings(action="ignore", category=UserWarning):
                 chosen = selected_by(clone(selector).fit(X, y))[0]
             hits = int(chosen[true].sum())
             all_of_them = int(chosen.sum())
-            told[at, draw] = hits / n_true, (all_of_them - hits) / max(all_of_them, 1)
-    found, false = told.mean(axis=1).T
-    error = told[:, :, 0].std(axis=1, ddof=min(1, n_draws - 1)) / np.sqrt(n_draws)
-    return PowerCurve(asked, found, error, false, n_true, n_draws)
+            shares[at, draw] = hits / n_true, (all_of_them - hits) / max(all_of_them, 1)
+    found, false = shares.mean(axis=1).T
+    error = shares[:, :, 0].std(axis=1, ddof=min(1, n_draws - 1)) / np.sqrt(n_draws)
+    return PowerCurve(effect_sizes, found, error, false, n_true, n_draws)

@@ -21,7 +21,7 @@ from sklearn.utils import gen_batches
 
 from atomlearn.core import Array, Columns, Groups, named, named_columns
 
-#: Columns that each one is regressed on: the most correlated ones.
+#: Number of columns on which each column is regressed: those most correlated with it.
 N_NEIGHBORS = 8
 #: Minimum absolute t-statistic of a neighbor that is kept.
 LEAST_T = 4.0
@@ -47,7 +47,7 @@ def inverse_of(covariance: Array) -> Array:
 
 
 def scaled_by(matrix: Any, root: Array) -> Any:
-    """Return diag(root) M diag(root), of a dense matrix or one with few entries."""
+    """Return diag(root) M diag(root), for a dense or sparse matrix M."""
     spread = sp.diags_array(root)
     return spread @ matrix @ spread
 
@@ -69,18 +69,18 @@ def sparse_precision(X: Array) -> tuple[Any, bool]:
         return sp.csr_array(sp.eye_array(n_columns)), True
     columns = np.ascontiguousarray(X.T)
     edges = _edges(columns, count)
-    # An edge that one end sees is looked at from both.
+    # An edge found from one end is tested from both.
     return _refitted(columns, sp.csr_array((edges + edges.T) > 0))
 
 
 def _edges(columns: Array, count: int) -> sp.csr_array:
-    """Return the pairs (j, neighbor) with a large |t| in the regression of j on its neighbors.
+    """Return the pairs (j, neighbor) with a large |t| in regressions of j on correlated columns.
 
     Those are the columns that it is most correlated with.
     """
     n_columns, n_rows = columns.shape
     # Single precision suffices to rank the correlations.
-    at = []
+    chosen = []
     to = []
     rough = columns.astype(np.float32)
     for rows in gen_batches(n_columns, TOGETHER):
@@ -94,9 +94,9 @@ def _edges(columns: Array, count: int) -> sp.csr_array:
         variance = np.maximum(1.0 - np.sum(slopes * right[:, :, 0], axis=1), 1e-8)
         errors = np.sqrt(np.maximum(np.einsum("jkk->jk", inverse), 0.0) * variance[:, None])
         keep = np.abs(slopes) > LEAST_T * errors / np.sqrt(max(n_rows - count - 1, 1))
-        at.append(np.repeat(numbers, keep.sum(axis=1)))
+        chosen.append(np.repeat(numbers, keep.sum(axis=1)))
         to.append(neighbors[keep])
-    pairs = np.concatenate(at), np.concatenate(to)
+    pairs = np.concatenate(chosen), np.concatenate(to)
     return sp.csr_array((np.ones(pairs[0].size), pairs), shape=(n_columns, n_columns))
 
 
@@ -129,19 +129,21 @@ def _refitted(columns: Array, graph: sp.csr_array) -> tuple[Any, bool]:
     for rows in gen_batches(n_columns, TOGETHER):
         residuals = columns[rows].copy()
         for count in np.unique(n_neighbors[rows]):
-            some = np.flatnonzero(n_neighbors[rows] == count)
-            js = rows.start + some
-            places = graph.indptr[js][:, None] + np.arange(count)
-            around, gram, right = _moments(columns, js, graph.indices[places], 1e-6)
+            same_count = np.flatnonzero(n_neighbors[rows] == count)
+            js = rows.start + same_count
+            positions = graph.indptr[js][:, None] + np.arange(count)
+            around, gram, right = _moments(columns, js, graph.indices[positions], 1e-6)
             slopes = np.linalg.solve(gram, right)[:, :, 0]
-            left = residuals[some] - np.einsum("jk,jkn->jn", slopes, around)
-            residuals[some], squares = left, np.sum(left**2, axis=1)
+            left = residuals[same_count] - np.einsum("jk,jkn->jn", slopes, around)
+            residuals[same_count], squares = left, np.sum(left**2, axis=1)
             variances[js] = np.maximum(squares / max(n_rows - count, 1), 1e-6)
-            data[places] = -slopes / variances[js][:, None]
+            data[positions] = -slopes / variances[js][:, None]
         least = LEAST_T * np.sqrt(np.maximum(np.sum(residuals**2, axis=1), 1e-300))
-        far = np.abs(residuals.astype(np.float32) @ rough.T) > least[:, None].astype(np.float32)
-        far[np.arange(len(far)), np.arange(rows.start, rows.stop)] = False
-        unexplained += int(far.sum())
+        is_missing = np.abs(residuals.astype(np.float32) @ rough.T) > least[:, None].astype(
+            np.float32
+        )
+        is_missing[np.arange(len(is_missing)), np.arange(rows.start, rows.stop)] = False
+        unexplained += int(is_missing.sum())
     half = sp.csr_array((data, graph.indices, graph.indptr), shape=graph.shape)
     matrix = 0.5 * (half + half.T) + sp.diags_array(1.0 / variances)
     return sp.csr_array(matrix), unexplained <= MOST_UNEXPLAINED * n_columns * (n_columns - 1)
@@ -152,21 +154,21 @@ def near_duplicates(X: Array) -> Columns:
     n_rows, n_columns = X.shape
     pieces = gen_batches(n_columns, TOGETHER)
     rough = X.astype(np.float32)
-    near = sp.vstack(
+    adjacency = sp.vstack(
         [sp.csr_array(np.abs(rough[:, some].T @ rough) > NEAR * n_rows) for some in pieces]
     )
-    of = connected_components(near)[1].astype(np.int64)
+    component = connected_components(adjacency)[1].astype(np.int64)
     labels = np.zeros(n_columns, dtype=np.int64)
     count = 0
-    for part in members_of(of):
-        own = np.ones(1, dtype=np.int64)
+    for part in members_of(component):
+        single = np.ones(1, dtype=np.int64)
         if part.size > 1:
-            # Rounding has columns that are the same nearer than that.
-            far = np.maximum(1.0 - np.abs(X[:, part].T @ X[:, part]) / n_rows, 0.0)
-            tree = linkage(squareform(far, checks=False), "complete")
-            own = fcluster(tree, 1.0 - NEAR, "distance").astype(np.int64)
-        labels[part] = count + own - 1
-        count += int(own.max())
+            # Allow for the rounding of equal columns.
+            distances = np.maximum(1.0 - np.abs(X[:, part].T @ X[:, part]) / n_rows, 0.0)
+            tree = linkage(squareform(distances, checks=False), "complete")
+            single = fcluster(tree, 1.0 - NEAR, "distance").astype(np.int64)
+        labels[part] = count + single - 1
+        count += int(single.max())
     return labels
 
 
@@ -182,16 +184,16 @@ def members_of(labels: Columns) -> list[Columns]:
 
 
 def columns_named(columns: Any, names: Sequence[str] | None, n_columns: int) -> Columns:
-    """Return columns given by number or name, one or several, as increasing numbers."""
+    """Return columns as increasing indices, given by index or name, one or several."""
     listed = [columns] if np.ndim(columns) == 0 else list(columns)
-    found = np.unique(np.asarray(named_columns(listed, names, "columns"), dtype=np.int64))
-    if not found.size or found[0] < 0 or found[-1] >= n_columns:
+    numbers = np.unique(np.asarray(named_columns(listed, names, "columns"), dtype=np.int64))
+    if not numbers.size or numbers[0] < 0 or numbers[-1] >= n_columns:
         raise ValueError(f"columns: {columns!r} is not among the {n_columns} columns of X")
-    return found
+    return numbers
 
 
 def labels_of(groups: Any, n_columns: int, names: Sequence[str] | None = None) -> Columns:
-    """Return the number of the group of each column; groups of columns by number or by name."""
+    """Return the group of each column, (n_columns,), for groups of columns or their names."""
     norm: Any = named(Groups(groups), names).on(n_columns)
     return np.asarray(norm.parts(n_columns)[0].labels)
 
@@ -216,7 +218,7 @@ def grouped(
 
 def standardized(X: Array) -> tuple[Array, Array, Array]:
     """Return the columns with mean 0 and variance 1, means and scales; constants become 0."""
-    # In units of powers of two, in which squares neither overflow nor vanish.
+    # Scaled by powers of two, so that squares neither overflow nor underflow.
     _, units = np.frexp(np.abs(X).max(axis=0, initial=0.0))
     scaled = np.ldexp(X, -units)
     means = scaled.mean(axis=0)
@@ -229,7 +231,7 @@ def standardized(X: Array) -> tuple[Array, Array, Array]:
 
 
 def _warn_of_duplicates(X: Array) -> None:
-    """Say how many of the standardized columns are near-duplicates, and how to handle them."""
+    """Warn how many of the standardized columns are near-duplicates, with remedies."""
     counts = np.bincount(near_duplicates(X))
     alike = counts > 1
     if alike.any():
@@ -243,7 +245,7 @@ def _warn_of_duplicates(X: Array) -> None:
 
 
 def means_of(X: Array, labels: Columns) -> Array:
-    """Return the mean of the columns with each label, turned to point where the first one does."""
+    """Return the mean of the columns with each label, with signs aligned to the first one."""
     _, first = np.unique(labels, return_index=True)
     signs = np.where(np.einsum("ij,ij->j", X, X[:, first[labels]]) < 0, -1.0, 1.0)
     columns = np.arange(labels.size)
@@ -260,19 +262,19 @@ def independent(X: Array, labels: Columns) -> tuple[sp.csr_array | None, Columns
     """
     parts = list[Array]()
     rows = list[Columns]()
-    found = list[Columns]()
+    orders = list[Columns]()
     for label in np.unique(labels):
-        mine = np.flatnonzero(labels == label)
-        part = np.eye(mine.size)
-        if 1 < mine.size < len(X):
-            sizes, vectors = np.linalg.eigh(X[:, mine].T @ X[:, mine] / len(X))
-            kept = sizes > 1e-8 * sizes[-1]
-            if kept.any() and not kept.all():
-                part = vectors[:, kept] / np.sqrt(sizes[kept])
-        parts.append(part)
-        rows.append(mine)
-        found.append(np.full(part.shape[1], label))
-    of = np.concatenate(found)
-    if of.size == labels.size:
+        members = np.flatnonzero(labels == label)
+        whitening = np.eye(members.size)
+        if 1 < members.size < len(X):
+            sizes, vectors = np.linalg.eigh(X[:, members].T @ X[:, members] / len(X))
+            is_independent = sizes > 1e-8 * sizes[-1]
+            if is_independent.any() and not is_independent.all():
+                whitening = vectors[:, is_independent] / np.sqrt(sizes[is_independent])
+        parts.append(whitening)
+        rows.append(members)
+        orders.append(np.full(whitening.shape[1], label))
+    order = np.concatenate(orders)
+    if order.size == labels.size:
         return None, labels
-    return sp.csr_array(sp.block_diag(parts, "csr")[np.argsort(np.concatenate(rows))]), of
+    return sp.csr_array(sp.block_diag(parts, "csr")[np.argsort(np.concatenate(rows))]), order

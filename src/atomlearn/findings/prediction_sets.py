@@ -14,9 +14,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from atomlearn.core import Array, Design, Mask, as_design, check_share, dense_part, own_parameters
+from atomlearn.estimators.checks import encoded_rows
 from atomlearn.estimators.prediction_sets import OutOfFold
 
-#: Probabilities of the classifier of old and new rows are kept between this and one less it.
+#: Probabilities of the classifier of old and new rows are clipped to this and one minus this.
 LEAST_CHANCE = 0.01
 
 
@@ -85,45 +86,51 @@ def prediction_sets(
     (100, 2)
     """
     check_share("confidence", confidence, 0.9)
-    known = vars(search).get("_out_of_fold")
-    if known is None:
+    out_of_fold = vars(search).get("_out_of_fold")
+    if out_of_fold is None:
         raise ValueError(
             f"prediction_sets is of a fitted search with rows left out of each fold, such as "
             f"AtomicRegressorCV().fit(X, y); got {type(search).__name__}"
         )
     predicted = search.predict(X_new)
-    of_classes = known.loss.task == "classification"
+    of_classes = out_of_fold.loss.task == "classification"
     by_class = str(by) == "class"
-    if known.loss.task == "survival" or (by_class and not of_classes) or (by is not None and shift):
+    if (
+        out_of_fold.loss.task == "survival"
+        or (by_class and not of_classes)
+        or (by is not None and shift)
+    ):
         raise ValueError(
-            f"prediction_sets: by={by!r:.40} and shift={shift} for a {known.loss.task}; by='class' "
-            "is of classes, by and shift are one or the other, and of times take predict(interval=)"
+            f"prediction_sets: by={by!r:.40} and shift={shift} for a {out_of_fold.loss.task}; "
+            "by='class' is of classes, by and shift are one or the other, and of times take "
+            "predict(interval=)"
         )
-    old = as_design(X)
-    design = search._expanded(as_design(X_new))
-    wanted: Any = confidence
+    old = as_design(encoded_rows(search, X))
+    design = search._expanded(as_design(encoded_rows(search, X_new)))
+    share: Any = confidence
     if shift:
-        known, wanted = _shifted(known, search._expanded(old), design, confidence)
+        out_of_fold, share = _shifted(out_of_fold, search._expanded(old), design, confidence)
     if by_class:
-        codes = np.searchsorted(search.classes_, np.asarray(y))[known.rows]
+        codes = np.searchsorted(search.classes_, np.asarray(y))[out_of_fold.rows]
         each = [
-            known.among(codes == code).sets(design, confidence, None) for code in np.unique(codes)
+            out_of_fold.among(codes == code).sets(design, confidence, None)
+            for code in np.unique(codes)
         ]
         return predicted, np.stack([held[:, code] for code, held in enumerate(each)], axis=1)
-    found: list[Any] = []
-    for own, its in _parts(known, by, old.shape[0], len(predicted)):
+    parts: list[Any] = []
+    for own, its in _parts(out_of_fold, by, old.shape[0], len(predicted)):
         if of_classes:
-            ends: tuple[Any, ...] = (own.sets(design, wanted, None),)
+            ends: tuple[Any, ...] = (own.sets(design, share, None),)
         else:
-            ends = tuple(e.reshape(predicted.shape) for e in own.interval(design, wanted, None))
-        found = found or [np.empty_like(end) for end in ends]
-        for end, mine_of in zip(found, ends, strict=True):
+            ends = tuple(e.reshape(predicted.shape) for e in own.interval(design, share, None))
+        parts = parts or [np.empty_like(end) for end in ends]
+        for end, mine_of in zip(parts, ends, strict=True):
             end[its] = mine_of[its]
-    return predicted, *found
+    return predicted, *parts
 
 
 def _parts(known: OutOfFold, by: Any, n_old: int, n_new: int) -> Iterator[tuple[OutOfFold, Mask]]:
-    """Yield, for each group, the out-of-fold errors of its rows and a mask of its new rows."""
+    """Yield, for each group, the out-of-fold errors of its old rows and a mask of its new rows."""
     if by is None:
         yield known, np.ones(n_new, dtype=bool)
         return
@@ -154,7 +161,7 @@ def _shifted(
     odds: Array = chance / (1 - chance) * old.shape[0] / new.shape[0]
     mass = known.mass * odds[known.rows]
     scale = known.mass.sum() / mass.sum()
-    # All rows hold units / (units + 1) of the mass before, the new one the rest, by its own odds.
-    rest = (1.0 - known.mass.sum()) * scale * odds[old.shape[0] :]
-    total = known.mass.sum() + rest
+    # All rows have units / (units + 1) of the mass beforehand, the new row the rest, by its odds.
+    needed = (1.0 - known.mass.sum()) * scale * odds[old.shape[0] :]
+    total = known.mass.sum() + needed
     return replace(known, mass=mass * scale), confidence * total

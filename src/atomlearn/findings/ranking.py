@@ -18,6 +18,7 @@ from scipy.stats import norm
 from scipy.stats import t as student
 
 from atomlearn.core import Array, Columns, Mask, Rows
+from atomlearn.survival.target import staying
 
 #: Level of the one-sided test, and the error probability of each side of an interval, so that the
 #: lower end of the interval and the test agree. ``benchmarks/findings/verdict.py`` measures
@@ -30,7 +31,7 @@ POWER = 0.8
 FEWEST_BESIDE = 8
 #: Maximum of (permutations) x (rows) x (columns): it bounds time (below a second) and memory.
 MOST_DRAWN = 10_000_000
-#: Rows whose pairs are looked at for the concordance index.
+#: Maximum number of rows whose pairs are compared for the concordance index.
 MOST_PAIRED = 1_000
 
 
@@ -77,8 +78,8 @@ def null_of(scores: Array, errors: Array, baseline: float, error: float) -> Arra
     scores, errors : (n_draws,) permuted scores and their standard errors; error : the observed one.
     A draw with standard error 0 becomes the baseline.
     """
-    known = np.where(errors > 0, errors, np.inf)
-    return np.asarray(baseline + (scores - baseline) * (error / known))
+    safe_errors = np.where(errors > 0, errors, np.inf)
+    return np.asarray(baseline + (scores - baseline) * (error / safe_errors))
 
 
 def _in_the_limit(baseline: float, error: float) -> Array:
@@ -91,8 +92,8 @@ def _orders(n_rows: int, n_columns: int, rng: np.random.Generator) -> Iterator[R
     n_draws = min(9_999, MOST_DRAWN // (n_rows * max(n_columns, 1)))
     step = max(1, MOST_DRAWN // 5 // n_rows)
     for start in range(0, n_draws if n_draws >= 999 else 0, step):
-        some = min(step, n_draws - start)
-        yield rng.permuted(np.tile(np.arange(n_rows), (some, 1)), axis=1)
+        n_batch = min(step, n_draws - start)
+        yield rng.permuted(np.tile(np.arange(n_rows), (n_batch, 1)), axis=1)
 
 
 def areas(codes: Columns, decisions: Array, rng: np.random.Generator) -> Ranked:
@@ -103,20 +104,24 @@ def areas(codes: Columns, decisions: Array, rng: np.random.Generator) -> Ranked:
     counts = positive.sum(axis=0)
     of_class = 1.0 / counts
     of_rest = 1.0 / (len(codes) - counts)
-    found = list[Array]()
+    influences = list[Array]()
     sides = [_Sorted.of(column) for column in columns.T]
     for orders in _orders(len(columns), columns.shape[1], rng):
         sums = np.zeros(len(orders))
         squares = np.zeros(orders.shape)
-        for at, side in enumerate(sides):
-            labels = positive[orders, at][:, side.order]
-            off = side.off(labels) * np.where(labels, of_class[at], of_rest[at])
-            sums += off.sum(axis=1) / 2
-            squares[:, side.order] += off
+        for k, ranked_rows in enumerate(sides):
+            labels = positive[orders, k][:, ranked_rows.order]
+            placements = ranked_rows.off(labels) * np.where(labels, of_class[k], of_rest[k])
+            sums += placements.sum(axis=1) / 2
+            squares[:, ranked_rows.order] += placements
         errors = np.linalg.norm(squares, axis=1)
-        found.append(null_of(sums, errors, 0.0, 1.0))
-    at_guess = float(np.linalg.norm(guess_area(codes, decisions)[1])) / max(len(sides), 1)
-    null = 0.5 + at_guess * np.concatenate(found) if found else _in_the_limit(0.5, at_guess)
+        influences.append(null_of(sums, errors, 0.0, 1.0))
+    guess_error = float(np.linalg.norm(guess_area(codes, decisions)[1])) / max(len(sides), 1)
+    null = (
+        0.5 + guess_error * np.concatenate(influences)
+        if influences
+        else _in_the_limit(0.5, guess_error)
+    )
     usual = float(np.sqrt(np.sum(of_class + of_rest) / 12)) / max(len(sides), 1)
     return Ranked(score, error, 0.5, null, usual)
 
@@ -135,6 +140,7 @@ class _Sorted:
 
     @classmethod
     def of(cls, decisions: Array) -> _Sorted:
+        """Return the order of the decisions, and the first and last rank of ties with each."""
         order = np.argsort(decisions, kind="stable")
         values = decisions[order]
         ends = (np.searchsorted(values, values, side=side) for side in ("left", "right"))
@@ -148,10 +154,12 @@ class _Sorted:
         """
         before = np.zeros((len(labels), self.order.size + 1))
         np.cumsum(labels, axis=1, out=before[:, 1:])
-        below = 0.5 * (before[:, self.first] + before[:, self.last])  # of the positive ones
+        midranks = 0.5 * (before[:, self.first] + before[:, self.last])  # of the positive ones
         n_positive = before[:, -1:]
-        others = 0.5 * (self.first + self.last) - below
-        share = np.where(labels, others / (self.order.size - n_positive), 1.0 - below / n_positive)
+        rest_ranks = 0.5 * (self.first + self.last) - midranks
+        share = np.where(
+            labels, rest_ranks / (self.order.size - n_positive), 1.0 - midranks / n_positive
+        )
         return np.asarray(share - 0.5)
 
 
@@ -162,7 +170,7 @@ def mean_area(codes: Columns, decisions: Array) -> tuple[float, Array]:
     class 1 of two. The AUC is NaN if there is only one class.
     """
     positive, columns = _against_rest(codes, decisions)
-    each = [area_of(column, mine) for column, mine in zip(columns.T, positive.T, strict=True)]
+    each = [area_of(column, labels) for column, labels in zip(columns.T, positive.T, strict=True)]
     if not each:
         return float("nan"), np.zeros(codes.size)
     return float(np.mean([area for area, _ in each])), np.mean([rows for _, rows in each], axis=0)
@@ -171,21 +179,21 @@ def mean_area(codes: Columns, decisions: Array) -> tuple[float, Array]:
 def guess_area(codes: Columns, decisions: Array) -> tuple[float, Array]:
     """Return the mean one-vs-rest AUC less one half, and twice the contributions of rows, (n,)."""
     positive, columns = _against_rest(codes, decisions)
-    found = np.zeros(codes.size)
-    for column, mine in zip(columns.T, positive.T, strict=True):
+    contributions = np.zeros(codes.size)
+    for column, is_class in zip(columns.T, positive.T, strict=True):
         side = _Sorted.of(column)
-        labels = mine[side.order]
+        labels = is_class[side.order]
         counts = np.where(labels, labels.sum(), (~labels).sum())
-        found[side.order] += side.off(labels[None])[0] / counts
-    return float(found.sum()) / 2 / max(columns.shape[1], 1), found
+        contributions[side.order] += side.off(labels[None])[0] / counts
+    return float(contributions.sum()) / 2 / max(columns.shape[1], 1), contributions
 
 
 def _against_rest(codes: Columns, decisions: Array) -> tuple[Mask, Array]:
     """Return one-vs-rest labels and decisions, (n, m) both, of classes with both labels present."""
     classes = np.array([1]) if decisions.shape[1] == 1 else np.arange(decisions.shape[1])
     positive = codes[:, None] == classes
-    known = positive.any(axis=0) & ~positive.all(axis=0)
-    return positive[:, known], decisions[:, known]
+    has_both = positive.any(axis=0) & ~positive.all(axis=0)
+    return positive[:, has_both], decisions[:, has_both]
 
 
 def area_of(decisions: Array, positive: Mask) -> tuple[float, Array]:
@@ -215,31 +223,31 @@ def correlations(
     degrees of freedom are the effective number of rows that contribute to it, less one. The null
     distribution permutes the residuals of ``predicted``; it is empty without ``rng``.
     """
-    left = _basis(known, len(truth))
-    freedom = len(truth) - left.shape[1]
+    basis = _basis(known, len(truth))
+    freedom = len(truth) - basis.shape[1]
     if freedom < (3 if known is None else FEWEST_BESIDE):
         return None
-    y = _free_of(left, truth)
-    x = _free_of(left, predicted)
+    y = _free_of(basis, truth)
+    x = _free_of(basis, predicted)
     score = float(np.sum(x * y, axis=0).mean())
-    error, rests_on = _jackknife(x, y, left)
-    at_guess = float(np.linalg.norm((x * y).mean(axis=1)))
+    error, error_freedom = _jackknife(x, y, basis)
+    guess_error = float(np.linalg.norm((x * y).mean(axis=1)))
     null = np.zeros(0)
-    found = list[Array]()
+    products = list[Array]()
     if rng is not None:
         for orders in _orders(len(y), y.shape[1], rng):
             rows = np.zeros(orders.shape)
-            for mine, theirs in zip(y.T, x.T, strict=True):
-                permuted = theirs[orders]
-                permuted = permuted - (permuted @ left) @ left.T
-                length = np.linalg.norm(permuted, axis=1, keepdims=True)
-                rows += permuted * mine / np.where(length > 0, length, np.inf) / y.shape[1]
+            for true_column, predicted_column in zip(y.T, x.T, strict=True):
+                permuted = predicted_column[orders]
+                permuted = permuted - (permuted @ basis) @ basis.T
+                lengths = np.linalg.norm(permuted, axis=1, keepdims=True)
+                rows += permuted * true_column / np.where(lengths > 0, lengths, np.inf) / y.shape[1]
             sums = rows.sum(axis=1)
             errors = np.linalg.norm(rows, axis=1)
-            found.append(null_of(sums, errors, 0.0, at_guess))
-        null = np.concatenate(found) if found else _in_the_limit(0.0, at_guess)
+            products.append(null_of(sums, errors, 0.0, guess_error))
+        null = np.concatenate(products) if products else _in_the_limit(0.0, guess_error)
     usual = 1.0 / np.sqrt(freedom * y.shape[1])
-    return Ranked(score, error, 0.0, null, float(usual), rests_on)
+    return Ranked(score, error, 0.0, null, float(usual), error_freedom)
 
 
 def correlation_rows(truth: Array, predicted: Array, known: Array) -> Array:
@@ -247,10 +255,10 @@ def correlation_rows(truth: Array, predicted: Array, known: Array) -> Array:
 
     All are 0 if too few residual degrees of freedom are left.
     """
-    left = _basis(known, len(truth))
-    if len(truth) - left.shape[1] < FEWEST_BESIDE:
+    basis = _basis(known, len(truth))
+    if len(truth) - basis.shape[1] < FEWEST_BESIDE:
         return np.zeros(len(truth))
-    return np.asarray((_free_of(left, truth) * _free_of(left, predicted)).mean(axis=1))
+    return np.asarray((_free_of(basis, truth) * _free_of(basis, predicted)).mean(axis=1))
 
 
 def _jackknife(x: Array, y: Array, left: Array) -> tuple[float, float]:
@@ -260,15 +268,20 @@ def _jackknife(x: Array, y: Array, left: Array) -> tuple[float, float]:
     covariates. The degrees of freedom are the effective number of rows that dominate the error,
     less one.
     """
-    stays = np.maximum(1.0 - np.sum(left**2, axis=1), 1e-6)[:, None]
-    products = np.sum(x * y, axis=0) - x * y / stays
-    lengths = np.maximum(1.0 - x**2 / stays, 1e-12) * np.maximum(1.0 - y**2 / stays, 1e-12)
-    each = np.clip((products / np.sqrt(lengths)).mean(axis=1), -1 + 1e-12, 1 - 1e-12)
-    off = (np.arctanh(each) - np.arctanh(each).mean()) ** 2
-    if not off.any():
+    one_less_leverage = np.maximum(1.0 - np.sum(left**2, axis=1), 1e-6)[:, None]
+    # Without row i, a sum of products of residuals is less by x_i y_i / (1 - leverage_i).
+    products = np.sum(x * y, axis=0) - x * y / one_less_leverage
+    lengths = np.maximum(1.0 - x**2 / one_less_leverage, 1e-12) * np.maximum(
+        1.0 - y**2 / one_less_leverage, 1e-12
+    )
+    without_row = np.clip((products / np.sqrt(lengths)).mean(axis=1), -1 + 1e-12, 1 - 1e-12)
+    squared_deviations = (np.arctanh(without_row) - np.arctanh(without_row).mean()) ** 2
+    if not squared_deviations.any():
         return 0.0, np.inf
-    rests_on = float(off.sum() ** 2 / np.sum(off**2))
-    return float(np.sqrt(off.sum() * (len(x) - 1) / len(x))), max(rests_on - 1.0, 1.0)
+    effective_rows = float(squared_deviations.sum() ** 2 / np.sum(squared_deviations**2))
+    return float(np.sqrt(squared_deviations.sum() * (len(x) - 1) / len(x))), max(
+        effective_rows - 1.0, 1.0
+    )
 
 
 def _basis(known: Array | None, n_rows: int) -> Array:
@@ -281,14 +294,15 @@ def _basis(known: Array | None, n_rows: int) -> Array:
 
 
 def _free_of(left: Array, values: Array) -> Array:
-    """Return the residuals of the columns on the basis ``left``, scaled to unit norm.
+    """Return the residuals of columns after projection on a basis, scaled to unit norm.
 
-    A residual that is only rounding error becomes 0.
+    left : (n, k), the orthonormal basis. values : (n, m), the columns. A residual that is only
+    rounding error becomes 0.
     """
-    rest = values - left @ (left.T @ values)
-    rest[:, np.abs(rest).max(axis=0) <= 1e-10 * np.abs(values).max(axis=0)] = 0.0
-    sizes = np.sqrt(np.sum(rest**2, axis=0))
-    return rest / np.where(sizes > 0, sizes, 1.0)
+    residuals = values - left @ (left.T @ values)
+    residuals[:, np.abs(residuals).max(axis=0) <= 1e-10 * np.abs(values).max(axis=0)] = 0.0
+    sizes = np.sqrt(np.sum(residuals**2, axis=0))
+    return residuals / np.where(sizes > 0, sizes, 1.0)
 
 
 def comparable(records: NDArray[Any]) -> tuple[Rows, Rows]:
@@ -297,6 +311,7 @@ def comparable(records: NDArray[Any]) -> tuple[Rows, Rows]:
     The first row has an event; the second is in the same stratum, was at risk at that time, and has
     its event or censoring later. records : structured array with time, event, entry and stratum.
     """
+    records = staying(records)
     time = records["time"]
     event = records["event"]
     stratum = records["stratum"]
@@ -315,9 +330,9 @@ def ranked_concordance(
     Risks are permuted within strata, since only rows of the same stratum are compared.
     """
     if risk.size > MOST_PAIRED:
-        some = rng.choice(risk.size, MOST_PAIRED, replace=False)
-        records = records[some]
-        risk = risk[some]
+        drawn = rng.choice(risk.size, MOST_PAIRED, replace=False)
+        records = records[drawn]
+        risk = risk[drawn]
     order = np.argsort(records["stratum"], kind="stable")
     records = records[order]
     risk = risk[order]
@@ -326,24 +341,25 @@ def ranked_concordance(
         return None
     value = float(np.mean(0.5 + 0.5 * np.sign(risk[first] - risk[second])))
     rows = concordance_rows(risk, first, second)
-    at_guess = float(np.linalg.norm(rows))
-    both = np.concatenate([first, second])
-    paired = np.bincount(both, minlength=risk.size) / first.size
+    guess_error = float(np.linalg.norm(rows))
+    members = np.concatenate([first, second])
+    share_of_pairs = np.bincount(members, minlength=risk.size) / first.size
     scores, errors = np.empty((2, 999))
     for draw in range(999):
-        moved = risk[np.lexsort((rng.random(risk.size), records["stratum"]))]
-        each = concordance_rows(moved, first, second)
-        scores[draw], errors[draw] = 0.5 + each.sum() / 2, np.linalg.norm(each)
-    null = null_of(scores, errors, 0.5, at_guess)
-    error = float(np.linalg.norm(rows - (value - 0.5) * paired))
+        permuted = risk[np.lexsort((rng.random(risk.size), records["stratum"]))]
+        draw_rows = concordance_rows(permuted, first, second)
+        scores[draw], errors[draw] = 0.5 + draw_rows.sum() / 2, np.linalg.norm(draw_rows)
+    null = null_of(scores, errors, 0.5, guess_error)
+    # The influence of a row: its contribution less its share of the pairs times the mean.
+    error = float(np.linalg.norm(rows - (value - 0.5) * share_of_pairs))
     return Ranked(value, error, 0.5, null, float(np.std(scores)))
 
 
 def concordance_rows(risk: Array, first: Rows, second: Rows) -> Array:
     """Return (n,): twice the contribution of each row's pairs to the concordance less one half."""
-    off = 0.5 * np.sign(risk[first] - risk[second]) / max(first.size, 1)
-    found = np.bincount(first, off, risk.size) + np.bincount(second, off, risk.size)
-    return np.asarray(found, dtype=np.float64)
+    excess = 0.5 * np.sign(risk[first] - risk[second]) / max(first.size, 1)
+    contributions = np.bincount(first, excess, risk.size) + np.bincount(second, excess, risk.size)
+    return np.asarray(contributions, dtype=np.float64)
 
 
 def plain_interval(ranked: Ranked) -> tuple[float, float]:

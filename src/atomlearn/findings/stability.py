@@ -40,6 +40,7 @@ from atomlearn.core import (
     whole_number,
 )
 from atomlearn.estimators.base import AtomicModel
+from atomlearn.estimators.checks import encoded_rows, table_encoding
 from atomlearn.estimators.classifier import AtomicClassifier
 from atomlearn.estimators.dependent_rows import fit_parameters, halves
 from atomlearn.estimators.parameters import PackedState
@@ -57,7 +58,8 @@ def selected_by(estimator: Any) -> tuple[Mask, Array]:
     each with size 1.
     """
     estimator = unsearched(estimator)
-    n_inputs = int(estimator.n_features_in_)
+    encoding = table_encoding(estimator)
+    n_inputs = int(estimator.n_features_in_) if encoding is None else len(encoding.names)
     sizes = np.zeros(n_inputs)
     if isinstance(estimator, AtomicModel):
         map = estimator.feature_map_
@@ -182,15 +184,18 @@ class StabilitySelector(OwnParameters, MetaEstimatorMixin, SelectorMixin, Packed
         base = AtomicRegressor() if self.estimator is None else self.estimator
         if _num_samples(X) < 2:
             raise ValueError("halves of 1 sample are empty; give at least 2 (n_samples = 1)")
-        own = self.estimator is None and self.alphas is None
-        automatic = own or type(self.alphas) is str
+        is_default = self.estimator is None and self.alphas is None
+        automatic = is_default or type(self.alphas) is str
         alphas = automatic_alphas(base, X, y, self.alphas) if automatic else self.alphas
         base = clone(base).set_params(alpha=float(alphas[-1])) if automatic else base
-        told = fit_parameters(base, None, groups, order)
-        self.estimator_ = clone(base).fit(X, y, **told, **params)
+        fit_params = fit_parameters(base, None, groups, order)
+        self.estimator_ = clone(base).fit(X, y, **fit_params, **params)
         _check_feature_names(self, X, reset=True)
         self.n_features_in_ = _num_features(X)
-        every = np.arange(self.n_features_in_)
+        # A column of words is selected if one of its encoded columns is.
+        encoding = table_encoding(self.estimator_)
+        X = encoded_rows(self.estimator_, X)
+        every = np.arange(self.n_features_in_) if encoding is None else encoding.sources
         labels = every if self.groups is None else labels_of(self.groups, every.size)
         n_units = int(labels.max()) + 1
         target = np.asarray(y)
@@ -200,14 +205,14 @@ class StabilitySelector(OwnParameters, MetaEstimatorMixin, SelectorMixin, Packed
         codes = codes_of(target)
         for _ in range(n_pairs):
             parts += halves(len(target), rng, codes, groups, order)
-        most = self.n_features
-        if most is None and automatic:
+        limit = self.n_features
+        if limit is None and automatic:
             bounded = int(np.sqrt((2 * self.threshold - 1) * n_units))
-            most = min(max(2, bounded), n_units)
-        elif most is None and alphas is not None:
-            most = max(len(parts[0]) // 2, 1)
+            limit = min(max(2, bounded), n_units)
+        elif limit is None and alphas is not None:
+            limit = max(len(parts[0]) // 2, 1)
         levels = np.sort(np.array([] if alphas is None else alphas, dtype=np.float64))[::-1]
-        masks = self._masks(base, X, target, parts, bool(params), groups, order, levels, most)
+        masks = self._masks(base, X, target, parts, bool(params), groups, order, levels, limit)
         units = np.array([np.bincount(labels, mask, n_units) > 0 for mask in masks])
         self.selection_probabilities_ = units.mean(axis=0)
         self.both_probabilities_ = (units[::2] & units[1::2]).mean(axis=0)
@@ -221,6 +226,7 @@ class StabilitySelector(OwnParameters, MetaEstimatorMixin, SelectorMixin, Packed
         return self
 
     def _check(self) -> None:
+        """Raise unless threshold and n_resamples are valid."""
         if not (is_number(self.threshold) and 0.5 < self.threshold <= 1):
             raise ValueError(
                 f"threshold must be above 0.5 and at most 1, got {self.threshold!r}: at 0.5 and "
@@ -255,9 +261,9 @@ class StabilitySelector(OwnParameters, MetaEstimatorMixin, SelectorMixin, Packed
         with warnings.catch_warnings(action="ignore", category=UserWarning):
             # The gap of a half is small compared with the differences between halves.
             for rows in parts:
-                part = rows_of(X, rows)
-                told = fit_parameters(base, rows, groups, order)
-                fitted = (clone(model).fit(part, y[rows], **told) for model in models)
+                half_rows = rows_of(X, rows)
+                fit_params = fit_parameters(base, rows, groups, order)
+                fitted = (clone(model).fit(half_rows, y[rows], **fit_params) for model in models)
                 masks.append(first_columns((selected_by(one)[1] for one in fitted), most))
         return masks
 
@@ -278,8 +284,8 @@ def codes_of(y: NDArray[Any]) -> Columns | None:
     if y.ndim != 1 or y.dtype.names is not None:
         return None
     values, codes, counts = np.unique(y, return_inverse=True, return_counts=True)
-    few = values.size <= max(2, len(y) // 10) and counts.min() >= 2
-    return codes if few else None
+    is_discrete = values.size <= max(2, len(y) // 10) and counts.min() >= 2
+    return codes if is_discrete else None
 
 
 def meinshausen_buhlmann(q: float, p: int, threshold: float) -> float:

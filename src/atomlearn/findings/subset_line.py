@@ -1,4 +1,4 @@
-"""Where on a line of targets y + t a one subset stays the best one, proved over all subsets.
+"""The part of a line of targets y + t move on which a subset is proved to be the best one.
 
 The objective of each subset, at its ridge fit, is a quadratic in t. Those of subsets that a search
 lists as near are compared with it exactly. For all others a search proves at one t that they are no
@@ -21,24 +21,21 @@ from atomlearn.estimators.subsets import SubsetRegressor
 from atomlearn.findings.given import Given
 from atomlearn.subsets.solve import best_subset, wanted_of
 
-#: Searches on one line, sets that each may list, and its seconds.
+#: Maximum number of searches on one line, of subsets that each lists, and its seconds.
 MOST_SEARCHES = 100
 MOST_SETS = 1000
 SECONDS = 10.0
-#: How exactly a search fits a subset, and more: a share of the squares of the targets.
+#: Bound on the errors of a search's fits, as a share of the squares of the targets.
 FITTED = 1e-9
 
 
 @dataclass
 class SubsetLine:
-    """The region of a line of targets y + t move on which one subset stays the best subset.
+    """The part of a line of targets y + t move on which one subset remains the best subset.
 
-    Parameters
-    ----------
-    data : of squares
-    problem : under the squared k-support norm, of weights that add up to 1
-    columns, subset : of the subset, with the free ones and without them
-    depth : how far above the objective of the subset, times n, others are listed
+    data : the data, for the squared loss; problem : the best-subset problem, with sample weights of
+    sum 1; subset : the selected columns, increasing; columns : these and the unpenalized ones;
+    depth : subsets are listed if n times their objective is at most this above that of ``subset``.
     """
 
     data: Given
@@ -48,6 +45,7 @@ class SubsetLine:
     depth: float
 
     def _objective(self, columns: Columns) -> Array:
+        """Return the minimum of n times the objective on these columns: a quadratic in t."""
         X = self.data.projected(dense_part(self.problem.design, columns))
         ridge = self.data.y.size * self.problem.regularizer.amount * np.eye(columns.size)
         pull = X.T @ self._targets
@@ -56,12 +54,13 @@ class SubsetLine:
         return np.array([two / 2, both, one / 2])
 
     def kept(self, move: Array, reach: float) -> tuple[Array, Array]:
-        """Return the parts of the line on which the subset is the best, and the undecided parts.
+        """Return the intervals of t on which the subset is proved the best, and undecided ones.
 
-        Both are intervals (m, 2) of t, of targets y + t move; beyond ``reach`` all is open.
+        Both are (m, 2), for targets y + t move; every abs(t) > ``reach`` is undecided.
         """
-        # Of each subset that was listed: by how much its objective is above that of ours, as
-        # coefficients of t^2, t, 1. For each t that was tried: the smallest one of all others.
+        # ``_others``: for each listed subset, its objective minus that of our subset, as
+        # coefficients of t^2, t, 1. ``_bounds``: for each t that was searched, a lower bound on the
+        # objective of all subsets that are not listed.
         self._others: dict[bytes, Array] = {}
         self._bounds: dict[float, float] = {}
         self._move = move
@@ -75,29 +74,29 @@ class SubsetLine:
                 "features"
             )
         stretches = [(-reach, 0.0), (0.0, reach)]
-        known = []
-        unknown = [(-np.inf, -reach), (reach, np.inf)]
+        proved = []
+        undecided = [(-np.inf, -reach), (reach, np.inf)]
         while stretches:
-            where = self._where(*stretches.pop())
-            if not where:
+            intervals = self._where(*stretches.pop())
+            if not intervals:
                 continue
-            low = where[0][0]
-            high = where[-1][1]
-            enough = len(self._bounds) >= MOST_SEARCHES or high - low < 1e-6 * reach
-            if not enough:
+            low = intervals[0][0]
+            high = intervals[-1][1]
+            stops = len(self._bounds) >= MOST_SEARCHES or high - low < 1e-6 * reach
+            if not stops:
                 self._look(low)
                 self._look(high)
-            where, before = self._where(low, high), len(where)
+            intervals, before = self._where(low, high), len(intervals)
             if self._proved(low, high):
-                known += where
-            elif enough:
-                unknown += where
-            elif len(where) == before:
+                proved += intervals
+            elif stops:
+                undecided += intervals
+            elif len(intervals) == before:
                 middle = 0.5 * (low + high)
                 stretches += [(low, middle), (middle, high)]
             else:
-                stretches += where
-        return np.reshape(known, (-1, 2)), np.array(unknown)
+                stretches += intervals
+        return np.reshape(proved, (-1, 2)), np.array(undecided)
 
     def _look(self, t: float) -> None:
         """Run a best-subset search at t; store near-optimal subsets and a bound for all others."""
@@ -105,14 +104,16 @@ class SubsetLine:
             return
         problem = replace(self.problem, y=self.data.y + t * self._move)
         within = self.depth / float(np.polyval(self._own, t))
-        wanted = wanted_of(1e-9, within, MOST_SETS, SECONDS, None)
-        found = best_subset(problem, self.subset.size, wanted, [self.subset])
-        for near in found.near or ():
-            key = near.columns.tobytes()
-            if key not in self._others and not np.array_equal(near.columns, self.subset):
-                self._others[key] = self._objective(near.columns) - self._own
-        beyond = found.objective * (1.0 + within)
-        self._bounds[t] = self.data.y.size * (beyond if found.near_complete else found.lower_bound)
+        request = wanted_of(1e-9, within, MOST_SETS, SECONDS, None)
+        result = best_subset(problem, self.subset.size, request, [self.subset])
+        for subset in result.near or ():
+            key = subset.columns.tobytes()
+            if key not in self._others and not np.array_equal(subset.columns, self.subset):
+                self._others[key] = self._objective(subset.columns) - self._own
+        beyond = result.objective * (1.0 + within)
+        self._bounds[t] = self.data.y.size * (
+            beyond if result.near_complete else result.lower_bound
+        )
 
     def _where(self, low: float, high: float) -> list[tuple[float, float]]:
         """Return the subintervals of (low, high) on which no listed subset is better."""
@@ -123,30 +124,31 @@ class SubsetLine:
         cuts = np.sort(roots[np.isreal(roots)].real)
         cuts = np.concatenate([[low], cuts[(cuts > low) & (cuts < high)], [high]])
         middles = 0.5 * (cuts[1:] + cuts[:-1])
-        better = np.min([np.polyval(rate, middles) for rate in rates], axis=0) > 0
-        starts = np.flatnonzero(better & ~np.append(False, better[:-1]))
-        ends = np.flatnonzero(better & ~np.append(better[1:], False))
+        is_best = np.min([np.polyval(rate, middles) for rate in rates], axis=0) > 0
+        starts = np.flatnonzero(is_best & ~np.append(False, is_best[:-1]))
+        ends = np.flatnonzero(is_best & ~np.append(is_best[1:], False))
         return list(zip(cuts[starts].tolist(), cuts[ends + 1].tolist(), strict=True))
 
     def _proved(self, low: float, high: float) -> bool:
-        """Whether no subset that was not listed is better anywhere between two searches."""
+        """Whether no unlisted subset can be better anywhere between the searches at both ends."""
         if low not in self._bounds or high not in self._bounds:
             return False
-        rooms = [
+        margins = [
             self._bounds[t] - self._lost - float(np.polyval(self._own, t)) for t in (low, high)
         ]
-        bend = 0.5 * float(np.sum(self._targets[:, 1] ** 2)) - self._own[0]
+        largest_curvature = 0.5 * float(np.sum(self._targets[:, 1] ** 2)) - self._own[0]
         width = high - low
-        # With s = (t - low) / (high - low): room_1 (1 - s) + room_2 s - bend width^2 s (1 - s).
-        bend = max(bend * width**2, 1e-300)
-        s = np.clip(0.5 + 0.5 * (rooms[0] - rooms[1]) / bend, 0.0, 1.0)
-        return bool(rooms[0] * (1 - s) + rooms[1] * s - bend * s * (1 - s) > 0)
+        # With s = (t - low) / width, the margin at t is at least
+        # margins[0] (1 - s) + margins[1] s - largest_curvature width^2 s (1 - s).
+        largest_curvature = max(largest_curvature * width**2, 1e-300)
+        s = np.clip(0.5 + 0.5 * (margins[0] - margins[1]) / largest_curvature, 0.0, 1.0)
+        return bool(margins[0] * (1 - s) + margins[1] * s - largest_curvature * s * (1 - s) > 0)
 
 
 def subset_line(
     estimator: SubsetRegressor, X: Any, y: Any, data: Given, spread: float
 ) -> SubsetLine | None:
-    """Return the lines of a fitted model of single columns, of one size and ridge; else None."""
+    """Return the ``SubsetLine`` of a model; None if it searched sizes, or has groups."""
     chosen = estimator.cv_scores_ is not None
     if chosen or estimator.groups is not None or not estimator.fit_intercept:
         return None

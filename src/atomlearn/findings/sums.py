@@ -48,13 +48,13 @@ class Cumulants:
     def at(self, t: float) -> tuple[float, float, float]:
         """Return K(t), K'(t) and K''(t)."""
         powers = t * self.products
-        most = powers.max(axis=1, keepdims=True)
-        tilted = self.shares * np.exp(powers - most)
+        largest = powers.max(axis=1, keepdims=True)
+        tilted = self.shares * np.exp(powers - largest)
         total = tilted.sum(axis=1)
         tilted /= total[:, None]
         mean = np.einsum("ik,ik->i", tilted, self.products)
         variance = np.einsum("ik,ik->i", tilted, (self.products - mean[:, None]) ** 2)
-        value = self.counts @ (np.log(total) + most[:, 0])
+        value = self.counts @ (np.log(total) + largest[:, 0])
         return float(value), float(self.counts @ mean), float(self.counts @ variance)
 
     def beyond(self, x: float) -> float:
@@ -96,19 +96,19 @@ class SumOfProducts:
         None if skewness and excess kurtosis of the sum are so small that the normal approximation
         is accurate (``MOST_SKEW``, ``MOST_KURTOSIS``).
         """
-        drawn, kept = sorted((self.e, self.r), key=_kurtosis)
-        variance = np.mean(drawn**2) * np.sum(kept**2)
-        skew = np.mean(drawn**3) * np.sum(kept**3) / variance**1.5
+        drawn, fixed = sorted((self.e, self.r), key=_kurtosis)
+        variance = np.mean(drawn**2) * np.sum(fixed**2)
+        skew = np.mean(drawn**3) * np.sum(fixed**3) / variance**1.5
         fourth = np.mean(drawn**4) - 3.0 * np.mean(drawn**2) ** 2
-        kurtosis = fourth * np.sum(kept**4) / variance**2
+        kurtosis = fourth * np.sum(fixed**4) / variance**2
         if abs(skew) <= MOST_SKEW and abs(kurtosis) <= MOST_KURTOSIS:
             return None
         (values, numbers) = _joined(drawn)
-        (factors, counts) = _joined(kept)
+        (factors, counts) = _joined(fixed)
         law = Cumulants(counts, np.outer(factors, values), numbers / numbers.sum())
-        turned = Cumulants(counts, -law.products, law.shares)
+        negated = Cumulants(counts, -law.products, law.shares)
         size = abs(float(self.e @ self.r))
-        return law.beyond(size) + turned.beyond(size)
+        return law.beyond(size) + negated.beyond(size)
 
     def shortened(self, robust: bool) -> float:
         """Return the factor that corrects the chi-squared statistic for the tails of the sum.
@@ -141,5 +141,7 @@ def _joined(values: Array) -> tuple[Array, Array]:
     high = values.max()
     cells = np.minimum((values - low) * (MOST_VALUES / (high - low)), MOST_VALUES - 1).astype(int)
     counts = np.bincount(cells)
-    some = counts > 0
-    return np.bincount(cells, values)[some] / counts[some], counts[some].astype(float)
+    is_filled = counts > 0
+    return np.bincount(cells, values)[is_filled] / counts[is_filled], counts[is_filled].astype(
+        float
+    )

@@ -1,4 +1,4 @@
-"""Trials: a way to select and fit, judged by held-out rows, or where these are few by all of them.
+"""Trials: a selection and fit procedure, tested on held-out rows or by cross-validation.
 
 Few held-out rows say little. There the whole cross-validation is repeated, with all choices
 that are made in it, over rows whose features are permuted: targets, weights and offsets stay
@@ -47,27 +47,28 @@ from atomlearn.findings.verdict import (
 )
 from atomlearn.survival.target import checked_survival
 
-#: Held-out rows below which they say too little: 50 at an area of 0.65 do so every second
-#: time. These numbers are measured by ``benchmarks/findings/few_rows.py``.
+#: Minimum number of held-out rows for a verdict: with 50 at an AUC of 0.65 every second verdict is
+#: "too few rows to tell". Measured by ``benchmarks/findings/few_rows.py``.
 FEW_ROWS = 50
-#: The most repetitions of the whole cross-validation, and the fewest; 20 k - 1, so that p can be
-#: the level itself.
+#: Maximum and minimum number of repetitions of the whole cross-validation; 20 k - 1, so that p can
+#: equal the level.
 N_REPEATS = 199
 FEWEST = 19
-#: Entries of the data that all repetitions together may fit to: some six seconds of one core; and
-#: entries that take as long as what a fit costs whatever its size.
+#: Number of entries to which all repetitions together may fit (six seconds on one core), and the
+#: number that takes as long as the fixed cost of a fit.
 MOST_WORK = 200_000_000
 A_FIT = 200_000
 #: Relative gap below which differences of fits decide nothing.
 LOOSE_GAP = 1e-2
-#: Tables with a signal put in: rows are too few if less than POWER of them are found, ...
+#: Number of simulated tables with a signal: rows are too few if less than POWER of the signals are
+#: detected, ...
 N_PLANTED = 10
-#: ... features that share the signal, and its correlation with what orders the target: it makes a
-#: correlation of 0.3 with numbers, an area of 0.65 of two classes alike, a concordance of 0.65.
+#: ... number of features with a signal, and its correlation with the order of the target: it gives
+#: a correlation of 0.3 for numbers, an AUC of 0.65 for two equal classes, a concordance of 0.65.
 FEATURES_PLANTED = 2
 PLANTED = {"regression": USEFUL, "classification": 0.34, "survival": 0.45}
 
-#: Of (training rows, test rows, target or None, order of the features or None), decisions.
+#: (training rows, test rows, target or None, order of the features or None) -> decisions.
 Decide = Callable[[Rows, Rows, NDArray[Any] | None, Rows | None], Array]
 
 
@@ -109,23 +110,23 @@ class Trial:
             return no_verdict("every held-out row is a training row too, or nearly")
         test = test[~copies]
         decisions = decisions[~copies]
-        found = self.of_rows(test, decisions)
+        result = self.of_rows(test, decisions)
         try:
             if self._is_few(test):
-                found = self._cross_validated() or found
-            elif found.verdict == "no better":
-                found = self._with_power(found, [(train, test)])
-        except KeyboardInterrupt:  # Ctrl-C leaves the trials so far
+                result = self._cross_validated() or result
+            elif result.verdict == "no better":
+                result = self._with_power(result, [(train, test)])
+        except KeyboardInterrupt:  # after Ctrl-C, use the trials so far
             self.say("interrupted: the verdict is of the held-out rows")
-        return found
+        return result
 
     def copies(self, train: Rows, test: Rows) -> Mask:
         """Return a mask of the test rows that duplicate a training row or an earlier test row."""
         if self.repeated is None:
             return np.zeros(test.size, dtype=bool)
-        again = np.ones(test.size, dtype=bool)
-        again[np.unique(self.repeated[test], return_index=True)[1]] = False
-        return again | self.across(train, test)
+        is_copy = np.ones(test.size, dtype=bool)
+        is_copy[np.unique(self.repeated[test], return_index=True)[1]] = False
+        return is_copy | self.across(train, test)
 
     def across(self, train: Rows, test: Rows) -> Mask:
         """Return a mask of the test rows that duplicate a training row."""
@@ -140,26 +141,27 @@ class Trial:
         if n_folds < 2:
             return []
         try:
-            found = folds(len(self.values), n_folds, self.rng, self._codes, self.groups)
+            all_folds = folds(len(self.values), n_folds, self.rng, self._codes, self.groups)
         except ValueError:
             return []
-        return [(train, test[~self.copies(train, test)]) for train, test in found]
+        return [(train, test[~self.copies(train, test)]) for train, test in all_folds]
 
     def parts(self, found: Verdict, train: Rows, test: Rows) -> list[Fold]:
-        """Return the training and test rows that a verdict is of: folds, or the held-out part."""
+        """Return the training and test rows of the verdict: the folds, or the held-out part."""
         return self.folds if found.n_folds else [(train, test[~self.copies(train, test)])]
 
     def of_rows(self, test: Rows, decisions: Array) -> Verdict:
+        """Return the verdict on the decisions for the rows ``test``."""
         units = unit_numbers(len(self.values), self.groups, self.order)[test]
         if self.order is not None or np.unique(units).size < test.size:
-            return self._of_units(test, decisions)
+            return self._permuted_verdict(test, decisions)
         known, words = with_curves(self.known, test.size)
         known = None if known is None else known[test]
         truth = self.values[test]
         found = verdict_on(self.task, truth, decisions, self.rng, ranks=self.ranks, known=known)
         return replace(found, how=found.how | words)
 
-    def _of_units(self, test: Rows, decisions: Array) -> Verdict:
+    def _permuted_verdict(self, test: Rows, decisions: Array) -> Verdict:
         """Return the verdict on dependent rows, by a permutation test that keeps the dependence.
 
         Targets of held-out groups are permuted as blocks. Targets of a series are shifted
@@ -167,24 +169,26 @@ class Trial:
         """
         if self.order is None and np.unique(np.asarray(self.groups)[test]).size < 2:
             return no_verdict("the held-out rows are one group")
-        told = [decisions.reshape(test.size, -1)]
+        per_fold = [decisions.reshape(test.size, -1)]
         rng = np.random.default_rng(self.rng)
-        observed = self._measure(self.values, [test], told)
+        observed = self._measure(self.values, [test], per_fold)
         null = list[tuple[float, float]]()
         for _ in range(999):
             if self.order is None:
-                whence = np.arange(len(self.values))
-                whence[test] = test[permuted_rows(test.size, rng, np.asarray(self.groups)[test])]
+                sources = np.arange(len(self.values))
+                sources[test] = test[permuted_rows(test.size, rng, np.asarray(self.groups)[test])]
             else:
-                whence = permuted_rows(len(self.values), rng, None, self.order)
-            null.append(self._measure(self.values[whence], [test], told))
-        of = "groups of held-out targets" if self.order is None else "the target along the series"
-        return self._judged(observed, null, test.size, 0, f"permutations of {of}")
+                sources = permuted_rows(len(self.values), rng, None, self.order)
+            null.append(self._measure(self.values[sources], [test], per_fold))
+        permuted = (
+            "groups of held-out targets" if self.order is None else "the target along the series"
+        )
+        return self._judged(observed, null, test.size, 0, f"permutations of {permuted}")
 
     def _is_few(self, test: Rows) -> bool:
-        """Return whether held-out rows are few, counted as balanced rows of the same precision."""
-        # Next to covariates nothing that is repeated holds the level: targets drawn from them were
-        # called better in 10% of 200 tables of 60 rows, permuted features in 8 of 84.
+        """Return whether the held-out rows have the precision of few balanced rows."""
+        # With covariates neither way of repeating keeps the level: of 200 tables of 60 rows, 10%
+        # were called better with simulated targets; with permuted features 8 of 84.
         if self.known is not None or self.order is not None or self.values.ndim > 1:
             return False
         n_rows = float(test.size)
@@ -199,38 +203,39 @@ class Trial:
 
     @property
     def _codes(self) -> Any:
+        """The class or event of each row, for stratified folds; None for numbers."""
         if self.task == "survival":
             return checked_survival(self.values)["event"].astype(np.int64)
         return self.values if self.task == "classification" else None
 
     def _cross_validated(self) -> Verdict | None:
-        """Return the verdict by repetitions of the whole cross-validation, None if too much work.
+        """Return the verdict by repeated cross-validation; None if it takes too much work.
 
-        How many there are depends on the rows and columns that are fitted to, and on nothing else.
+        The number of repetitions depends only on the rows and columns that are fitted to.
         """
         parts = self.folds
-        each = max(len(parts), 1) * self.work
-        total = min(20 * int(MOST_WORK / (20 * each)) - 1, N_REPEATS)
+        entries_fitted = max(len(parts), 1) * self.work
+        total = min(20 * int(MOST_WORK / (20 * entries_fitted)) - 1, N_REPEATS)
         if not parts or total < FEWEST:
             return None
         self.say(f"few rows: cross-validation is repeated up to {total} times, without a relation")
-        told = self.decisions(parts)
-        observed = self._measure(self.values, *told)
+        per_fold = self.decisions(parts)
+        observed = self._measure(self.values, *per_fold)
         null = list[tuple[float, float]]()
         rng = np.random.default_rng(self.rng)
-        enough = int(LEVEL * (total + 1))  # with this many that do as well, p is above the level
+        n_needed = int(LEVEL * (total + 1))  # p then exceeds the level
         t_value = _t(*observed, self._asked[1])
         while len(null) < total:
             order = permuted_rows(len(self.values), rng, self.groups)
             null.append(self._measure(self.values, *self.decisions(parts, None, order)))
-            as_well = sum(_t(*one, self._asked[1]) >= t_value - 1e-12 for one in null)
-            if as_well >= enough and len(null) >= FEWEST:
+            n_as_good = sum(_t(*one, self._asked[1]) >= t_value - 1e-12 for one in null)
+            if n_as_good >= n_needed and len(null) >= FEWEST:
                 break
         words = "permutations of the rows, each with its own cross-validation and all choices made "
         words += "in it,"
         n_rows = sum(test.size for _, test in parts)
-        found = self._judged(observed, null, n_rows, len(parts), words)
-        return self._with_power(found, parts) if found.verdict == "no better" else found
+        verdict = self._judged(observed, null, n_rows, len(parts), words)
+        return self._with_power(verdict, parts) if verdict.verdict == "no better" else verdict
 
     def _judged(
         self,
@@ -240,24 +245,28 @@ class Trial:
         n_folds: int,
         draws: str,
     ) -> Verdict:
-        """Return the verdict on a score and its error by those of permuted rows."""
+        """Return the verdict on an observed score and error, from those of permuted targets.
+
+        observed, null : (score, standard error) of the data, and of each permutation. draws : what
+        the null distribution consists of, in words.
+        """
         (score, at_guess) = observed
         (name, baseline, guess) = self._asked
         scores, errors = np.array(null).T
-        numbers = baseline == 0.0
-        plain = np.arctanh(np.clip(scores, -0.999, 0.999)) if numbers else scores
-        inflated = max(at_guess / np.median(errors), 1.0) if np.median(errors) > 0 else 1.0
-        error = float(np.std(plain)) * inflated
+        is_correlation = baseline == 0.0
+        transformed = np.arctanh(np.clip(scores, -0.999, 0.999)) if is_correlation else scores
+        inflation = max(at_guess / np.median(errors), 1.0) if np.median(errors) > 0 else 1.0
+        error = float(np.std(transformed)) * inflation
         null_scores = null_of(scores, errors, baseline, at_guess)
         ranked = Ranked(score, error, baseline, null_scores, float(np.std(scores)) or np.inf)
-        interval = correlation_interval(ranked) if numbers else plain_interval(ranked)
+        interval = correlation_interval(ranked) if is_correlation else plain_interval(ranked)
         words = "as wide as scores of permuted rows spread"
-        found = judged(ranked, interval, name, n_rows, words, n_folds, guess, draws)
-        return replace(found, how=found.how | with_curves(self.known, n_rows)[1])
+        verdict = judged(ranked, interval, name, n_rows, words, n_folds, guess, draws)
+        return replace(verdict, how=verdict.how | with_curves(self.known, n_rows)[1])
 
     @property
     def _asked(self) -> tuple[str, float, str]:
-        """The name of the score, the score of a guess, and the name of the guess."""
+        """The name of the score, the score of a baseline, and the name of the baseline."""
         several = self.task == "classification" and self.values.max() > 1
         return measure(self.task, several, self.ranks, self.known is not None)
 
@@ -266,7 +275,7 @@ class Trial:
     ) -> tuple[list[Rows], list[Array]]:
         """Return the test rows and decisions of each fold, without folds that cannot be fitted."""
         rows = list[Rows]()
-        told = list[Array]()
+        per_fold = list[Array]()
         for train, test in parts:
             try:
                 with warnings.catch_warnings(action="ignore"):
@@ -274,40 +283,41 @@ class Trial:
             except ValueError:
                 continue
             rows.append(test)
-            told.append(np.asarray(decisions, dtype=np.float64).reshape(test.size, -1))
-        return rows, told
+            per_fold.append(np.asarray(decisions, dtype=np.float64).reshape(test.size, -1))
+        return rows, per_fold
 
     def _measure(
-        self, truth: NDArray[Any], rows: list[Rows], told: list[Array]
+        self, truth: NDArray[Any], rows: list[Rows], per_fold: list[Array]
     ) -> tuple[float, float]:
-        """Return the score of the decisions, and the standard error of a guess.
+        """Return the score of the decisions, and its standard error under a baseline.
 
-        rows, told : test rows and their decisions (n_test, m) for each fold. Decisions are compared
-        only within a fold, since their scale differs between the models of the folds. The error is
-        clustered by groups of rows.
+        rows, per_fold : test rows and their decisions (n_test, m) for each fold. Decisions are
+        compared only within a fold, since their scale differs between the models of the folds. The
+        error is clustered by groups of rows.
         """
         baseline = self._asked[1]
-        every = np.concatenate(rows) if rows else np.arange(0)
-        each = list[Array]()
+        all_rows = np.concatenate(rows) if rows else np.arange(0)
+        contributions = list[Array]()
         scores = list[float]()
         weights = list[int]()
         if baseline > 0.0:
-            for r, d in zip(rows, told, strict=True):
+            for r, d in zip(rows, per_fold, strict=True):
                 score, added = self._ranks(truth[r], d)
-                known = not np.isnan(score)
-                scores = [*scores, score if known else 0.0]
-                weights = [*weights, known * r.size]
-                each.append(added * weights[-1])
+                is_known = not np.isnan(score)
+                scores = [*scores, score if is_known else 0.0]
+                weights = [*weights, is_known * r.size]
+                contributions.append(added * weights[-1])
             total = max(sum(weights), 1)
-            parts = [found / total for found in each]
-            above = float(np.dot(scores, weights)) / total
+            shares = [found / total for found in contributions]
+            mean_score = float(np.dot(scores, weights)) / total
         else:
-            above, parts = self._correlation(truth, rows, told)
+            mean_score, shares = self._correlation(truth, rows, per_fold)
         if not rows:
             return baseline, 0.0
-        units = unit_numbers(len(self.values), self.groups)[every]
-        sums = np.bincount(units, np.concatenate(parts))
-        return baseline + above, float(np.linalg.norm(sums))
+        units = unit_numbers(len(self.values), self.groups)[all_rows]
+        # Rows of a group are not independent: add their contributions before squaring.
+        sums = np.bincount(units, np.concatenate(shares))
+        return baseline + mean_score, float(np.linalg.norm(sums))
 
     def _ranks(self, truth: NDArray[Any], decisions: Array) -> tuple[float, Array]:
         """Return the AUC or concordance less one half, and twice the contributions of rows (n,)."""
@@ -316,14 +326,14 @@ class Trial:
                 return float("nan"), np.zeros(truth.size)
             score, added = guess_area(truth, decisions)
             return score, added / max(1, decisions.shape[1])
-        some = np.arange(0, truth.size, -(-truth.size // MOST_PAIRED))
-        first, second = comparable(checked_survival(truth[some]))
+        judged_rows = np.arange(0, truth.size, -(-truth.size // MOST_PAIRED))
+        first, second = comparable(checked_survival(truth[judged_rows]))
         added = np.zeros(truth.size)
-        added[some] = concordance_rows(decisions[some, 0], first, second)
+        added[judged_rows] = concordance_rows(decisions[judged_rows, 0], first, second)
         return float(added.sum()) / 2 if first.size else float("nan"), added
 
     def _correlation(
-        self, truth: NDArray[Any], rows: list[Rows], told: list[Array]
+        self, truth: NDArray[Any], rows: list[Rows], per_fold: list[Array]
     ) -> tuple[float, list[Array]]:
         """Return the partial correlation given folds and covariates, and rows' contributions."""
         if not rows:
@@ -332,13 +342,13 @@ class Trial:
         every = np.concatenate(rows)
         if self.ranks and self.known is None:
             numbers = rankdata(numbers, axis=0)
-            told = [rankdata(d, axis=0) / len(d) for d in told]
-        known = np.repeat(np.eye(len(rows)), [r.size for r in rows], axis=0)
+            per_fold = [rankdata(d, axis=0) / len(d) for d in per_fold]
+        fold_indicators = np.repeat(np.eye(len(rows)), [r.size for r in rows], axis=0)
         curves = with_curves(self.known, every.size)[0]
         if curves is not None:
-            known = np.hstack([known, curves[every]])
-        decisions = np.concatenate(told)[:, : numbers.shape[1]]
-        added = correlation_rows(numbers[every], decisions, known)
+            fold_indicators = np.hstack([fold_indicators, curves[every]])
+        decisions = np.concatenate(per_fold)[:, : numbers.shape[1]]
+        added = correlation_rows(numbers[every], decisions, fold_indicators)
         return float(added.sum()), [added]
 
     def _with_power(self, found: Verdict, parts: Sequence[Fold]) -> Verdict:
@@ -353,21 +363,24 @@ class Trial:
         if self.inputs is None or self.values.ndim > 1 or work > MOST_WORK:
             return found
         baseline = self._asked[1]
-        guess = self._measure(self.values, *self.decisions(parts))[1]
-        needed = (found.critical - baseline) / guess if guess > 0 else float(norm.isf(LEVEL))
+        error = self._measure(self.values, *self.decisions(parts))[1]
+        # The critical score as a t-statistic, which applies to simulations, too.
+        critical_t = (found.critical - baseline) / error if error > 0 else float(norm.isf(LEVEL))
         rng = np.random.default_rng([self.rng, 1])
-        told_of = 0
-        missed = 0
-        wanted = int(np.ceil(POWER * N_PLANTED))
-        while told_of < wanted and missed <= N_PLANTED - wanted:
+        n_detected = 0
+        n_missed = 0
+        n_needed = int(np.ceil(POWER * N_PLANTED))
+        while n_detected < n_needed and n_missed <= N_PLANTED - n_needed:
             values = self._planted(rng)
-            again = self._measure(values, *self.decisions(parts, values))
-            seen = _t(*again, baseline) >= needed
-            told_of = told_of + seen
-            missed = missed + (not seen)
-        power = told_of / (told_of + missed)
+            measured = self._measure(values, *self.decisions(parts, values))
+            is_detected = _t(*measured, baseline) >= critical_t
+            n_detected = n_detected + is_detected
+            n_missed = n_missed + (not is_detected)
+        power = n_detected / (n_detected + n_missed)
         return replace(
-            found, power=power, verdict="no better" if told_of >= wanted else "too few rows to tell"
+            found,
+            power=power,
+            verdict="no better" if n_detected >= n_needed else "too few rows to tell",
         )
 
     def _planted(self, rng: np.random.Generator) -> NDArray[Any]:
@@ -376,17 +389,17 @@ class Trial:
         n_rows, n_columns = self.inputs.shape
         units = unit_numbers(n_rows, self.groups)
         survives = self.task == "survival"
-        by = -checked_survival(self.values)["time"] if survives else self.values
-        ordered = self.values[np.argsort(by, kind="stable")]
+        order_by = -checked_survival(self.values)["time"] if survives else self.values
+        ordered = self.values[np.argsort(order_by, kind="stable")]
         columns = np.sort(rng.permutation(n_columns)[:FEATURES_PLANTED])
         block = standardized(dense_part(self.inputs, columns))[0]
         signal = block @ rng.choice([-1.0, 1.0], columns.size)
-        noise = rng.standard_normal(n_rows)[units]  # rows of a group share the unexplained part
+        noise = rng.standard_normal(n_rows)[units]  # rows of a group have the same noise
         signal = standardized((np.bincount(units, signal) / np.bincount(units))[units, None])[0]
         share = PLANTED[self.task]
         score = share * signal[:, 0] + np.sqrt(1 - share**2) * noise
-        place = np.argsort(np.argsort(score, kind="stable"))
-        return np.asarray(ordered[place])
+        rank = np.argsort(np.argsort(score, kind="stable"))
+        return np.asarray(ordered[rank])
 
 
 def _t(score: float, error: float, baseline: float) -> float:

@@ -1,4 +1,4 @@
-"""Twins: the columns that could replace a selected feature, by correlation and by forbidding it."""
+"""Twins: columns that could replace a selected feature, by correlation or by refits without it."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Twins:
 
     @property
     def words(self) -> str:
-        """The cost of forbidding it, and the columns that replace it."""
+        """The increase of the objective without the feature, and the columns that replace it."""
         if self.rise is None:
             return ""
         instead = f", instead: {self.replaced_by[0]}" if self.replaced_by else ""
@@ -54,15 +54,15 @@ class Twins:
 def correlated_columns(
     design: Design, columns: Sequence[int], most: int = 3, least: float = 0.5
 ) -> list[list[tuple[int, float]]]:
-    """Return the columns most correlated with each of some columns, one pass for each."""
+    """Return the columns most correlated with each of these, by one pass for each."""
     deviations = column_moments(design)[1]
     chosen = np.asarray(columns, dtype=np.int64)
-    means, own = moments_of(design, chosen)
+    means, own_deviations = moments_of(design, chosen)
     block = design.gather(chosen).dense()
     found = []
-    for place, column in enumerate(chosen.tolist()):
-        scale = design.shape[0] * own[place] * deviations
-        z = design.scores(np.asarray(block[:, place] - means[place], dtype=np.float64)).full()
+    for number, column in enumerate(chosen.tolist()):
+        scale = design.shape[0] * own_deviations[number] * deviations
+        z = design.scores(np.asarray(block[:, number] - means[number], dtype=np.float64)).full()
         r = np.divide(z, scale, out=np.zeros_like(z), where=scale > 0)
         r[column] = 0.0
         best = np.argsort(-np.abs(r), kind="stable")[:most]
@@ -113,18 +113,19 @@ def twins(
     results = estimator.results_
     design = problems[0].design
     chosen = _largest(results, design, most)
-    near = correlated_columns(design, chosen, correlated)
+    correlated_with = correlated_columns(design, chosen, correlated)
     norm = problems[0].regularizer.norm
     n_columns = design.shape[1]
     possible = norm.restrict(np.arange(n_columns), n_columns) is not None
     found = []
 
     def named(some: Columns) -> list[str]:
+        """Return the names of these columns."""
         if names is not None:
             return [names(j) for j in some.tolist()]
         return list(estimator.feature_map_.names(some, input_names(estimator)))
 
-    for column, others in zip(chosen, near, strict=True):
+    for column, others in zip(chosen, correlated_with, strict=True):
         columns = np.array([column, *(j for j, _ in others)], dtype=np.int64)
         called = named(columns)
         near_to = tuple((name, r) for name, (_, r) in zip(called[1:], others, strict=True))
@@ -164,12 +165,12 @@ def _without(
         keep = result.columns != column
         columns = result.columns[keep]
         start = WarmStart(columns - (columns > column), result.weights[keep], result.intercept)
-        part = restrict(problem, part_of(problem.design, columns=others), others)
-        found = settings.run(part, start)
+        reduced = restrict(problem, part_of(problem.design, columns=others), others)
+        refit = settings.run(reduced, start)
         before = before + result.objective
-        after = after + found.objective
-        error += result.gap + found.gap
-        growth[others[found.columns]] += np.abs(found.weights)
+        after = after + refit.objective
+        error += result.gap + refit.gap
+        growth[others[refit.columns]] += np.abs(refit.weights)
         growth[result.columns] -= np.abs(result.weights)
     scale = max(abs(before), TINY)
     grown = np.argsort(-growth, kind="stable")[:3]

@@ -22,7 +22,7 @@ from atomlearn.findings.ranking import (
     correlations,
     ranked_concordance,
 )
-from atomlearn.survival.target import checked_survival
+from atomlearn.survival.target import checked_survival, staying
 
 #: Smallest effect of interest, as a share of the distance from a guess to a perfect score: a
 #: correlation of 0.3, an AUC of 0.65. If the power for it is below 80 %, rows are too few.
@@ -40,7 +40,7 @@ LONG_TAILED = ("poisson", "gamma", "tweedie")
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Whether a model predicts better than a guess, and how that is known.
+    """Whether a model predicts better than a baseline, with the evidence.
 
     Attributes
     ----------
@@ -103,12 +103,12 @@ class Verdict:
 
     @property
     def at_most(self) -> bool:
-        """True if no permutation scored as much: p_value is its smallest possible value."""
+        """True if no permutation scored as high: then p_value is the smallest possible value."""
         return self.n_draws > 0 and self.p_value <= 1.0 / (1.0 + self.n_draws) * (1 + 1e-9)
 
     @property
     def p_words(self) -> str:
-        """The p-value as a page prints it."""
+        """The p-value as text for reports."""
         return f"p {'at most' if self.at_most else '='} {self.p_value:.2g}"
 
     @property
@@ -118,22 +118,22 @@ class Verdict:
 
     @property
     def better(self) -> bool:
-        """True if the model is shown to predict."""
+        """True if the verdict is "better"."""
         return self.verdict == "better"
 
     @property
     def measured(self) -> str:
-        """The name of the score: "held-out AUC", "cross-validated correlation"."""
+        """The name of the score, such as "held-out AUC" or "cross-validated correlation"."""
         return f"{self.kind} {self.score_name}"
 
     @property
     def kind(self) -> str:
-        """How rows were kept from the fits that they are scored by."""
+        """How the scored rows were separated from the rows of the fits."""
         return "cross-validated" if self.n_folds else "held-out"
 
     @property
     def evidence(self) -> str:
-        """The score with its interval and that of a guess, in words; or why there is none."""
+        """The score with its interval and the score of the baseline in words, or the reason."""
         if self.n_rows == 0:
             return self.how["verdict"]
         low, high = self.interval
@@ -147,19 +147,19 @@ class Verdict:
         return f"{self.verdict}{than}: {self.evidence}"
 
     def as_dict(self) -> dict[str, Any]:
-        """Return plain values, None for unknown ones: the content of ``summary.json``."""
-        known = self.n_rows > 0
+        """Return plain values, None if not known: the content of ``summary.json``."""
+        has_rows = self.n_rows > 0
         return {
             "verdict": self.verdict,
-            "score": self.score if known else None,
+            "score": self.score if has_rows else None,
             "score_name": self.score_name,
-            "interval": list(self.interval) if known else None,
+            "interval": list(self.interval) if has_rows else None,
             "confidence": self.confidence,
-            "baseline": self.baseline if known else None,
-            "p_value": self.p_value if known else None,
-            "p_value_at_most": self.at_most if known else None,
+            "baseline": self.baseline if has_rows else None,
+            "p_value": self.p_value if has_rows else None,
+            "p_value_at_most": self.at_most if has_rows else None,
             "n_draws": self.n_draws,
-            "critical_score": self.critical if known else None,
+            "critical_score": self.critical if has_rows else None,
             "n_held_out": self.n_rows,
             "n_folds": self.n_folds,
             "compared_with": self.guess,
@@ -170,14 +170,14 @@ class Verdict:
 
 def no_verdict(reason: str) -> Verdict:
     """Return the verdict that nothing can be concluded, with the reason."""
-    nothing = float("nan")
-    interval = (nothing, nothing)
-    how = {"verdict": reason}
-    return Verdict("too few rows to tell", nothing, "", interval, nothing, 1.0, nothing, 0, how, 0)
+    nan = float("nan")
+    interval = (nan, nan)
+    sources = {"verdict": reason}
+    return Verdict("too few rows to tell", nan, "", interval, nan, 1.0, nan, 0, sources, 0)
 
 
 def measure(task: Task, several: bool, ranks: bool, known: bool) -> tuple[str, float, str]:
-    """Return the name of the score, the score of a guess, and the name of the guess."""
+    """Return the name of the score, the score of a baseline, and the name of the baseline."""
     if known:
         return "partial correlation", 0.0, "the covariates alone"
     if task == "regression":
@@ -237,8 +237,8 @@ def verdict_on(
             return no_verdict("all held-out rows have one value of the target")
         ranked = correlations(y, z[:, : y.shape[1]], known, rng)
         if ranked is None:
-            few = "the held-out rows are below 3, or too few for the number of covariates"
-            return no_verdict(few)
+            reason = "the held-out rows are below 3, or too few for the number of covariates"
+            return no_verdict(reason)
         words = "the jackknife's error on Fisher's scale, by Student's t whose degrees of freedom "
         words += "are the number of rows in that error"
         return judged(ranked, correlation_interval(ranked), name, len(y), words, guess=guess)
@@ -263,20 +263,20 @@ def verdict_on(
 
 
 def with_curves(known: Array | None, n_rows: int) -> tuple[Array | None, dict[str, str]]:
-    """Return the baseline's columns, with a curve of each number if there are enough judged rows.
+    """Return the baseline's columns, with spline columns of numbers if there are enough rows.
 
     And its description in words, empty if there is none.
     """
     if known is None:
         return None, {}
-    many = [np.unique(column).size > KNOTS for column in known.T]
-    room = n_rows / 8 / max(sum(many), 1)
-    knots = KNOTS if room > KNOTS else 2 if room >= 3 else 0
-    if not knots or not any(many):
-        few = ": the rows are too few for curves of them" if any(many) else ""
-        return known, {"compared_with": f"the covariates alone, each linearly{few}"}
+    is_continuous = [np.unique(column).size > KNOTS for column in known.T]
+    n_knots = n_rows / 8 / max(sum(is_continuous), 1)
+    knots = KNOTS if n_knots > KNOTS else 2 if n_knots >= 3 else 0
+    if not knots or not any(is_continuous):
+        remark = ": the rows are too few for curves of them" if any(is_continuous) else ""
+        return known, {"compared_with": f"the covariates alone, each linearly{remark}"}
     curves = [known]
-    for column in known.T[many]:
+    for column in known.T[is_continuous]:
         ends = np.unique(np.quantile(column, np.linspace(0, 1, knots)))[:, None]
         curves.append(SplineTransformer(knots=ends).fit_transform(column[:, None])[:, 1:])
     words = "the covariates alone, with a cubic spline of each numeric one"
@@ -284,7 +284,7 @@ def with_curves(known: Array | None, n_rows: int) -> tuple[Array | None, dict[st
 
 
 def _numbers(name: str, given: ArrayLike) -> Array:
-    """Return an array of numbers, none of them missing."""
+    """Return an array of numbers; raise ValueError if one is missing."""
     values = np.asarray(given)
     if values.dtype.kind not in "biuf" or (values != values).any():
         raise ValueError(f"{name} must hold numbers without NaN, got dtype {values.dtype}")
@@ -299,12 +299,15 @@ def numbers_of(task: Task, truth: NDArray[Any]) -> Array:
     """
     if task == "survival":
         y = checked_survival(truth)
-        found = np.empty(len(truth))
+        residuals = np.empty(len(truth))
         for rows in (np.flatnonzero(y["stratum"] == s) for s in np.unique(y["stratum"])):
-            own = y[rows]
-            hazard = Baseline.of(own, np.zeros(rows.size), np.ones(rows.size))
-            found[rows] = own["event"] - hazard.until(own["time"]) + hazard.until(own["entry"])
-        return found[:, None]
+            stratum_rows = y[rows]
+            until = staying(stratum_rows)["time"]
+            hazard = Baseline.of(stratum_rows, np.zeros(rows.size), np.ones(rows.size))
+            residuals[rows] = (
+                stratum_rows["event"] - hazard.until(until) + hazard.until(stratum_rows["entry"])
+            )
+        return residuals[:, None]
     if task == "classification":
         codes = truth.astype(np.int64)
         several = np.arange(codes.max(initial=1) + 1)
@@ -337,14 +340,14 @@ def judged(
     rows = f"{n_rows:,} rows that the model was not fitted to"
     if n_folds:
         rows = f"{n_rows:,} rows, each by a model of the other {n_folds - 1} of {n_folds} folds"
-    how = {
+    sources = {
         "score": f"{name} on {rows}",
         "interval": f"{100 * (1.0 - 2.0 * LEVEL):.0f}% interval: {words}",
         "p_value": f"share of {ranked.null.size:,} {draws} with at least this {name} over its "
         "error, one-sided",
         "verdict": f"better where p <= {LEVEL:g}, here from {name} {critical:.3f} on; no better "
-        f"where a model with a true {name} of {useful:g} would have been told with probability "
+        f"where a model with a true {name} of {useful:g} would have been detected with probability "
         f"{POWER:g}; else too few rows",
     }
     measured = (word, ranked.score, name, interval, ranked.baseline, p_value, critical, n_rows)
-    return Verdict(*measured, how, n_folds, guess, n_draws=ranked.null.size)
+    return Verdict(*measured, sources, n_folds, guess, n_draws=ranked.null.size)

@@ -59,9 +59,9 @@ class LiftedNorm(Parameters, Norm):
         """Return the distinct features of the ``count`` best lifted columns, best first."""
         lift = self.lift(scores.n_columns)
         lifted = lift.norm.best_columns(lift.expansion.scores(scores), count)
-        at = lift.expansion.touched(lifted)
-        _, first = np.unique(at.rows, return_index=True)
-        return at.features[at.rows[np.sort(first)]]
+        touched = lift.expansion.touched(lifted)
+        _, first = np.unique(touched.rows, return_index=True)
+        return touched.features[touched.rows[np.sort(first)]]
 
     def best_atom(self, scores: Scores) -> Atom:
         """Return L u for the atom u of the inner norm with the largest score <u, L'z>."""
@@ -170,15 +170,15 @@ class LatentNorm(LiftedNorm):
                     f"{owner}: weights has no entry for group {absent[0]!r}; give every one"
                 )
             weights = [weights[name] for name in sets.names]
-        found = set_weights(weights, sets.sizes, sets.n_listed, owner)
-        bad = np.flatnonzero(~(np.isfinite(found) & (found > 0)))
+        delta = set_weights(weights, sets.sizes, sets.n_listed, owner)
+        bad = np.flatnonzero(~(np.isfinite(delta) & (delta > 0)))
         if bad.size:
             raise ValueError(
-                f"{owner}: weights[{int(bad[0])}] is {found[bad[0]]}, but weights of sets that may "
+                f"{owner}: weights[{int(bad[0])}] is {delta[bad[0]]}, but weights of sets that may "
                 "overlap must be positive and finite; drop a set that is to be left out, and name "
                 "columns without a penalty in unpenalized="
             )
-        return found
+        return delta
 
 
 class LatentGroups(LatentNorm):
@@ -243,10 +243,10 @@ class LatentGroups(LatentNorm):
         weights = self.weights
         if not isinstance(groups, dict):
             # Sets without any column in X are dropped, with their weights.
-            kept = [number for number, group in enumerate(groups) if group]
-            groups = [groups[number] for number in kept]
+            nonempty = [number for number, group in enumerate(groups) if group]
+            groups = [groups[number] for number in nonempty]
             if np.ndim(weights):
-                weights = np.asarray(weights)[kept]
+                weights = np.asarray(weights)[nonempty]
         return self.replaced(groups=groups, weights=weights)
 
 
@@ -350,8 +350,8 @@ class LatentKSupport(LatentNorm):
     def with_names(self, names: Sequence[str]) -> LatentKSupport:
         """Return the same norm with names and patterns of columns replaced by their indices."""
         latent = self._latent
-        known = latent.with_names(names)
-        return self if known is latent else LatentKSupport(self.k, known)
+        by_index = latent.with_names(names)
+        return self if by_index is latent else LatentKSupport(self.k, by_index)
 
     def _over(self, partition: Partition, sets: Membership) -> Norm:
         return KSupport(whole_number("LatentKSupport", "k", self.k), partition)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from atomlearn.core import Membership, Nested, check_members
+from atomlearn.core import Membership, Nested, SearchWork, check_members
 from atomlearn.lifting.latent import LatentGroups
 
 
@@ -32,7 +32,9 @@ class Trees(LatentGroups):
     Notes
     -----
     Squared scores are summed over cells of features with the same groups, so that trees also work
-    with designs that never list all scores, such as all pairs of columns.
+    with designs that never list all scores, such as all pairs of columns. The best groups are
+    searched from the roots; what lies inside a group that cannot be among them is not looked at.
+    [T] Remark 2. The history of a result counts the share that was skipped (``Record.skipped``).
 
     References
     ----------
@@ -68,25 +70,27 @@ class Trees(LatentGroups):
                     f"Trees.from_parents: {name} must be in {low}..{parents.size - 1}, got values "
                     f"from {array.min()} to {array.max()}"
                 )
-        at = nodes
+        ancestors = nodes
         feature = np.arange(nodes.size)
         total = nodes.size
-        pairs = [(at, feature)]
-        while at.size:
+        pairs = [(ancestors, feature)]
+        while ancestors.size:
             check_members(total, "Trees.from_parents")
             if len(pairs) > parents.size:
                 raise ValueError("Trees.from_parents: the parents form a cycle; roots have -1")
-            up = parents[at]
-            at = up[up >= 0]
-            feature = feature[up >= 0]
-            pairs.append((at, feature))
-            total += at.size
-        owners, members = (np.concatenate(part) for part in zip(*pairs, strict=True))
+            parent_of = parents[ancestors]
+            ancestors = parent_of[parent_of >= 0]
+            feature = feature[parent_of >= 0]
+            pairs.append((ancestors, feature))
+            total += ancestors.size
+        owners, members = (np.concatenate(arrays) for arrays in zip(*pairs, strict=True))
         order = np.lexsort((members, owners))
-        kept, first = np.unique(owners[order], return_index=True)
-        groups = [group.tolist() for group in np.split(members[order], first[1:])][: kept.size]
+        members_of, first = np.unique(owners[order], return_index=True)
+        groups = [group.tolist() for group in np.split(members[order], first[1:])][
+            : members_of.size
+        ]
         if np.ndim(weights):
-            weights = np.asarray(weights)[kept]
+            weights = np.asarray(weights)[members_of]
         return cls(groups, weights)
 
     def nested(self, sets: Membership, n_features: int) -> Nested:
@@ -119,4 +123,5 @@ class Trees(LatentGroups):
         _, examples, cells = np.unique(smallest, return_index=True, return_inverse=True)
         parts = np.ones(sets.members.size), sets.members, sets.starts
         inside = sparse.csr_array(parts, shape=(sets.n_sets, n_features))[:, examples]
-        return Nested(labels, cells.ravel().astype(np.int64), inside)
+        home = cells.ravel().astype(np.int64)
+        return Nested(labels, home, inside, sizes, parents, SearchWork())

@@ -73,9 +73,9 @@ class Union(LiftedNorm):
         sizes = [lift.expansion.shape[1] for lift in lifts]
         expansion = Expansion.stacked([lift.expansion for lift in lifts])
         groups = [lift.norm.as_groups(size) for lift, size in zip(lifts, sizes, strict=True)]
-        known = [one for one in groups if one is not None]
-        if len(known) == len(groups):
-            return _joined(expansion, lifts, known)
+        listed = [one for one in groups if one is not None]
+        if len(listed) == len(groups):
+            return _joined(expansion, lifts, listed)
         columns = np.split(np.arange(sum(sizes)), np.cumsum(sizes)[:-1])
         inner = Blocks([lift.norm for lift in lifts], columns)
         return Lift(expansion, inner, np.repeat(np.arange(len(sizes)), sizes))
@@ -121,8 +121,8 @@ class Union(LiftedNorm):
 
         ``thorough``: whether norms with NP-hard polars improve their bounds by branch and bound.
         """
-        found = [norm.polar_bounds(scores, thorough) for norm in self.norms]
-        return max(low for low, _ in found), max(high for _, high in found)
+        bounds = [norm.polar_bounds(scores, thorough) for norm in self.norms]
+        return max(low for low, _ in bounds), max(high for _, high in bounds)
 
     def polar(self, scores: Scores) -> float:
         """Return max_i norm_i°(z), or the best upper bound on it if it is NP-hard."""
@@ -151,7 +151,10 @@ class Union(LiftedNorm):
 
 
 def _lift_of(norm: Norm, n_features: int) -> Lift:
-    """Return the lift of the norm, which is the identity for norms that are not lifted."""
+    """Return the lift of the norm; for a norm without one, the identity as a lift.
+
+    The identity has one copy of each feature, all of them in a single group, numbered 0.
+    """
     lift = norm.lift(n_features)
     if lift is not None:
         return lift
@@ -168,12 +171,13 @@ def _joined(expansion: Expansion, lifts: list[Lift], groups: list[GroupWeights])
     weights = []
     names = []
     count = 0
-    for lift, one in zip(lifts, groups, strict=True):
-        labels.append(one.labels + count)
-        weights.append(one.weights)
-        known = list(lift.names or ())
-        names += known + [""] * (one.weights.size - len(known))
-        count += one.weights.size
-    together = Partition(np.concatenate(labels), count, count)
-    norm = Groups(together, np.concatenate(weights))
-    return Lift(expansion, norm, together.labels, tuple(names) if any(names) else None)
+    for lift, own_groups in zip(lifts, groups, strict=True):
+        labels.append(own_groups.labels + count)
+        weights.append(own_groups.weights)
+        own_names = list(lift.names or ())
+        names += own_names + [""] * (own_groups.weights.size - len(own_names))
+        count += own_groups.weights.size
+    # Groups of later norms are numbered after those of earlier norms; "" is a group without name.
+    partition = Partition(np.concatenate(labels), count, count)
+    norm = Groups(partition, np.concatenate(weights))
+    return Lift(expansion, norm, partition.labels, tuple(names) if any(names) else None)

@@ -72,7 +72,9 @@ def lifted_value(lift: Lift, w: Array) -> float:
         reached = False
     if not reached:
         raise ValueError("the gauge is infinite, or nearly so: w is not a sum of parts on the sets")
-    bounds = (_by_multipliers if norm.over_columns else _alternating)(norm, matrix, w, solve.solve)
+    bounds = (_multiplier_bounds if norm.over_columns else _alternating)(
+        norm, matrix, w, solve.solve
+    )
     low = 0.0
     high = math.inf
     for lower, upper in bounds:
@@ -88,7 +90,7 @@ def lifted_value(lift: Lift, w: Array) -> float:
     )
 
 
-def _by_multipliers(
+def _multiplier_bounds(
     norm: Norm, matrix: sparse.csc_array, w: Array, solve: Callable[[Array], Array]
 ) -> Iterator[tuple[float, float]]:
     """Yield (lower, upper) bounds on min { norm(u) : matrix u = w } by the method of multipliers.

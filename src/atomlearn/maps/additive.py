@@ -12,11 +12,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from atomlearn import _kernels
 from atomlearn._kernels import CodedColumns
-from atomlearn.core import Array, Columns, as_design, check_weight, feature_names
+from atomlearn.core import LIMITS, Array, Columns, as_design, check_weight, feature_names
 from atomlearn.maps.curves import (
     AdditiveSettings,
     Kernel,
     shares_of,
+    spline_tables,
     table_of,
     unit_scale,
     variance_of,
@@ -93,8 +94,13 @@ class AdditiveMap(TermMap):
             return result
         shares = np.split(shares_of(x, levels, weight), levels.starts[1:-1])
         found = []
+        if settings.kernel == "splines":
+            spline_table = cls._spline_tables(settings, levels, shares)
         for j in range(d):
-            table, residual[j] = table_of(settings, levels.of(j), shares[j], j)
+            if settings.kernel == "splines":
+                table = spline_table[j]
+            else:
+                table, residual[j] = table_of(settings, levels.of(j), shares[j], j)
             table = table - table[levels.zero[j]]
             if settings.normalize:
                 table *= unit_scale(variance_of(table, shares[j]))
@@ -102,12 +108,30 @@ class AdditiveMap(TermMap):
             begins[j + 1] = begins[j] + table.size
         return cls(settings, levels, np.concatenate(found), begins, factors, residual)
 
+    @staticmethod
+    def _spline_tables(
+        settings: AdditiveSettings, levels: Levels, shares: list[Array]
+    ) -> list[Array]:
+        """Return the splines of all inputs; those with as many levels are made together."""
+        tables = [np.zeros((1, 0))] * levels.n_inputs
+        for size in np.unique(levels.sizes):
+            inputs = np.flatnonzero(levels.sizes == size)
+            for inputs_of_size in LIMITS.pieces(inputs.size if size > 1 else 0, int(size) * 16):
+                each = inputs[inputs_of_size]
+                values = np.array([levels.of(int(j)) for j in each])
+                parts = np.array([shares[j] for j in each])
+                splines_of = spline_tables(values, parts, settings.n_knots, settings.degree)
+                for j, table in zip(each.tolist(), splines_of, strict=True):
+                    tables[j] = table
+        return tables
+
     @cached_property
     def sizes(self) -> Columns:
+        """Number of columns of each input."""
         if self.tables is None:
             return self.levels.sizes - 1
-        found: Columns = np.diff(self.begins) // self.levels.sizes
-        return found
+        n_columns_of: Columns = np.diff(self.begins) // self.levels.sizes
+        return n_columns_of
 
     @property
     def is_steps(self) -> bool:
@@ -124,13 +148,13 @@ class AdditiveMap(TermMap):
     def table(self, j: int) -> Array:
         """Return phi_j at each level of input j, (n_levels, sizes[j])."""
         if self.tables is not None:
-            part = self.tables[self.begins[j] : self.begins[j + 1]]
-            return part.reshape(int(self.levels.sizes[j]), int(self.sizes[j]))
+            flat = self.tables[self.begins[j] : self.begins[j + 1]]
+            return flat.reshape(int(self.levels.sizes[j]), int(self.sizes[j]))
         levels = self.levels.of(j)
         zero = int(self.levels.zero[j])
         code, column = np.ogrid[: levels.size, : levels.size - 1]
-        above = np.where(column >= zero, (code > column) * 1.0, -1.0 * (code <= column))
-        table: Array = above * (np.sqrt(np.diff(levels)) * self.factors[j])
+        thermometer = np.where(column >= zero, (code > column) * 1.0, -1.0 * (code <= column))
+        table: Array = thermometer * (np.sqrt(np.diff(levels)) * self.factors[j])
         return table
 
     # --- the map of features --------------------------------------------------------------------
@@ -147,24 +171,30 @@ class AdditiveMap(TermMap):
 
     def names(self, columns: ArrayLike, names: Sequence[str] | None = None) -> list[str]:
         """Return ``age>=41`` or ``age<=-1`` for thermometer columns, ``age[3]`` for others."""
-        given = self.named_inputs(names)
+        input_names = self.named_inputs(names)
         result = []
         columns = np.asarray(columns, dtype=np.int64)
         for j, column in zip(self.term_of(columns).tolist(), columns.tolist(), strict=True):
-            place = column - int(self.starts[j])
-            levels = self.levels.of(j)
+            number = column - int(self.starts[j])
+            levels = self.settings.roots(self.levels.of(j))
+            name = input_names[j] if self.settings.exponent is None else f"|{input_names[j]}|"
             if self.tables is not None:
-                result.append(f"{given[j]}[{place}]")
-            elif place >= self.levels.zero[j]:
-                result.append(f"{given[j]}>={levels[place + 1]:.6g}")
+                result.append(f"{name}[{number}]")
+            elif number >= self.levels.zero[j]:
+                result.append(f"{name}>={levels[number + 1]:.6g}")
             else:
-                result.append(f"{given[j]}<={levels[place]:.6g}")
+                result.append(f"{name}<={levels[number]:.6g}")
         return result
 
     def curve(self, j: int, weights: Array) -> tuple[Array, Array]:
+        """Return the levels of input j and f_j there.
+
+        ``weights`` : the coefficients of input j, or those of all columns.
+        """
         if weights.size != self.sizes[j]:
             weights = weights[self.starts[j] : self.starts[j + 1]]
-        return self.levels.of(j), self.table(j) @ np.asarray(weights, dtype=np.float64)
+        levels = self.settings.roots(self.levels.of(j))
+        return levels, self.table(j) @ np.asarray(weights, dtype=np.float64)
 
 
 class Additive(TermDesign):
@@ -182,11 +212,10 @@ class Additive(TermDesign):
         See ``as_design``. It is read once; CSC arrays share their row indices.
     kernel : {"intersection", "gaussian", "chi2", "splines"} or callable
         "intersection": min(x, y) above the origin, and min(-x, -y) below, exactly, by one
-        thermometer column between any two neighboring levels ([1]_ section 6); of ``np.abs(X) **
-        a`` it is the general kernel min(|x|^a, |y|^a), also exactly. "gaussian": exp(-(x - y)^2 /
-        (2 (length_scale * deviation)^2)). "chi2": 2 x y / (x + y), x, y >= 0. "splines": B-splines
-        of ``degree`` over ``n_knots`` quantiles. A callable k(x, y) works on arrays elementwise and
-        must be positive semidefinite.
+        thermometer column between any two neighboring levels ([1]_ section 6). "gaussian":
+        exp(-(x - y)^2 / (2 (length_scale * deviation)^2)). "chi2": 2 x y / (x + y), x, y >= 0.
+        "splines": B-splines of ``degree`` over ``n_knots`` quantiles. A callable k(x, y) works on
+        arrays elementwise and must be positive semidefinite.
     n_bins : int, 1 to 255, optional
         An input with more than n_bins + 1 distinct values is rounded to n_bins levels; other inputs
         are kept exactly. Default 100 for "intersection", else 255.
@@ -199,6 +228,9 @@ class Additive(TermDesign):
         Length scale of the gaussian kernel, in standard deviations of each input.
     n_knots, degree : int, default=8 and 3
         Knots and degree of the splines; an input has n_knots + degree - 1 columns.
+    exponent : float > 0, optional
+        a of the general intersection kernel min(|x|^a, |y|^a), exactly, for "intersection": levels
+        are those of |x|^a. X is copied. None: signs count, as described above.
     normalize : bool, default=False
         Whether each group is scaled so that the variances of its columns add up to 1, so that norms
         over groups treat inputs of different units alike.
@@ -256,17 +288,26 @@ class Additive(TermDesign):
         length_scale: float = 1.0,
         n_knots: int = 8,
         degree: int = 3,
+        exponent: float | None = None,
         normalize: bool = False,
         sample_weight: object = None,
     ) -> None:
         settings = AdditiveSettings(
-            kernel, n_bins, binning, n_components, length_scale, n_knots, degree, normalize
+            kernel,
+            n_bins,
+            binning,
+            n_components,
+            length_scale,
+            n_knots,
+            degree,
+            normalize,
+            exponent,
         )
-        base = as_design(X)
+        base = settings.powers(as_design(X))
         weight = check_weight(sample_weight, base.shape[0])
         levels, codes = levels_and_codes(base, settings.most_bins, settings.binning, weight)
-        found = AdditiveMap.of(settings, levels, codes, weight)
-        self._set(codes, found, base.dtype, feature_names(X))
+        map = AdditiveMap.of(settings, levels, codes, weight)
+        self._set(codes, map, base.dtype, feature_names(X))
 
     @classmethod
     def from_map(cls, X: object, map: AdditiveMap) -> Additive:
@@ -279,6 +320,7 @@ class Additive(TermDesign):
             raise ValueError(
                 f"X has {base.shape[1]} columns, but the map is of {map.levels.n_inputs} inputs"
             )
+        base = map.settings.powers(base)
         design = cls.__new__(cls)
         design._set(encoded(base, map.levels), map, base.dtype, feature_names(X))
         return design
@@ -286,6 +328,7 @@ class Additive(TermDesign):
     def _set(
         self, codes: CodedColumns, map: AdditiveMap, dtype: np.dtype[Any], names: list[str] | None
     ) -> None:
+        """Set the attributes of the design of these rows, given their codes."""
         self.codes = codes
         self.dtype = dtype
         self.map = map
@@ -295,6 +338,7 @@ class Additive(TermDesign):
     # --- the design -----------------------------------------------------------------------------
 
     def scores_of(self, v: Array) -> Array:
+        """Return Phi'v, (n_columns,), or for v (n, m) its columns' scores, (n_columns, m)."""
         map = self.map
         levels = self.map.levels
         if map.tables is not None:
@@ -310,6 +354,7 @@ class Additive(TermDesign):
         return dense_codes(self.codes, self.map.levels.zero, terms), tables
 
     def _squares(self, weights: Array) -> Array:
+        """Return sum_i w_i phi_ij^2 of each column j, for w = ``weights``."""
         map = self.map
         if map.tables is None:
             # The nonzero entries of a column are equal, so that squares are entries times their
@@ -325,14 +370,19 @@ class Additive(TermDesign):
         return design
 
 
-def _entry(kernel: str) -> FeatureEntry:
-    """Return the entry of ``features=`` for the curves of a kernel, each divided by its norm."""
-    return FeatureEntry(
-        AdditiveMap, lambda X, weight: Additive(X, kernel, normalize=True, sample_weight=weight)
-    )
+def _entry(kernel: str, *more: str) -> FeatureEntry:
+    """Return the entry of ``features=`` for the curves of a kernel, each divided by its norm.
+
+    ``more`` are the settings of this kernel only.
+    """
+
+    def make(X: object, weight: Array | None, **settings: Any) -> Additive:
+        return Additive(X, kernel, **{"normalize": True, **settings}, sample_weight=weight)
+
+    return FeatureEntry(AdditiveMap, make, ("n_bins", "binning", "normalize", *more))
 
 
-SPLINES = _entry("splines")
-INTERSECTION = _entry("intersection")
-GAUSSIAN = _entry("gaussian")
-CHI2 = _entry("chi2")
+SPLINES = _entry("splines", "n_knots", "degree")
+INTERSECTION = _entry("intersection", "exponent")
+GAUSSIAN = _entry("gaussian", "n_components", "length_scale")
+CHI2 = _entry("chi2", "n_components")

@@ -72,8 +72,8 @@ class AnovaMap(TermMap):
             table = table - shares[j] @ table
             tables[j, : table.shape[0], : table.shape[1]] = table
         sizes = margin.sizes
-        used = (sizes[pairs[:, 0]] > 0) & (sizes[pairs[:, 1]] > 0)
-        result = cls(main, margin, tables, pairs[used, 0].copy(), pairs[used, 1].copy())
+        is_used = (sizes[pairs[:, 0]] > 0) & (sizes[pairs[:, 1]] > 0)
+        result = cls(main, margin, tables, pairs[is_used, 0].copy(), pairs[is_used, 1].copy())
         if result.n_columns > LIMITS.most_dense:
             raise ValueError(
                 f"Anova: {result.first.size} pairs have {result.n_columns} columns together, more "
@@ -91,22 +91,23 @@ class AnovaMap(TermMap):
         return Anova.from_map(X, self)
 
     def inputs_of(self, terms: ArrayLike) -> Columns:
-        found = Inputs(self.n_inputs).inputs_of(terms)
-        pairs = found[:, 0] >= self.n_inputs
-        numbers = found[pairs, 0] - self.n_inputs
-        found[pairs] = np.stack([self.first[numbers], self.second[numbers]], axis=1)
-        return found
+        """Return the inputs (i, j) of each term; j = -1 for a main effect."""
+        inputs = Inputs(self.n_inputs).inputs_of(terms)
+        pairs = inputs[:, 0] >= self.n_inputs
+        numbers = inputs[pairs, 0] - self.n_inputs
+        inputs[pairs] = np.stack([self.first[numbers], self.second[numbers]], axis=1)
+        return inputs
 
     def names(self, columns: ArrayLike, names: Sequence[str] | None = None) -> list[str]:
         """Return the names of ``Additive`` for curves, ``age:dose[2,3]`` for pairs."""
-        given = self.named_inputs(names)
+        input_names = self.named_inputs(names)
         result = []
         columns = np.asarray(columns, dtype=np.int64)
         for term, column in zip(self.term_of(columns).tolist(), columns.tolist(), strict=True):
             if term < self.n_inputs:
-                result += self.main.names([column], given)
+                result += self.main.names([column], input_names)
                 continue
-            [name], [(_, j)] = self.term_names([term], given), self.inputs_of([term])
+            [name], [(_, j)] = self.term_names([term], input_names), self.inputs_of([term])
             a, b = divmod(column - int(self.starts[term]), int(self.margin.sizes[j]))
             result.append(f"{name}[{a},{b}]")
         return result
@@ -146,11 +147,11 @@ class AnovaMap(TermMap):
         high = max(i, j)
         levels = self.margin.levels
         values = np.zeros((int(levels.sizes[low]), int(levels.sizes[high])))
-        found = np.flatnonzero((self.first == low) & (self.second == high))
-        if found.size:
-            term = self.n_inputs + int(found[0])
-            mine = weights[self.starts[term] : self.starts[term + 1]]
-            values = np.reshape(self.pair_table(int(found[0])) @ mine, values.shape)
+        pair = np.flatnonzero((self.first == low) & (self.second == high))
+        if pair.size:
+            term = self.n_inputs + int(pair[0])
+            term_weights = weights[self.starts[term] : self.starts[term + 1]]
+            values = np.reshape(self.pair_table(int(pair[0])) @ term_weights, values.shape)
         return levels.of(i), levels.of(j), values if i < j else values.T
 
 
@@ -251,8 +252,8 @@ class Anova(TermDesign):
         weight = check_weight(sample_weight, base.shape[0])
         levels = margin.map.levels
         shares = np.split(shares_of(margin.codes, levels, weight), levels.starts[1:-1])
-        found = AnovaMap.of(curves.map, margin.map, shares, chosen)
-        self._set(curves, margin, found, feature_names(X))
+        map = AnovaMap.of(curves.map, margin.map, shares, chosen)
+        self._set(curves, margin, map, feature_names(X))
 
     @classmethod
     def from_map(cls, X: object, map: AnovaMap) -> Anova:
@@ -267,6 +268,7 @@ class Anova(TermDesign):
     def _set(
         self, curves: Additive, margin: Additive, map: AnovaMap, names: list[str] | None
     ) -> None:
+        """Set the attributes of the design of these rows, given both additive designs."""
         self.curves = curves
         every = np.arange(map.n_inputs, dtype=np.int64)
         self.codes = dense_codes(margin.codes, map.margin.levels.zero, every)
@@ -283,6 +285,7 @@ class Anova(TermDesign):
     # --- the design -----------------------------------------------------------------------------
 
     def scores_of(self, v: Array) -> Array:
+        """Return Phi'v of the main effects, then of the pairs."""
         return np.concatenate([self.curves.scores_of(v), *self._pair_sums(v, self.map.tables)])
 
     def _pair_sums(self, v: Array, tables: Array) -> Iterator[Array]:
@@ -291,7 +294,7 @@ class Anova(TermDesign):
         n_levels = tables.shape[1]
         width = tables.shape[2]
         # Rows and columns beyond the table of an input are padding.
-        own = np.arange(width) < map.margin.sizes[:, None]
+        is_inside = np.arange(width) < map.margin.sizes[:, None]
         step = max(1, LIMITS.piece_entries * v.shape[0] // (v.size * n_levels**2))
         for start in range(0, map.first.size, step):
             Deadline.current().check()
@@ -301,7 +304,7 @@ class Anova(TermDesign):
             each = np.moveaxis(joint, 3, 0) if v.ndim == 2 else joint
             products = tables[i].transpose(0, 2, 1) @ (each @ tables[j])
             products = np.moveaxis(products, 0, 3) if v.ndim == 2 else products
-            yield products[own[i][:, :, None] & own[j][:, None, :]]
+            yield products[is_inside[i][:, :, None] & is_inside[j][:, None, :]]
 
     def coded(self, terms: Columns) -> tuple[NDArray[Any], list[Array]]:
         """Return the codes of these inputs and pairs, and their tables."""
@@ -314,14 +317,16 @@ class Anova(TermDesign):
         return np.concatenate(codes).T, tables
 
     def _pair_codes(self, pair: int) -> NDArray[np.uint8]:
+        """Return the code a * n_levels_j + b of each row with levels a and b of the two inputs."""
         i = int(self.map.first[pair])
         j = int(self.map.second[pair])
         # At most 15 * 16 + 15, which fits into a byte.
         n_second = np.uint8(self.map.margin.levels.sizes[j])
-        found: NDArray[np.uint8] = self.codes[:, i] * n_second + self.codes[:, j]
-        return found
+        codes: NDArray[np.uint8] = self.codes[:, i] * n_second + self.codes[:, j]
+        return codes
 
     def _squares(self, weights: Array) -> Array:
+        """Return sum_i w_i phi_ij^2 of each column j, for w = ``weights``."""
         main = self.curves.squared_norms(weights)
         return np.concatenate([main, *self._pair_sums(weights, self.map.tables**2)])
 
@@ -350,5 +355,23 @@ def checked_pairs(pairs: object, n_inputs: int) -> Columns:
     return ordered
 
 
+def _anova(X: object, weight: Array | None, **settings: Any) -> Anova:
+    return Anova(X, **{"normalize": True, **settings}, sample_weight=weight)
+
+
 #: The entry of ``features="anova"``.
-ANOVA = FeatureEntry(AnovaMap, lambda X, weight: Anova(X, normalize=True, sample_weight=weight))
+ANOVA = FeatureEntry(
+    AnovaMap,
+    _anova,
+    (
+        "kernel",
+        "pairs",
+        "n_bins",
+        "n_knots",
+        "degree",
+        "n_components",
+        "length_scale",
+        "binning",
+        "normalize",
+    ),
+)

@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from atomlearn.core import (
     Array,
@@ -12,17 +18,93 @@ from atomlearn.core import (
     Block,
     Columns,
     DenseBlock,
-    Design,
+    DenseDesign,
     Rows,
     Scores,
     as_design,
     dense_part,
+    feature_names,
     positive,
 )
+from atomlearn.maps.feature_map import FeatureMap, MappedDesign
+from atomlearn.maps.features import FeatureEntry, explicit
 from atomlearn.maps.settings import SETTINGS
 
 
-class Cubic(Design):
+@dataclass(frozen=True)
+class CubicMap(FeatureMap):
+    """Products of up to three of d inputs, in the order of ``Cubic``, with scales gamma and r."""
+
+    implicit = True
+    has_pairs = True
+
+    d: int
+    gamma: float
+    r: float
+
+    @property
+    def n_inputs(self) -> int:
+        return self.d
+
+    @property
+    def n_columns(self) -> int:
+        return math.comb(self.d + 3, 3) - 1
+
+    @cached_property
+    def starts(self) -> Columns:
+        """Number of the first product with u_i as first factor; u_0 is the constant."""
+        width = np.arange(self.d + 1, 0, -1, dtype=np.int64)
+        return np.concatenate([[0], np.cumsum(width * (width + 1) // 2)])
+
+    def apply(self, X: object) -> Cubic:
+        return Cubic.from_map(X, self)
+
+    def inputs_of(self, terms: ArrayLike) -> Columns:
+        """Return the inputs of each product in increasing order, padded with -1 to three."""
+        sorted_inputs = np.sort(
+            np.stack(self.factors(np.asarray(terms, dtype=np.int64)), axis=1) - 1
+        )
+        n_inputs_of = (sorted_inputs >= 0).sum(axis=1)
+        # The constant is the factor -1, which comes last here.
+        return np.asarray(
+            sorted_inputs[
+                np.arange(len(sorted_inputs))[:, None], (np.arange(3) - n_inputs_of[:, None]) % 3
+            ]
+        )
+
+    def names(self, columns: ArrayLike, names: Sequence[str] | None = None) -> list[str]:
+        """Return ``dose``, ``age:dose``, ``age^2:dose`` or ``dose^3`` for each column."""
+        input_names = self.named_inputs(names)
+        result = []
+        for inputs in self.inputs_of(columns).tolist():
+            powers = Counter(input_names[i] for i in inputs if i >= 0)
+            parts = (name if power == 1 else f"{name}^{power}" for name, power in powers.items())
+            result.append(":".join(parts))
+        return result
+
+    def column_groups(self, groups: Any = None) -> Any:
+        """Return None, since each product is a term; raise ValueError for groups of inputs."""
+        if groups is not None:
+            raise ValueError(
+                "groups are of columns of X, and products of them are selected here; leave groups "
+                "out, or use features='linear'"
+            )
+
+    def factors(self, columns: Columns) -> tuple[Columns, Columns, Columns]:
+        """Return the three factors of each column, as columns of U = (constant, inputs)."""
+        number = columns + 1
+        i = np.searchsorted(self.starts, number, side="right") - 1
+        offset = number - self.starts[i]
+        m = self.d + 1 - i
+        row = ((2 * m + 1 - np.sqrt((2.0 * m + 1) ** 2 - 8.0 * offset)) / 2).astype(np.int64)
+        # The floating-point root may differ by one.
+        row -= (row * m - row * (row - 1) // 2 > offset).astype(np.int64)
+        row += ((row + 1) * m - (row + 1) * row // 2 <= offset).astype(np.int64)
+        j = i + row
+        return i, j, j + offset - (row * m - row * (row - 1) // 2)
+
+
+class Cubic(MappedDesign):
     """The degree-3 polynomial map of X: all products of one, two or three inputs.
 
     Columns are those of (gamma x'y + r)^3 without its constant: sqrt(m) u_i u_j u_k for i <= j <= k
@@ -56,65 +138,94 @@ class Cubic(Design):
     ((2, 9), (1, 1, 1), (0, 0, -1))
     """
 
+    map: CubicMap
+
     def __init__(self, X: object, gamma: float = 1.0, r: float = 1.0) -> None:
         base = as_design(X)
-        self.gamma = positive("Cubic: gamma", gamma, "the scale of the map")
-        self.r = positive("Cubic: r", r, "the scale of lower degrees")
-        n, d = base.shape
+        gamma = positive("Cubic: gamma", gamma, "the scale of the map")
+        r = positive("Cubic: r", r, "the scale of lower degrees")
+        d = base.shape[1]
         if math.comb(d + 3, 3) > SETTINGS.most_listed:
             raise ValueError(
                 f"Cubic: {d} inputs have {math.comb(d + 3, 3) - 1:,} products, at most "
                 f"{SETTINGS.most_listed:,} are listed; select inputs first, for example by "
                 "FeatureGenerator with features='polynomial', or use designs.Polynomial for pairs"
             )
-        inputs = dense_part(base, np.arange(d))
-        constant = np.full((n, 1), math.sqrt(self.r))
-        self._inputs = np.asfortranarray(np.hstack([constant, math.sqrt(self.gamma) * inputs]))
-        width = np.arange(d + 1, 0, -1, dtype=np.int64)
-        #: Number of the first product with u_i as first factor; u_0 is the constant.
-        self._starts = np.concatenate([[0], np.cumsum(width * (width + 1) // 2)])
-        self.shape = self._inputs.shape[0], int(self._starts[-1]) - 1
+        self._set(dense_part(base, np.arange(d)), CubicMap(d, gamma, r), feature_names(X))
+
+    @classmethod
+    def from_map(cls, X: object, map: CubicMap) -> Cubic:
+        """Return the design of rows of the inputs of ``map``."""
+        base = as_design(X)
+        if base.shape[1] != map.d:
+            raise ValueError(f"X has {base.shape[1]} columns, but the map is of {map.d} inputs")
+        design = cls.__new__(cls)
+        design._set(dense_part(base, np.arange(map.d)), map, feature_names(X))
+        return design
+
+    def _set(self, inputs: Array, map: CubicMap, names: list[str] | None) -> None:
+        """Set the attributes of the design of these rows of inputs."""
+        self.map = map
+        self._names = names
+        self.base = DenseDesign(np.asfortranarray(inputs))
+        constant = np.full((inputs.shape[0], 1), math.sqrt(map.r))
+        self._inputs = np.asfortranarray(np.hstack([constant, math.sqrt(map.gamma) * inputs]))
+        self.shape = inputs.shape[0], map.n_columns
+
+    @property
+    def gamma(self) -> float:
+        """Scale of the map."""
+        return self.map.gamma
+
+    @property
+    def r(self) -> float:
+        """Scale of the lower degrees."""
+        return self.map.r
 
     @property
     def listable(self) -> bool:
         return True
 
     def scores(self, v: Array) -> Scores:
+        """Return Phi'v: one matrix product for each first factor i gives all j, k >= i."""
         U = self._inputs
         z = []
         for i in range(U.shape[1]):
-            rest = U[:, i:]
-            j, k = np.triu_indices(rest.shape[1])
-            own = rest * (U[:, i] * v)[:, None]
-            z.append((own.T @ rest)[j, k] * orders(np.full(j.size, i), j + i, k + i))
+            later = U[:, i:]
+            j, k = np.triu_indices(later.shape[1])
+            products = later * (U[:, i] * v)[:, None]
+            z.append((products.T @ later)[j, k] * orders(np.full(j.size, i), j + i, k + i))
         return ArrayScores(np.concatenate(z)[1:])
 
     def gather(self, columns: Columns) -> Block:
-        i, j, k = self._places(columns)
+        """Return the columns sqrt(m) u_i u_j u_k as a dense block; see the class."""
+        i, j, k = self.map.factors(np.asarray(columns, dtype=np.int64))
         U = self._inputs
         return DenseBlock(np.asfortranarray(U[:, i] * U[:, j] * U[:, k] * orders(i, j, k)))
 
     def with_rows(self, rows: Rows) -> Cubic:
-        some = Cubic.__new__(Cubic)
-        some.gamma = self.gamma
-        some.r = self.r
-        some._starts = self._starts
-        some._inputs = np.asfortranarray(self._inputs[rows])
-        some.shape = rows.size, self.shape[1]
-        return some
+        return self._with_inputs(dense_part(self.base, np.arange(self.map.d))[rows])
+
+    def scaled(self, factors: Array) -> Cubic:
+        """Return the map of X diag(factors), with one factor for each input."""
+        return self._with_inputs(dense_part(self.base, np.arange(self.map.d)) * factors)
+
+    def _with_inputs(self, inputs: Array) -> Cubic:
+        """Return the design of other rows of inputs, with the same map."""
+        other = type(self).__new__(type(self))
+        other._set(inputs, self.map, self._names)
+        return other
 
     def triple(self, column: int) -> tuple[int, int, int]:
         """Return the inputs of a column in increasing order, padded with -1 to three."""
         if not 0 <= column < self.shape[1]:
             raise IndexError(f"Cubic: column {column} is not one of 0 .. {self.shape[1] - 1}")
-        places = [int(x[0]) - 1 for x in self._places(np.array([column]))]
-        inputs = [place for place in places if place >= 0]
-        first, second, third = (*inputs, -1, -1)[:3]
+        first, second, third = self.map.inputs_of([column])[0].tolist()
         return first, second, third
 
     def column(self, *inputs: int) -> int:
         """Return the column of the product of one, two or three inputs."""
-        d = self._inputs.shape[1] - 1
+        d = self.map.d
         if not (1 <= len(inputs) <= 3 and all(0 <= one < d for one in inputs)):
             raise IndexError(f"Cubic: needs 1 to 3 inputs of 0 .. {d - 1}, got {inputs}")
         i, j, k = sorted([-1] * (3 - len(inputs)) + list(inputs))
@@ -123,23 +234,18 @@ class Cubic(Design):
         k = k + 1
         m = d + 1 - i
         row = j - i
-        return int(self._starts[i] + row * m - row * (row - 1) // 2 + (k - j) - 1)
-
-    def _places(self, columns: Columns) -> tuple[Columns, Columns, Columns]:
-        """Return the three factors of each column, as columns of U."""
-        number = np.asarray(columns, dtype=np.int64) + 1
-        i = np.searchsorted(self._starts, number, side="right") - 1
-        rest = number - self._starts[i]
-        m = self._inputs.shape[1] - i
-        row = ((2 * m + 1 - np.sqrt((2.0 * m + 1) ** 2 - 8.0 * rest)) / 2).astype(np.int64)
-        # The floating-point root may differ by one.
-        row -= (row * m - row * (row - 1) // 2 > rest).astype(np.int64)
-        row += ((row + 1) * m - (row + 1) * row // 2 <= rest).astype(np.int64)
-        j = i + row
-        return i, j, j + rest - (row * m - row * (row - 1) // 2)
+        return int(self.map.starts[i] + row * m - row * (row - 1) // 2 + (k - j) - 1)
 
 
 def orders(i: Columns, j: Columns, k: Columns) -> Array:
     """Return the square root of the number of orders of (i, j, k), which is 1, 3 or 6."""
     equal = (i == j).astype(np.int64) + (j == k)
     return np.asarray(np.sqrt(np.array([6.0, 3.0, 1.0]))[equal])
+
+
+#: The entry of ``features="cubic"``.
+CUBIC = FeatureEntry(
+    CubicMap,
+    lambda X, weight, gamma=1.0, r=1.0: Cubic(explicit(X), gamma=gamma, r=r),
+    ("gamma", "r"),
+)

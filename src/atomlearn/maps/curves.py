@@ -13,7 +13,7 @@ from scipy.interpolate import BSpline
 
 from atomlearn._kernels import CodedColumns, code_histograms
 from atomlearn._kernels.codes import MOST_LEVELS
-from atomlearn.core import Array, positive, whole_number
+from atomlearn.core import Array, Design, as_design, dense_part, positive, whole_number
 from atomlearn.maps.kernel_map import pivoted
 from atomlearn.maps.levels import Binning, Levels
 from atomlearn.maps.settings import SETTINGS
@@ -37,10 +37,11 @@ class AdditiveSettings:
     n_knots: int
     degree: int
     normalize: bool
+    exponent: float | None = None
 
     def __post_init__(self) -> None:
         kernel = self.kernel
-        most = MOST_LEVELS - 1
+        limit = MOST_LEVELS - 1
         if not (callable(kernel) or kernel in KERNELS):
             raise ValueError(
                 f"Additive: kernel must be one of {', '.join(KERNELS)} or a function k(x, y) of "
@@ -52,10 +53,33 @@ class AdditiveSettings:
             )
         positive("Additive: length_scale", self.length_scale, "in deviations of each input")
         if self.n_bins is not None:
-            whole_number("Additive", "n_bins", self.n_bins, 1, most)
-        whole_number("Additive", "n_components", self.n_components, 1, most)
-        whole_number("Additive", "n_knots", self.n_knots, 2, most)
+            whole_number("Additive", "n_bins", self.n_bins, 1, limit)
+        whole_number("Additive", "n_components", self.n_components, 1, limit)
+        whole_number("Additive", "n_knots", self.n_knots, 2, limit)
         whole_number("Additive", "degree", self.degree, 0, 10)
+        if self.exponent is not None:
+            positive("Additive: exponent", self.exponent, "a of min(|x|^a, |y|^a)")
+            if kernel != "intersection":
+                raise ValueError(
+                    f"Additive: exponent is that of kernel='intersection', got {kernel!r}; leave "
+                    "exponent out"
+                )
+
+    def powers(self, X: Design) -> Design:
+        """Return |X|^exponent, entry by entry; X itself without an exponent."""
+        if self.exponent is None:
+            return X
+        stored = X.stored()
+        if stored is not None and X.traits.is_sparse:
+            copied = stored.copy()
+            copied.data = np.abs(copied.data) ** self.exponent
+            return as_design(copied)
+        dense = dense_part(X, np.arange(X.shape[1])) if stored is None else stored
+        return as_design(np.abs(dense) ** self.exponent)
+
+    def roots(self, levels: Array) -> Array:
+        """Return the levels of |x| from those of |x|^exponent; the same without an exponent."""
+        return levels if self.exponent is None else levels ** (1.0 / self.exponent)
 
     @property
     def most_bins(self) -> int:
@@ -139,9 +163,67 @@ def splines(levels: Array, shares: Array, n_knots: int, degree: int) -> Array:
     """Return the B-splines of this degree at the levels, with knots at even quantiles."""
     last = levels.size - 1
     degree = min(degree, last)
-    wanted = np.linspace(0.0, 1.0, n_knots)[1:-1] * (1 - 1e-12)
-    inner = np.minimum(np.searchsorted(np.cumsum(shares), wanted), last)
+    quantiles = np.linspace(0.0, 1.0, n_knots)[1:-1] * (1 - 1e-12)
+    inner = np.minimum(np.searchsorted(np.cumsum(shares), quantiles), last)
     knots = np.unique(levels[[0, *inner, last]])
     ends = np.repeat(knots[0], degree), np.repeat(knots[-1], degree)
     padded = np.concatenate([ends[0], knots, ends[1]])
     return np.asarray(BSpline.design_matrix(levels, padded, degree).toarray())
+
+
+def spline_tables(levels: Array, shares: Array, n_knots: int, degree: int) -> list[Array]:
+    """Return ``splines`` of several inputs with the same number of levels.
+
+    Parameters
+    ----------
+    levels, shares : (n_inputs, n_levels) float64
+        Levels of each input in increasing order, and the fraction of the sample weight at each.
+    n_knots, degree : int
+        Knots and degree of the splines.
+
+    Returns
+    -------
+    list of (n_levels, m) float64
+        B-splines at the levels. The recursion of Cox and de Boor runs for all inputs at once.
+    """
+    n_inputs, n_levels = levels.shape
+    last = n_levels - 1
+    degree = min(degree, last)
+    quantiles = np.linspace(0.0, 1.0, n_knots)[1:-1] * (1 - 1e-12)
+    n_below = np.cumsum(shares, axis=1)[:, :, None] < quantiles
+    inner = np.minimum(n_below.sum(axis=1), last)
+    ends = np.zeros((n_inputs, 1), dtype=np.int64)
+    knot_levels = np.hstack([ends, inner, ends + last])
+    # Inputs with two knots at one level have fewer columns.
+    is_distinct = np.all(np.diff(knot_levels, axis=1) > 0, axis=1)
+    tables = [np.zeros((0, 0))] * n_inputs
+    for j in np.flatnonzero(~is_distinct).tolist():
+        tables[j] = splines(levels[j], shares[j], n_knots, degree)
+    regular = np.flatnonzero(is_distinct)
+    if not regular.size:
+        return tables
+    x = levels[regular]
+    knots = np.take_along_axis(x, knot_levels[regular], axis=1)
+    low, high = (np.repeat(knots[:, end, None], degree, axis=1) for end in (0, -1))
+    padded = np.hstack([low, knots, high])
+    # The interval of each level: t_i <= x < t_(i+1), and the last one for the last level.
+    passed = (knot_levels[regular, 1:-1, None] <= np.arange(n_levels)).sum(axis=1)
+    interval = degree + passed
+    values = [np.ones_like(x)]
+    for order in range(1, degree + 1):
+        left = [x - np.take_along_axis(padded, interval + 1 - r, 1) for r in range(1, order + 1)]
+        right = [np.take_along_axis(padded, interval + r, 1) - x for r in range(1, order + 1)]
+        carried = np.zeros_like(x)
+        for r in range(order):
+            ratio = values[r] / (right[r] + left[order - 1 - r])
+            values[r] = carried + right[r] * ratio
+            carried = left[order - 1 - r] * ratio
+        values.append(carried)
+    width = knots.shape[1] + degree - 1
+    result = np.zeros((regular.size, n_levels, width))
+    first = (np.arange(x.size) * width).reshape(x.shape) + (interval - degree)
+    for r, each in enumerate(values):
+        result.reshape(-1)[first + r] = each
+    for j, table in zip(regular.tolist(), result, strict=True):
+        tables[j] = table
+    return tables

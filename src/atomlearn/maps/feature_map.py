@@ -155,8 +155,12 @@ class TermMap(FeatureMap):
     """A map whose terms have several columns each, with the numbers in ``sizes``."""
 
     def term_names(self, terms: ArrayLike, names: Sequence[str] | None = None) -> list[str]:
-        given = self.named_inputs(names)
-        return [given[i] if j < 0 else f"{given[i]}:{given[j]}" for i, j in self.inputs_of(terms)]
+        """Return ``age`` or ``age:dose`` for each term."""
+        input_names = self.named_inputs(names)
+        return [
+            input_names[i] if j < 0 else f"{input_names[i]}:{input_names[j]}"
+            for i, j in self.inputs_of(terms)
+        ]
 
     @property
     @abstractmethod
@@ -187,9 +191,10 @@ class TermMap(FeatureMap):
         return int(self.sizes.size)
 
     def term_of(self, columns: ArrayLike) -> Columns:
-        given = np.asarray(columns, dtype=np.int64)
-        found: Columns = np.searchsorted(self.starts, given, side="right") - 1
-        return found
+        """Return the number of the term of each column."""
+        numbers = np.asarray(columns, dtype=np.int64)
+        terms: Columns = np.searchsorted(self.starts, numbers, side="right") - 1
+        return terms
 
     def main_columns(self, inputs: ArrayLike) -> Columns:
         """Return the columns of the curves of these inputs; the inputs are the first terms."""
@@ -201,6 +206,7 @@ class TermMap(FeatureMap):
         return ranges(self.starts[chosen], self.sizes[chosen])
 
     def column_groups(self, groups: Any = None) -> Any:
+        """Return the group of each column: its term, or the group of its input."""
         if groups is None:
             return self.groups
         if self.n_terms != self.n_inputs:
@@ -211,15 +217,16 @@ class TermMap(FeatureMap):
         return np.repeat(KSupport(1, groups).partition(self.n_inputs).labels, self.sizes)
 
     def weights_of_groups(self, weights: ArrayLike) -> Array:
-        given = np.asarray(weights, dtype=np.float64)
-        if given.shape == (self.used.size,):
-            return given
-        if given.shape != (self.n_terms,):
+        """Return one weight for each term with columns, from those or from all terms."""
+        array = np.asarray(weights, dtype=np.float64)
+        if array.shape == (self.used.size,):
+            return array
+        if array.shape != (self.n_terms,):
             raise ValueError(
                 f"Groups: weights must hold one number for each of the {self.n_terms} {self.unit}, "
-                f"got shape {given.shape}"
+                f"got shape {array.shape}"
             )
-        return np.asarray(given[self.used])
+        return np.asarray(array[self.used])
 
 
 class MappedDesign(Design):

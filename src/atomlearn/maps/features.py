@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
 
-from atomlearn.core import Array, Design, loaded
+from atomlearn.core import Design, loaded
 from atomlearn.maps.feature_map import FeatureMap, Inputs, map_of
 
 
@@ -18,15 +20,26 @@ class FeatureEntry:
     kind : type
         Class of the map.
     make : callable
-        ``make(X, sample_weight)`` returns the design of the rows from which the map is made.
-    scaled : callable, optional
-        ``scaled(X, gamma, r)`` returns the design of the kernel (gamma x'y + r)^degree; None for
-        maps without one.
+        ``make(X, sample_weight, **settings)`` returns the design of the rows from which the map is
+        made.
+    settings : tuple of str
+        Names of the settings that ``make`` takes.
     """
 
     kind: type[FeatureMap]
-    make: Callable[[Design, Array | None], Design]
-    scaled: Callable[[Design, float, float], Design] | None = None
+    make: Callable[..., Design]
+    settings: tuple[str, ...] = ()
+
+    def using(self, name: object, settings: Mapping[str, Any]) -> FeatureEntry:
+        """Return the entry with these settings; raise ValueError for unknown ones."""
+        unknown = sorted(set(settings) - set(self.settings))
+        if unknown:
+            setting_names = ", ".join(self.settings) or "none"
+            raise ValueError(
+                f"features={name!r} has no setting {unknown[0]!r}; its settings are: "
+                f"{setting_names}"
+            )
+        return replace(self, make=partial(self.make, **settings))
 
 
 #: The names that ``features=`` accepts; an entry whose module is not loaded is "module:attribute".
@@ -35,6 +48,7 @@ FEATURES: dict[str, FeatureEntry | str] = {
     "interactions": "atomlearn.maps.pairs.polynomial:INTERACTIONS",
     "quadratic": "atomlearn.maps.pairs.polynomial:QUADRATIC",
     "polynomial": "atomlearn.maps.pairs.polynomial:POLYNOMIAL",
+    "cubic": "atomlearn.maps.cubic:CUBIC",
     "splines": "atomlearn.maps.additive:SPLINES",
     "intersection": "atomlearn.maps.additive:INTERSECTION",
     "additive_gaussian": "atomlearn.maps.additive:GAUSSIAN",
@@ -43,12 +57,20 @@ FEATURES: dict[str, FeatureEntry | str] = {
 }
 
 
-def features_named(name: object) -> FeatureEntry:
-    """Return the entry of a name; the error lists the known names."""
-    if name not in list(FEATURES):
-        raise ValueError(f"features must be one of {sorted(FEATURES)}, got {name!r}")
-    entry: FeatureEntry = loaded(FEATURES[str(name)])
-    return entry
+def features_named(features: Any) -> FeatureEntry:
+    """Return the entry of a name, or of a pair of a name and a dictionary of settings.
+
+    The error lists the known names.
+    """
+    pair = isinstance(features, tuple) and len(features) == 2
+    name, settings = features if pair else (features, {})
+    if name not in list(FEATURES) or not isinstance(settings, Mapping):
+        raise ValueError(
+            f"features must be one of {sorted(FEATURES)}, or a pair of such a name and a "
+            f"dictionary of settings; got {features!r}"
+        )
+    entry: FeatureEntry = loaded(FEATURES[name])
+    return entry.using(name, settings) if settings else entry
 
 
 def explicit(X: Design) -> Design:

@@ -42,8 +42,8 @@ class KernelMap:
 
     def columns(self, to_pivots: NDArray[Any]) -> Array:
         """Return phi (n, r) of n rows, given their kernel values with the pivots (n, r)."""
-        found = solve_triangular(self.triangle, to_pivots.T, lower=True, check_finite=False)
-        return np.asarray(self.scale * found.T)
+        transposed = solve_triangular(self.triangle, to_pivots.T, lower=True, check_finite=False)
+        return np.asarray(self.scale * transposed.T)
 
 
 def factored(
@@ -116,18 +116,19 @@ def pivoted(
 
 
 def _diagonal(kernel: KernelFunction, data: NDArray[Any], number: int) -> Array:
+    """Return K(x_i, x_i) of all rows, (n,); raise ValueError unless they are finite and >= 0."""
     diagonal = np.empty(len(data))
     # Blocks of rows: few calls of the kernel, and few entries that are not on the diagonal.
     width = math.isqrt(len(data)) + 1
     for start in range(0, len(data), width):
         rows = data[start : start + width]
-        found = np.asarray(kernel(rows, rows), dtype=np.float64)
-        if found.shape != (len(rows), len(rows)):
+        entries = np.asarray(kernel(rows, rows), dtype=np.float64)
+        if entries.shape != (len(rows), len(rows)):
             raise ValueError(
                 f"Kernels: kernel {number} of {len(rows)} rows with themselves must have "
-                f"shape {(len(rows), len(rows))}, got {found.shape}"
+                f"shape {(len(rows), len(rows))}, got {entries.shape}"
             )
-        diagonal[start : start + width] = np.diag(found)
+        diagonal[start : start + width] = np.diag(entries)
     if not np.isfinite(diagonal).all() or diagonal.min() < 0:
         raise ValueError(
             f"Kernels: kernel {number} is not positive semidefinite: K(x, x) must be finite and "
@@ -138,8 +139,8 @@ def _diagonal(kernel: KernelFunction, data: NDArray[Any], number: int) -> Array:
 
 def _entries(matrix: Array, first: NDArray[Any], second: NDArray[Any]) -> Array:
     """Return a precomputed kernel of samples given by their numbers, (len(first), len(second))."""
-    found: Array = matrix[np.ix_(first[:, 0], second[:, 0])]
-    return found
+    entries: Array = matrix[np.ix_(first[:, 0], second[:, 0])]
+    return entries
 
 
 def checked_kernels(
@@ -160,13 +161,13 @@ def checked_kernels(
     if data is not None and (data.ndim != 2 or not np.isfinite(data).all()):
         raise ValueError(f"Kernels: X must be 2-d and finite, got shape {data.shape}")
     n_samples = 0 if data is None else data.shape[0]
-    found: list[KernelFunction] = []
+    functions: list[KernelFunction] = []
     precomputed = 0
     for number, kernel in enumerate(kernels):
         if callable(kernel):
             if data is None:
                 raise ValueError(f"Kernels: kernel {number} is a function and needs X; give X")
-            found.append(kernel)
+            functions.append(kernel)
             continue
         matrix = np.asarray(kernel, dtype=np.float64)
         if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
@@ -185,11 +186,11 @@ def checked_kernels(
             raise ValueError(f"Kernels: kernel {number} holds NaN or infinity")
         if np.abs(matrix - matrix.T).max() > SETTINGS.indefinite * largest:
             raise ValueError(f"Kernels: kernel {number} is not symmetric; pass (K + K.T) / 2")
-        found.append(partial(_entries, matrix))
+        functions.append(partial(_entries, matrix))
         precomputed += 1
-    if precomputed not in (0, len(found)):
+    if precomputed not in (0, len(functions)):
         raise ValueError(
             "Kernels: kernels are all matrices or all functions; pass the matrices of the functions"
         )
     rows = np.arange(n_samples)[:, None] if data is None or precomputed else data
-    return found, rows, bool(precomputed)
+    return functions, rows, bool(precomputed)

@@ -79,13 +79,13 @@ class KernelOn:
         # Imported here because importing it takes long.
         from sklearn.metrics.pairwise import pairwise_kernels
 
-        found = pairwise_kernels(A, B, metric=self.name, **dict(self.parameters))
-        return np.asarray(found, dtype=np.float64)
+        kernel_matrix = pairwise_kernels(A, B, metric=self.name, **dict(self.parameters))
+        return np.asarray(kernel_matrix, dtype=np.float64)
 
     def __str__(self) -> str:
         inside = ", ".join(f"{key}={value:g}" for key, value in self.parameters)
-        where = "all columns" if self.columns is None else f"columns {list(self.columns)}"
-        return f"{self.name}({inside}) on {where}"
+        columns_text = "all columns" if self.columns is None else f"columns {list(self.columns)}"
+        return f"{self.name}({inside}) on {columns_text}"
 
 
 def kernel_grid(
@@ -99,14 +99,14 @@ def kernel_grid(
     1)^degree; scale the columns first. There are (len(widths) + len(degrees)) (n_features + 1) of
     them.
     """
-    found = []
+    kernels = []
     for columns in (None, *((j,) for j in range(n_features))):
         for width in widths:
-            found.append(KernelOn("rbf", columns, (("gamma", 0.5 / width**2),)))
+            kernels.append(KernelOn("rbf", columns, (("gamma", 0.5 / width**2),)))
         for degree in degrees:
             parameters = (("degree", degree), ("gamma", 1.0), ("coef0", 1.0))
-            found.append(KernelOn("polynomial", columns, parameters))
-    return found
+            kernels.append(KernelOn("polynomial", columns, parameters))
+    return kernels
 
 
 @dataclass(frozen=True)
@@ -144,10 +144,10 @@ class KernelMaps(TermMap):
         precomputed: bool,
     ) -> KernelMaps:
         """Return the maps with the rows of X (pivots) at which kernels are evaluated."""
-        used = np.unique(np.concatenate([map.pivots for map in maps]))
-        places = tuple(np.searchsorted(used, map.pivots) for map in maps)
+        pivot_rows = np.unique(np.concatenate([map.pivots for map in maps]))
+        positions = tuple(np.searchsorted(pivot_rows, map.pivots) for map in maps)
         functions = () if precomputed else tuple(kernels)
-        return cls(functions, tuple(maps), data[used], places, len(data))
+        return cls(functions, tuple(maps), data[pivot_rows], positions, len(data))
 
     @property
     def n_inputs(self) -> int:
@@ -169,10 +169,10 @@ class KernelMaps(TermMap):
 
     def names(self, columns: ArrayLike, names: Sequence[str] | None = None) -> list[str]:
         """Return ``kernel2[5]`` for the column 5 of kernel 2."""
-        given = np.asarray(columns, dtype=np.int64)
+        numbers = np.asarray(columns, dtype=np.int64)
         terms = self.term_of(columns)
-        of = zip(self.term_names(terms), (given - self.starts[terms]).tolist(), strict=True)
-        return [f"{name}[{place}]" for name, place in of]
+        named = zip(self.term_names(terms), (numbers - self.starts[terms]).tolist(), strict=True)
+        return [f"{name}[{number}]" for name, number in named]
 
 
 class Kernels(Forwarding, MappedDesign):
@@ -246,14 +246,14 @@ class Kernels(Forwarding, MappedDesign):
         normalize: bool = True,
         sample_weight: object = None,
     ) -> None:
-        given, data, precomputed = checked_kernels(kernels, X)
+        functions, data, precomputed = checked_kernels(kernels, X)
         rank = whole_number("Kernels", "rank", rank)
         if not 0 <= tol < 1:
             raise ValueError(f"Kernels: tol must be a share from 0 to 1, got {tol!r}")
         weight = normalized(sample_weight, len(data))
         maps = []
         columns = []
-        for number, kernel in enumerate(given):
+        for number, kernel in enumerate(functions):
             map, z = factored(kernel, data, weight, rank, float(tol), number)
             if normalize:
                 variance = float((weight @ (z - weight @ z) ** 2).sum())
@@ -264,30 +264,33 @@ class Kernels(Forwarding, MappedDesign):
                 z *= scale
             maps.append(map)
             columns.append(z)
-        self._set(columns, KernelMaps.of(given, maps, data, precomputed))
+        self._set(columns, KernelMaps.of(functions, maps, data, precomputed))
 
     @classmethod
     def from_map(cls, X: Any, maps: KernelMaps) -> Kernels:
         """Return the design of new rows: data for functions, else matrices (n_new, n)."""
-        near: list[NDArray[Any]]
+        pivot_rows: list[NDArray[Any]]
         if maps.kernels:
             X = np.asarray(X, dtype=np.float64)
             each = zip(maps.kernels, maps.places, strict=True)
             # A kernel of rank 0 has no pivots.
-            near = [
-                kernel(X, maps.rows[some]) if some.size else np.empty((len(X), 0))
-                for kernel, some in each
+            pivot_rows = [
+                kernel(X, maps.rows[pivots]) if pivots.size else np.empty((len(X), 0))
+                for kernel, pivots in each
             ]
         else:
-            near = [np.asarray(matrix, dtype=np.float64) for matrix in X]
-            for matrix in near:
-                if len(near) != len(maps.maps) or matrix.shape[1:] != (maps.n_samples,):
+            pivot_rows = [np.asarray(matrix, dtype=np.float64) for matrix in X]
+            for matrix in pivot_rows:
+                if len(pivot_rows) != len(maps.maps) or matrix.shape[1:] != (maps.n_samples,):
                     raise ValueError(
                         f"new rows need {len(maps.maps)} matrices of their kernels with the "
-                        f"{maps.n_samples} rows of the fit, got {len(near)} of shape {matrix.shape}"
+                        f"{maps.n_samples} rows of the fit, got {len(pivot_rows)} of shape "
+                        f"{matrix.shape}"
                     )
-            near = [matrix[:, map.pivots] for matrix, map in zip(near, maps.maps, strict=True)]
-        columns = [map.columns(each) for map, each in zip(maps.maps, near, strict=True)]
+            pivot_rows = [
+                matrix[:, map.pivots] for matrix, map in zip(pivot_rows, maps.maps, strict=True)
+            ]
+        columns = [map.columns(each) for map, each in zip(maps.maps, pivot_rows, strict=True)]
         design = cls.__new__(cls)
         design._set(columns, maps)
         return design

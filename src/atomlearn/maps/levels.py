@@ -83,8 +83,11 @@ def column_pieces(base: Design, stored: Any) -> Iterator[tuple[int, Piece]]:
             yield start, (array.ravel(order="K"), None, begin)
         else:
             begin = stored.indptr[start : stop + 1].astype(np.int64)
-            some = slice(begin[0], begin[-1])
-            yield start, (stored.data[some], stored.indices[some], begin - begin[0])
+            stored_entries = slice(begin[0], begin[-1])
+            yield (
+                start,
+                (stored.data[stored_entries], stored.indices[stored_entries], begin - begin[0]),
+            )
 
 
 def levels_and_codes(
@@ -104,14 +107,16 @@ def levels_and_codes(
     origins = [np.zeros(0, np.int64)]
 
     def levels_of(first: int, piece: Piece) -> tuple[Array, Columns]:
-        found, counts, zero = _kernels.find_levels(*piece, weight, shares, uniform)
+        """Record and return the levels of the columns of a piece, and their starts."""
+        piece_levels, counts, zero = _kernels.find_levels(*piece, weight, shares, uniform)
         if not counts.all():
             bad = int(np.argmin(counts))
             raise ValueError(
-                f"column {first + bad} reaches from {found[bad, 0]} to {found[bad, 1]}, too far to "
-                "be divided; scale it, or check it for NaN and infinity"
+                f"column {first + bad} reaches from {piece_levels[bad, 0]} to "
+                f"{piece_levels[bad, 1]}, too far to be divided; scale it, or check it for NaN and "
+                "infinity"
             )
-        values.append(found[np.arange(n_bins + 1) < counts[:, None]])
+        values.append(piece_levels[np.arange(n_bins + 1) < counts[:, None]])
         sizes.append(counts)
         origins.append(zero)
         return values[-1], np.concatenate([[0], np.cumsum(counts)])
@@ -126,8 +131,9 @@ def encoded(base: Design, levels: Levels) -> CodedColumns:
     """Return the codes of all entries, a byte for each; CSC arrays share their rows with X."""
 
     def levels_of(first: int, piece: Piece) -> tuple[Array, Columns]:
-        own = levels.starts[first : first + piece[2].size]
-        return levels.values[own[0] : own[-1]], own - own[0]
+        """Return the known levels of the columns of a piece, and their starts."""
+        piece_starts = levels.starts[first : first + piece[2].size]
+        return levels.values[piece_starts[0] : piece_starts[-1]], piece_starts - piece_starts[0]
 
     return CodedColumns(*_encoded(base, levels_of), levels.starts)
 
@@ -146,8 +152,8 @@ def _encoded(
     done = 0
     for first, piece in column_pieces(base, stored):
         values, _, begin = piece
-        part = codes[done : done + values.size]
-        _kernels.code_columns(values, begin, *levels_of(first, piece), part)
+        piece_codes = codes[done : done + values.size]
+        _kernels.code_columns(values, begin, *levels_of(first, piece), piece_codes)
         done += values.size
     if stored is None:
         return codes, None, None, n_samples
@@ -161,9 +167,9 @@ def dense_codes(x: CodedColumns, zero: Columns, columns: Columns) -> Bytes:
         return chosen
     result = np.empty((x.n_rows, columns.size), dtype=np.uint8, order="F")
     result[:] = zero[columns]
-    for place, j in enumerate(columns.tolist()):
-        part = slice(int(x.indptr[j]), int(x.indptr[j + 1]))
-        result[x.indices[part], place] = x.codes[part]
+    for number, j in enumerate(columns.tolist()):
+        entries = slice(int(x.indptr[j]), int(x.indptr[j + 1]))
+        result[x.indices[entries], number] = x.codes[entries]
     return result
 
 
@@ -173,5 +179,5 @@ def codes_of_rows(x: CodedColumns, rows: NDArray[np.int64]) -> CodedColumns:
         codes = np.take(x.codes.reshape(-1, x.n_rows), rows, axis=1)
         return CodedColumns(codes.ravel(), None, None, rows.size, x.starts)
     parts = x.codes, x.indices, x.indptr
-    some = sp.csc_array(parts, shape=(x.n_rows, x.n_columns))[rows]
-    return CodedColumns(some.data, some.indices, some.indptr, rows.size, x.starts)
+    chosen = sp.csc_array(parts, shape=(x.n_rows, x.n_columns))[rows]
+    return CodedColumns(chosen.data, chosen.indices, chosen.indptr, rows.size, x.starts)

@@ -60,15 +60,17 @@ class TermDesign(MappedDesign):
         """Return the codes of these terms (n_samples, m), and the table of columns of each term."""
 
     def gather(self, columns: Columns) -> Block:
+        """Return the columns as a ``CodedBlock``, or as a dense block if that is small."""
         columns = np.asarray(columns, dtype=np.int64)
         block = self._coded_block(columns)
         widest = int(self.map.sizes.max(initial=0))
         return block if self.shape[0] * widest > LIMITS.piece_entries else DenseBlock(block.dense())
 
     def _coded_block(self, columns: Columns) -> CodedBlock:
-        terms, part = np.unique(self.map.term_of(columns), return_inverse=True)
-        place = columns - self.map.starts[terms[part.ravel()]]
-        return CodedBlock(*self.coded(terms), part.ravel(), place)
+        """Return the columns as a ``CodedBlock`` over the terms that they are from."""
+        terms, part_of = np.unique(self.map.term_of(columns), return_inverse=True)
+        within = columns - self.map.starts[terms[part_of.ravel()]]
+        return CodedBlock(*self.coded(terms), part_of.ravel(), within)
 
     def predict(self, weights: Array) -> Array:
         """Return Phi w for a dense w, in one pass over the terms in use."""
@@ -76,9 +78,9 @@ class TermDesign(MappedDesign):
         result = np.zeros(self.shape[0])
         # Codes take a byte for each row and term, so that the number of terms at a time is bounded.
         step = max(1, LIMITS.piece_entries // self.shape[0])
-        _, place = np.unique(self.map.term_of(columns), return_inverse=True)
-        for part in np.split(columns, np.flatnonzero(np.diff(place // step)) + 1):
-            result += self._coded_block(part).predict(weights[part])
+        _, term_rank = np.unique(self.map.term_of(columns), return_inverse=True)
+        for chunk in np.split(columns, np.flatnonzero(np.diff(term_rank // step)) + 1):
+            result += self._coded_block(chunk).predict(weights[chunk])
         return result
 
 
@@ -110,9 +112,10 @@ class CodedBlock(Block):
         self.shape = self.codes.shape[0], self.part.size
 
     def predict(self, weights: Array) -> Array:
+        """Return A w: for each input, a table of its function at the levels, looked up by code."""
         result = np.zeros(self.shape[0])
-        for p, table, mine in self._parts():
-            values = table[:, self.place[mine]] @ weights[mine]
+        for p, table, own_columns in self._parts():
+            values = table[:, self.place[own_columns]] @ weights[own_columns]
             result += values[self.codes[:, p]]
         return result
 
@@ -128,12 +131,13 @@ class CodedBlock(Block):
         starts = np.cumsum([0, *(table.shape[0] for table in self.tables)])
         codes = self.codes.ravel(order="K")
         sums = code_histograms(CodedColumns(codes, None, None, self.shape[0], starts), v)
-        for p, table, mine in self._parts():
-            values = table[:, self.place[mine]]
-            result[mine] = (values**power).T @ sums[starts[p] : starts[p + 1]]
+        for p, table, own_columns in self._parts():
+            values = table[:, self.place[own_columns]]
+            result[own_columns] = (values**power).T @ sums[starts[p] : starts[p + 1]]
         return result
 
     def gram(self, curvature: Array, positions: Columns | None = None) -> Array:
+        """Return A' diag(curvature) A, from weighted joint histograms of two inputs."""
         if positions is not None:
             return self.gather(positions).gram(curvature)
         rows = np.flatnonzero(curvature)
@@ -145,22 +149,25 @@ class CodedBlock(Block):
         result = np.empty((self.part.size, self.part.size))
         deadline = Deadline.current()
         parts = list(self._parts())
-        for place, (p, left, mine) in enumerate(parts):
+        for number, (p, left, own_columns) in enumerate(parts):
             deadline.check()
-            for q, right, theirs in parts[place:]:
+            for q, right, other_columns in parts[number:]:
                 shape = left.shape[0], right.shape[0]
-                both = codes[:, p].astype(np.intp) * shape[1] + codes[:, q]
-                joint = np.bincount(both, weights, shape[0] * shape[1]).reshape(shape)
-                product = left[:, self.place[mine]].T @ joint @ right[:, self.place[theirs]]
-                result[np.ix_(mine, theirs)] = product
-                result[np.ix_(theirs, mine)] = product.T
+                pair_codes = codes[:, p].astype(np.intp) * shape[1] + codes[:, q]
+                joint = np.bincount(pair_codes, weights, shape[0] * shape[1]).reshape(shape)
+                product = (
+                    left[:, self.place[own_columns]].T @ joint @ right[:, self.place[other_columns]]
+                )
+                result[np.ix_(own_columns, other_columns)] = product
+                result[np.ix_(other_columns, own_columns)] = product.T
         return result
 
     def gather(self, columns: Columns) -> CodedBlock:
-        used, part = np.unique(self.part[columns], return_inverse=True)
-        tables = [self.tables[p] for p in used]
-        codes = self.codes if used.size == self.codes.shape[1] else self.codes[:, used]
-        return CodedBlock(np.asfortranarray(codes), tables, part.ravel(), self.place[columns])
+        """Return these columns, with the codes of only the inputs that they need."""
+        distinct, part_of = np.unique(self.part[columns], return_inverse=True)
+        tables = [self.tables[p] for p in distinct]
+        codes = self.codes if distinct.size == self.codes.shape[1] else self.codes[:, distinct]
+        return CodedBlock(np.asfortranarray(codes), tables, part_of.ravel(), self.place[columns])
 
     def with_rows(self, rows: NDArray[np.int64]) -> CodedBlock:
         """Return the block of these rows, in their order; rows may repeat."""
@@ -168,6 +175,7 @@ class CodedBlock(Block):
         return CodedBlock(codes, self.tables, self.part, self.place)
 
     def append(self, other: Block) -> Block:
+        """Return [A, B] for B = ``other``, with the codes and tables of both."""
         check_same_rows(self, other)
         if not isinstance(other, CodedBlock):
             return DenseBlock(self.dense()).append(other)
@@ -179,10 +187,11 @@ class CodedBlock(Block):
         )
 
     def dense(self) -> Array:
+        """Return the array (n_samples, n_columns), looked up from the tables."""
         result = np.empty(self.shape, order="F")
-        for p, table, mine in self._parts():
+        for p, table, own_columns in self._parts():
             codes = self.codes[:, p]
-            for column in mine:
+            for column in own_columns:
                 result[:, column] = table[codes, self.place[column]]
         return result
 

@@ -34,20 +34,20 @@ def _huber(X: Array, V: Array, threshold: float, tol: float, max_iter: int) -> t
     gaps = np.zeros(X.shape[0])
     going_on = np.arange(X.shape[0])
     for _ in range(max_iter + 1):
-        some = X[going_on]
-        R = some - C[going_on] @ V.T
+        active_rows = X[going_on]
+        R = active_rows - C[going_on] @ V.T
         clipped = np.clip(R, -threshold, threshold)
         values = (clipped * (R - 0.5 * clipped)).sum(axis=1)
         # The dual point: U is orthogonal to V, with entries up to the threshold.
         U = clipped - clipped @ V @ V.T
         U *= (threshold / np.maximum(np.abs(U).max(axis=1), threshold))[:, None]
-        gap = np.maximum(values - (U * (some - 0.5 * U)).sum(axis=1), 0.0)
+        gap = np.maximum(values - (U * (active_rows - 0.5 * U)).sum(axis=1), 0.0)
         gaps[going_on] = gap / np.where(values > 0.0, values, 1.0)
         # Each row ends by its gap, so that its coordinates do not depend on other rows.
-        still = gaps[going_on] > tol
-        going_on = going_on[still]
-        R = R[still]
-        clipped = clipped[still]
+        is_open = gaps[going_on] > tol
+        going_on = going_on[is_open]
+        R = R[is_open]
+        clipped = clipped[is_open]
         if not going_on.size:
             break
         weights = threshold / np.maximum(np.abs(R), threshold)

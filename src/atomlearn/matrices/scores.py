@@ -71,8 +71,8 @@ class Found:
 
     def above(self, level: float) -> tuple[Array, Array]:
         """Return (left, right) of the atoms whose score exceeds ``level`` beyond rounding."""
-        kept = self.values > level * (1 + SETTINGS.rounding)
-        return self.left[:, kept], self.right[:, kept]
+        is_above = self.values > level * (1 + SETTINGS.rounding)
+        return self.left[:, is_above], self.right[:, is_above]
 
 
 def both_found(first: Found, second: Found) -> Found:
@@ -100,8 +100,8 @@ def merged(left: Array, weights: Array, right: Array) -> tuple[Array, Array, Arr
     for number, (u, v) in enumerate(zip(left.T, right.T, strict=True)):
         key = np.flatnonzero(u).tobytes(), np.flatnonzero(v).tobytes()
         groups.setdefault(key, []).append(number)
-    alone = [group[0] for group in groups.values() if len(group) == 1]
-    parts = [(left[:, alone], weights[alone], right[:, alone])]
+    single = [group[0] for group in groups.values() if len(group) == 1]
+    parts = [(left[:, single], weights[single], right[:, single])]
     for group in groups.values():
         if len(group) == 1:
             continue
@@ -114,12 +114,12 @@ def merged(left: Array, weights: Array, right: Array) -> tuple[Array, Array, Arr
         else:
             P, values, Qt = np.linalg.svd(W, full_matrices=False)
             Q = Qt.T
-        kept = np.flatnonzero(values > SETTINGS.rounding * values.max(initial=0.0))
-        U = np.zeros((left.shape[0], kept.size))
-        V = np.zeros((right.shape[0], kept.size))
-        U[rows] = P[:, kept]
-        V[cols] = Q[:, kept]
-        parts.append((U, values[kept], V))
+        nonzero = np.flatnonzero(values > SETTINGS.rounding * values.max(initial=0.0))
+        U = np.zeros((left.shape[0], nonzero.size))
+        V = np.zeros((right.shape[0], nonzero.size))
+        U[rows] = P[:, nonzero]
+        V[cols] = Q[:, nonzero]
+        parts.append((U, values[nonzero], V))
     lefts, sizes, rights = zip(*parts, strict=True)
     return np.hstack(lefts), np.concatenate(sizes), np.hstack(rights)
 
@@ -190,11 +190,11 @@ def score_matrix(scores: Scores, shape: Shape) -> ScoreMatrix:
 
     Every call returns the same object, which caches results of searches.
     """
-    known = cast("ScoreMatrix | None", scores.as_matrix)
-    if known is None or known.shape != shape:
-        known = dense_matrix(np.asarray(scores.full(), dtype=np.float64).reshape(shape))
-        scores.as_matrix = known
-    return known
+    matrix = cast("ScoreMatrix | None", scores.as_matrix)
+    if matrix is None or matrix.shape != shape:
+        matrix = dense_matrix(np.asarray(scores.full(), dtype=np.float64).reshape(shape))
+        scores.as_matrix = matrix
+    return matrix
 
 
 class MatrixScores(ArrayScores):

@@ -22,9 +22,10 @@ class MatrixSettings:
     failure: float = 1e-12
     #: Largest number of entries of a matrix that is decomposed.
     decomposed_entries: int = 2**17
-    #: Minimum number of steps of Lanczos between two computations of the bounds, ...
+    #: Minimum number of steps of Lanczos, or of the convex relaxation, between two computations of
+    #: the bounds, ...
     look: int = 8
-    #: ... and maximum number of all steps.
+    #: ... and maximum number of all steps of Lanczos.
     most_steps: int = 500
     #: Relative rounding of values, of inner products of atoms that are one, and of bounds.
     rounding: float = 1e-12
@@ -32,10 +33,12 @@ class MatrixSettings:
     starts: int = 20
     #: Indices that may leave a support, and that may enter it, in one exchange.
     exchanges: int = 2
-    #: Largest mean of rows and columns of a matrix for branch and bound, ...
-    branch_side: int = 32
-    #: ... and its largest number of nodes.
+    #: Largest number of nodes of branch and bound, ...
     branch_nodes: int = 3000
+    #: ... and the largest mean of rows and columns that may take them: a node's work is cubic.
+    branch_side: int = 32
+    #: Maximum number of steps of the convex relaxation of the polar.
+    relaxed_steps: int = 200
 
     # The solver.
 
@@ -46,6 +49,8 @@ class MatrixSettings:
     loose: float = 0.1
     #: Gradient steps before exact sweeps; they only have to admit new atoms.
     before_sweeps: int = 15
+    #: Steps of an interior point method without progress after which it ends.
+    interior_patience: int = 20
     #: Smallest gain of a sweep, as a share of the gain of all sweeps so far, times the square of
     #: the rank, because of its cost.
     sweep_gain: float = 1e-6

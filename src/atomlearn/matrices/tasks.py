@@ -9,12 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from atomlearn.core import (
+    LIMITS,
     Array,
     Design,
     FreeColumns,
     Loss,
     Problem,
     Regularizer,
+    RowAccess,
+    Standardized,
     centered,
     free_columns,
     free_part,
@@ -52,8 +55,10 @@ class TaskProblem:
         """Return the optimal intercepts at W for the given columns, in one pass."""
         b = self.offsets - self.means @ W
         if free_columns(self.problem.loss) is not None:
-            own = task_intercepts(self.problem, self.problem.design.predict(W.reshape(-1)))
-            b = b + own if own.size else b
+            intercepts_at = task_intercepts(
+                self.problem, self.problem.design.predict(W.reshape(-1))
+            )
+            b = b + intercepts_at if intercepts_at.size else b
         return np.asarray(b)
 
 
@@ -79,7 +84,7 @@ def task_problem(
     means = np.zeros(design.shape[1])
     offsets = np.zeros(n_tasks)
     if fit_intercept:
-        shifted = centered(design, weight)
+        shifted = _centered(design, weight, loss)
         if shifted is not None:
             design = shifted
             means = shifted.means
@@ -100,24 +105,69 @@ def task_problem(
 
 
 def several_targets(
-    X: Any, y: Any, sample_weight: Any, fit_intercept: bool
-) -> tuple[object, object, object]:
-    """Return targets y (n_samples, n_tasks) of the same samples as one: ``Tasks`` and vec(y)."""
+    X: Any, y: Any, sample_weight: Any, loss: Loss, fit_intercept: bool
+) -> tuple[object, object, object, Loss, bool]:
+    """Return targets y (n_samples, n_tasks) of the same samples as one: ``Tasks`` and vec(y).
+
+    The loss fits the intercepts of the tasks, so that the problem has no other intercept.
+    """
+    n_samples, n_tasks = y.shape
+    flat = np.asarray(y).reshape(-1)
     if isinstance(X, Design) and X.traits.matrix_shape is not None:
-        if X.shape[0] != y.shape[0] * y.shape[1]:
+        if X.shape[0] != n_samples * n_tasks:
             raise ValueError(
                 f"y has shape {y.shape} and the design {type(X).__name__} other samples; pass y as "
                 "a vector with one target for each sample of the design"
             )
-        return X, np.asarray(y).reshape(-1), sample_weight
-    if fit_intercept:
-        raise ValueError(
-            "fit_intercept=True fits one number for all targets of a 2-d y; use AtomicRegressor, "
-            "which fits one intercept a target, or center y (and X) and pass fit_intercept=False"
-        )
-    if getattr(sample_weight, "shape", ()) == y.shape[:1]:
-        sample_weight = np.repeat(np.asarray(sample_weight), y.shape[1])
-    return Tasks(X, y.shape[1]), np.asarray(y).reshape(-1), sample_weight
+        return X, flat, sample_weight, loss, fit_intercept
+    if getattr(sample_weight, "shape", ()) == (n_samples,):
+        sample_weight = np.repeat(np.asarray(sample_weight), n_tasks)
+    tasks = Tasks(X, n_tasks)
+    if not fit_intercept:
+        return tasks, flat, sample_weight, loss, False
+    weight = np.ones(n_samples) if sample_weight is None else sample_weight[::n_tasks]
+    Y = loss.check_target(flat).reshape(n_samples, n_tasks)
+    fits = tasks.base.shape[0] == n_samples and is_quadratic(loss)
+    shifted = _centered(tasks.base, weight, loss) if fits else None
+    if shifted is None:
+        return tasks, flat, sample_weight, FreeColumns.of_tasks(loss, n_samples, n_tasks), False
+    offsets = weight @ Y / weight.sum()
+    centered_tasks = Tasks(shifted, n_tasks)
+    centered_tasks.row_access = CenteredRows(shifted.means, offsets)
+    return centered_tasks, (Y - offsets).reshape(-1), sample_weight, loss, False
+
+
+def _centered(design: Design, weight: Array, loss: Loss) -> Standardized | None:
+    """Return the design with centered columns; None if that would fill them.
+
+    The squared loss then needs no intercepts, which is worth filling a small sparse matrix.
+    """
+    (n_samples, n_features) = design.shape
+    small = n_samples * n_features <= LIMITS.piece_entries
+    if design.traits.is_sparse and small and is_quadratic(loss):
+        return Standardized(design, scale=False, weight=weight)
+    return centered(design, weight)
+
+
+class CenteredRows(RowAccess):
+    """Rows whose columns and targets were centered: results get the intercepts of the tasks.
+
+    Parameters
+    ----------
+    means : (n_features,) float64
+        Means of the columns of X.
+    offsets : (n_tasks,) float64
+        Means of the targets.
+    """
+
+    def __init__(self, means: Array, offsets: Array) -> None:
+        self.means = means
+        self.offsets = offsets
+
+    def reported(self, result: Any) -> Any:
+        """Return the result with the intercepts for columns that are not centered."""
+        W = result.coef.reshape(self.means.size, self.offsets.size)
+        return replace(result, intercept=self.offsets - self.means @ W)
 
 
 def task_intercepts(problem: Problem, prediction: Array) -> Array:

@@ -12,7 +12,7 @@ A feature in two blocks is two coordinates there, and w_j their sum. C enters as
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -26,7 +26,6 @@ from atomlearn.core import (
     Groups,
     KSupport,
     Master,
-    ModelNewton,
     Partition,
     Problem,
     Regularizer,
@@ -37,7 +36,6 @@ from atomlearn.core import (
     Status,
     WarmStart,
     choose_master,
-    free_columns,
     loss_gradient,
     loss_value,
     negligible_objective,
@@ -46,6 +44,19 @@ from atomlearn.core import (
     prove,
     scaling_vector,
 )
+
+
+class WeightedBlocks(NamedTuple):
+    """Blocks of columns with their weights.
+
+    members, labels, omega : (m,) column, block and weight of each coordinate; intercept : of the
+    problem with centered targets.
+    """
+
+    members: Columns
+    labels: Columns
+    omega: Array
+    intercept: float
 
 
 @dataclass(slots=True)
@@ -91,6 +102,10 @@ class GenerationState(State):
         total = float(norms.sum())
         return norms / total if total > 0 else norms
 
+    def weighted(self) -> WeightedBlocks:
+        """Return the active blocks with their weights."""
+        return WeightedBlocks(self.members, self.labels, self.omega, self.intercept)
+
     def selected_gap(self) -> float | None:
         """Return the relative duality gap of the subproblem over the active columns, or None."""
         if not self.columns.size:
@@ -124,7 +139,8 @@ class FeatureGeneration(Solver):
     The norm of the problem must be ``KSupport(k=B)``, or ``KSupport(k=B, groups=...)`` for blocks
     of the B best groups, in the squared form, without tau. The certificate is that of the whole
     problem at w; ``state`` of the result has the blocks, the scaling vector d and the order
-    of selection. The b of the paper is minus our intercept.
+    of selection. The b of the paper is minus our intercept, its B is ``k`` of the norm, its C the
+    sample weight at ``alpha`` = 1 / sum of weights, and its alpha_i our dual point.
 
     The first block is that of alpha = C for every sample, as the paper has it, where ``from_zero``.
     With an intercept this is not the dual of the best constant, so classifications then begin with
@@ -151,9 +167,8 @@ class FeatureGeneration(Solver):
     n_features : int or None
         Stop with exactly this many distinct features (groups, where the norm has them); the last
         block is truncated. The optimum may have fewer: then the run ends by its gap.
-    settled : bool
-        Whether the columns of the warm start, zeros included, are the selection: only their
-        weights are found, to the final tolerance.
+    blocks : WeightedBlocks or None
+        Blocks that are the selection: only their weights are found, to the final tolerance.
 
     References
     ----------
@@ -181,10 +196,10 @@ class FeatureGeneration(Solver):
     max_blocks: int | None = None
     n_features: int | None = None
     from_zero: bool = True
-    settled: bool = False
+    blocks: WeightedBlocks | None = None
 
     def start(self, problem: Problem, warm: WarmStart | None = None) -> GenerationState:
-        """Return the first state, at zero or at the warm start divided into blocks: one pass."""
+        """Return the first state, at zero, at the warm start or at the blocks: one pass."""
         norm = _check(problem)
         members = np.zeros(0, dtype=np.int64)
         omega = np.zeros(0)
@@ -193,12 +208,14 @@ class FeatureGeneration(Solver):
         if warm is not None:
             intercept = warm.intercept
             order = np.argsort(-np.abs(warm.weights), kind="stable")
-            order = order[(warm.weights[order] != 0) | self.settled]
+            order = order[warm.weights[order] != 0]
             members = warm.columns[order].astype(np.int64)
             omega = warm.weights[order]
             labels = _blocks_of(groups_of_columns(problem, members), norm.k)
+        if self.blocks is not None:
+            members, labels, omega, intercept = self.blocks
         state = self._begun(problem, members, labels, omega, intercept)
-        if self.settled:
+        if self.blocks is not None:
             self._refit(problem, state, self.tol or self.inner_tol)
         return self._price(problem, state)
 
@@ -265,7 +282,7 @@ class FeatureGeneration(Solver):
         last = self.tol
         self._drop_idle(following)
         if most and _count(problem, whole) >= most and _count(problem, following) == state.units:
-            following = whole  # blocks cut to the remainder would trade places for ever
+            following = whole  # blocks cut to the remaining number would alternate forever
         if last is not None and most and _count(problem, following) >= most:
             # The selection is final here, so it does not depend on the accuracy of this fit.
             self._refit(problem, following, min(last, self.inner_tol))
@@ -275,9 +292,6 @@ class FeatureGeneration(Solver):
         """Solve the subproblem to this relative duality gap; store its solution in the state."""
         restricted = self._subproblem(problem, following)
         master = self.master or choose_master(restricted)
-        free = free_columns(problem.loss)
-        if free is not None and free.separable:
-            master = ModelNewton(master)
         # If an unpenalized column equals the target, the rest of the objective is only rounding.
         target = max(self._gap_target(following, accuracy), negligible_objective(restricted))
         refit = master.solve(restricted, following.omega, following.intercept, target)
@@ -314,8 +328,9 @@ class FeatureGeneration(Solver):
         return replace(problem, design=state.block, regularizer=regularizer)
 
     def _gap_target(self, state: GenerationState, accuracy: float) -> float:
+        """Return the absolute duality gap to which the subproblem is solved."""
         target = accuracy * abs(state.restricted_objective)
-        if self.settled:
+        if self.blocks is not None:
             return target
         target = min(target, 0.1 * state.certificate.gap)
         if not state.candidate.size:
@@ -370,7 +385,9 @@ class FeatureGeneration(Solver):
 
     def _reason(self, state: GenerationState, before: GenerationState | None) -> Status | None:
         """Return the status if a stopping rule of the solver itself holds, else None."""
-        if self.settled or (self.n_features is not None and state.units >= self.n_features):
+        if self.blocks is not None or (
+            self.n_features is not None and state.units >= self.n_features
+        ):
             return Status.COLUMN_LIMIT
         if before is None:
             return None

@@ -28,9 +28,9 @@ from atomlearn.core import (
     WarmStart,
     certify,
     negative_gradient,
+    objective_at,
     optimal_intercept,
     prove,
-    truncation,
     warm_atoms,
     with_rounding,
 )
@@ -272,7 +272,7 @@ class FrankWolfe(Solver):
         atom, reached, bounds = atoms.best(scores, accuracy, thorough=False)
         state.certificate = with_rounding(problem, certify(problem, *at, bounds), *at[:3])
         if state.certificate.leaves_open(self.tol):
-            # Nothing better is found: now the bound from above is worth more work.
+            # No better atom is found: now it pays to compute a tighter upper bound.
             atom, reached, bounds = atoms.best(scores, 0.05 * self.tol, thorough=True)
             state.certificate = with_rounding(problem, certify(problem, *at, bounds), *at[:3])
         return atom, reached, float(v @ state.prediction)
@@ -281,9 +281,25 @@ class FrankWolfe(Solver):
         """Count the step, and say whether a further one can change anything."""
         state.iteration = before.iteration + 1
         if self.step_size == "classic" and not np.array_equal(state.prediction, before.prediction):
-            # F may rise as well: only a point that does not move has stalled.
+            # F may increase, too: the run has stalled only if the point does not move.
             state.patience = math.inf
         hard = state.factors is None or state.factors.is_hard
         if hard and state.certificate.leaves_open(self.tol):
-            # The search finds nothing more; what its bounds leave open, more steps do not close.
+            # The search finds no better atom; more steps cannot close the gap of its bounds.
             state.exhausted = Status.SEARCH_RELATIVE
+
+
+def truncation(problem: Problem, weights: Array, prediction: Array, gauge: float) -> float:
+    """Return rho >= gauge(w*) for every solution w*: the truncation of the cone in [V] (4).
+
+    F is at most its value here, and losses are bounded below by zero: so level gauge(w*) <= F
+    (penalized), level/2 gauge(w*)^2 <= F (squared). The radius, in the constrained form. This
+    point, of a gauge at most ``gauge``, is within too.
+    """
+    regularizer = problem.regularizer
+    if regularizer.form == "constrained":
+        return regularizer.amount
+    objective = objective_at(problem, weights, prediction, gauge)
+    if regularizer.form == "penalized":
+        return objective / regularizer.amount
+    return math.sqrt(2.0 * objective / regularizer.amount)

@@ -18,7 +18,6 @@ from atomlearn.core import (
     Result,
     Status,
     StoppingRule,
-    WarmStart,
     run,
 )
 from atomlearn.papers.feature_generation import (
@@ -43,6 +42,7 @@ def generated(
     also_stop: StoppingRule | None = None,
     selected_tol: float | None = None,
     solver: FeatureGeneration | None = None,
+    finish: float = FINISHED,
 ) -> Result:
     """Run feature generation until ``wanted`` features are selected, or to the optimum.
 
@@ -68,6 +68,8 @@ def generated(
         Relative gap of the last subproblem, over the selected features only.
     solver : FeatureGeneration, optional
         The solver, with the stopping rules of the paper if they are used.
+    finish : float
+        Relative gap of the optimum.
     """
     solver = replace(solver or FeatureGeneration(), n_features=limit, tol=selected_tol)
     stop: StoppingRule = RelativeGap(tol) | Iterations(max_iter)
@@ -77,7 +79,7 @@ def generated(
     result = run(problem, solver, stop | settled, observers)
     if not settled.reached and not (limit is None and result.converged):
         return result
-    optimum = polished(problem, result)
+    optimum = polished(problem, result, finish)
     few = optimum.state.units <= wanted
     interrupted = optimum.status is Status.INTERRUPTED
     if few and (interrupted or optimum.relative_gap <= tol):
@@ -104,22 +106,23 @@ class _Settled(StoppingRule):
         return self.since >= SETTLED
 
     def reason(self, progress: Progress) -> Status | None:
+        """Return the status that stops the run, once the number of selected units has settled."""
         state: Any = progress.state
         grown = state.units > self.most
         self.most, self.since = (state.units, 0) if grown else (self.most, self.since + 1)
         return Status.STOPPED_BY_CALLBACK if self.reached else None
 
 
-def polished(problem: Problem, result: Result) -> Result:
-    """Return the optimum by column generation, warm-started at ``result``.
+def polished(problem: Problem, result: Result, finish: float = FINISHED) -> Result:
+    """Return the optimum by column generation to the gap ``finish``, warm-started at ``result``.
 
     The last point of feature generation depends on rounding, because overlapping blocks can divide
     the weight of a feature in many ways; the optimum does not. If column generation does not lower
     the gap, ``result`` is returned.
     """
-    start = WarmStart(result.columns, result.weights, result.intercept)
-    stop = RelativeGap(FINISHED) | Iterations(20)
-    exact = run(problem, ColumnGeneration(tol=FINISHED), stop, (), start)
+    start = result.warm_start()
+    stop = RelativeGap(finish) | Iterations(20)
+    exact = run(problem, ColumnGeneration(tol=finish), stop, (), start)
     status = exact.status if exact.status is Status.INTERRUPTED else result.status
     passes = result.passes + exact.passes
     seconds = result.seconds + exact.seconds

@@ -6,7 +6,7 @@ paper penalizes lambda gauge(w)^2, so its lambda is level / 2.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from atomlearn.core import (
     Array,
     Atom,
     AtomSet,
+    Certificate,
     Columns,
     Problem,
     Scores,
@@ -35,12 +36,16 @@ from atomlearn.papers.line_search import Way, best_step
 
 @dataclass(slots=True)
 class AtomState(State):
-    """State of k-FCFW at w = sum_h alpha_h u_h, with t active atoms u_1, ..., u_t.
+    """State of k-FCFW at w_t = sum_h alpha_h u_h, with t active atoms u_1, ..., u_t.
+
+    Columns, weights, intercept, prediction and objective are those of the iterate of lowest
+    objective so far, and the gap is computed from the best lower bound so far.
 
     ``atoms`` : the atoms u_h. ``alpha`` : (t + 1,) weights in the simplex, that of zero first.
     ``costs`` : (t + 1,) penalties level / 2 gauge(u_h)^2, 0 in the constrained form. ``atom`` : the
     columns, scaled values and cost of the next atom. ``model_objective`` : f + costs'alpha, the
-    upper bound on the objective F that the re-fit minimizes.
+    upper bound on the objective F that the re-fit minimizes. ``own`` : the iterate w_t with its own
+    certificate. ``lowest``, ``bound`` : the iterates of lowest objective and best lower bound.
     """
 
     atoms: AtomSet | None = None
@@ -49,6 +54,9 @@ class AtomState(State):
     atom: tuple[Columns, Array, float] | None = None
     model_objective: float = np.inf
     patience: float = PATIENCE
+    own: State | None = None
+    lowest: State | None = None
+    bound: State | None = None
 
     def merit(self) -> float:
         return self.model_objective
@@ -100,6 +108,7 @@ class SimplexModel:
         return alpha, intercept
 
     def _gradient(self, alpha: Array, prediction: Array) -> Array:
+        """Return the gradient of the objective in the weights alpha (t + 1,) of 0 and the atoms."""
         gradient = self.costs.copy()
         dual = negative_gradient(self.problem, prediction)
         gradient[1:] -= self.atoms.images.scores(dual).full()
@@ -108,6 +117,7 @@ class SimplexModel:
         return gradient
 
     def _hessian(self, prediction: Array) -> Array:
+        """Return the Hessian in the weights alpha, (t + 1, t + 1), at these predictions."""
         problem = self.problem
         images = self.atoms.images
         curvature = problem.loss.curvature(problem.y, prediction, problem.weight)
@@ -125,11 +135,15 @@ class SimplexModel:
 class KFCFW(Solver):
     """min f(X w + b) + tau/2||w||^2 + (level/2) gauge(w)^2, or gauge(w) <= radius, by [L] Alg. 1.
 
+    k-FCFW, [L] Algorithm 1, writes lambda gauge(w)^2, so its lambda is level / 2.
     A step is one pass over the data. With z = X'v the scores of the negative gradient v of f, a the
     atom with the largest z'a and gauge°(z) = z'a its polar, the new atom is a gauge°(z) / level,
     or radius * a in the constrained form ([L], eq. 6). The weights of all atoms and of zero are
     then re-fitted on the simplex by projected Newton steps with warm starts. The intercept is
     minimized out in the re-fit.
+
+    Objective and duality gap of the iterates w_t go up and down. The point of every step is the
+    iterate of lowest objective so far, and its gap is computed from the best lower bound so far.
 
     Parameters
     ----------
@@ -184,7 +198,8 @@ class KFCFW(Solver):
             alpha = np.append(alpha, 0.0)
             costs = np.append(costs, cost)
         model = SimplexModel(problem, atoms, costs)
-        target = self.inner_ratio * state.certificate.gap
+        assert state.own is not None
+        target = self.inner_ratio * state.own.certificate.gap
         alpha, intercept = model.minimum(alpha, state.intercept, target)
         if self.prune and not alpha[1:].all():
             used = np.flatnonzero(alpha[1:])
@@ -204,23 +219,49 @@ class KFCFW(Solver):
         intercept = optimal_intercept(problem, linear, intercept)
         prediction = linear + intercept
         price = prove(problem, atoms.columns, weights, prediction)
-        state = AtomState(
-            columns=atoms.columns,
-            weights=weights,
-            intercept=intercept,
-            prediction=prediction,
-            certificate=price.certificate,
+        own = State(atoms.columns, weights, intercept, prediction, price.certificate)
+        lowest = bound = own
+        if before is not None:
+            assert before.lowest is not None
+            assert before.bound is not None
+            lowest = min(before.lowest, own, key=lambda at: at.certificate.objective)
+            bound = max(before.bound, own, key=_lower_bound)
+        smooth = loss_value(problem, prediction)
+        smooth += 0.5 * problem.tau * float(weights @ weights)
+        return AtomState(
+            columns=lowest.columns,
+            weights=lowest.weights,
+            intercept=lowest.intercept,
+            prediction=lowest.prediction,
+            certificate=_combined(lowest.certificate, bound.certificate),
+            iteration=0 if before is None else before.iteration + 1,
+            proved_by=None if bound is lowest else bound,
             atoms=atoms,
             alpha=alpha,
             costs=model.costs,
             atom=_new_atom(problem, price.scores),
+            model_objective=smooth + float(model.costs @ alpha),
+            own=own,
+            lowest=lowest,
+            bound=bound,
         )
-        smooth = loss_value(problem, prediction)
-        smooth += 0.5 * problem.tau * float(weights @ weights)
-        state.model_objective = smooth + float(model.costs @ alpha)
-        if before is not None:
-            state.iteration = before.iteration + 1
-        return state
+
+
+def _lower_bound(state: State) -> float:
+    """Return the lower bound on the optimum that the certificate of an iterate proves."""
+    return state.certificate.objective - state.certificate.gap
+
+
+def _combined(at: Certificate, by: Certificate) -> Certificate:
+    """Return the certificate of the objective of ``at`` with the lower bound of ``by``."""
+    if at is by:
+        return at
+    # Both objectives have rounding errors; that of ``by`` is included in its own gap.
+    rise = at.objective - by.objective + at.rounding
+    gap = min(at.gap, by.gap + rise)
+    searched = None if by.search_gap is None else min(by.search_gap + rise, gap)
+    rounding = at.rounding + by.rounding
+    return replace(at, gap=gap, polar=by.polar, search_gap=searched, rounding=rounding)
 
 
 def _new_atom(problem: Problem, scores: Scores) -> tuple[Columns, Array, float] | None:
@@ -238,6 +279,7 @@ def _new_atom(problem: Problem, scores: Scores) -> tuple[Columns, Array, float] 
 
 
 def _check(problem: Problem) -> None:
+    """Raise ValueError for the form "penalized", for which [L] does not state the algorithm."""
     if problem.regularizer.form == "penalized":
         raise ValueError(
             "KFCFW solves the squared and the constrained form, as [L] states them; got "

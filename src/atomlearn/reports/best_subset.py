@@ -10,9 +10,8 @@ import numpy as np
 
 from atomlearn.estimators.subsets import SubsetModel
 from atomlearn.findings.twins import Twins
-from atomlearn.reports.displays import BoundsDisplay
-from atomlearn.reports.drawing import FittedEstimator, percent
-from atomlearn.reports.registry import bounds_of
+from atomlearn.reports.drawing import Display, FittedEstimator, percent
+from atomlearn.reports.registry import bounds_of, near_best_of
 from atomlearn.reports.view import View
 from atomlearn.subsets.result import SubsetResult, SubsetStatus
 
@@ -31,14 +30,14 @@ class SubsetProof:
     ``over`` names the set of subsets that the lower bound covers, and ``sentences`` state the
     proof. ``near`` holds, for each near-optimal subset, the columns it lacks, the columns it has
     instead, and the relative rise of the objective. ``twins`` are the same for subsets that differ
-    in one column. ``bounds`` holds the display of the bounds over time.
+    in one column. ``bounds`` holds the displays of near-best models and of the bounds over time.
     """
 
     over: str
     sentences: tuple[str, ...]
     near: Sequence[tuple[str, str, str]] = ()
     twins: Sequence[Twins] = ()
-    bounds: Sequence[BoundsDisplay] = ()
+    bounds: Sequence[Display] = ()
 
     @classmethod
     def of(cls, view: View, refitted: bool) -> Self | None:
@@ -54,7 +53,7 @@ class SubsetProof:
         names = model.unit_names(view.names)
         unit = "feature" if model.groups is None else "group"
         k = f"{result.n_features:,} {unit}{'' if result.n_features == 1 else 's'}"
-        said = [_of_all(result, k), *_of_single(result, k, unit, names)]
+        said = [_optimality_sentence(result, k), *_feature_sentences(result, k, unit, names)]
         best = result.columns if result.groups is None else result.groups
         near = []
         found = list[Twins]()
@@ -69,18 +68,23 @@ class SubsetProof:
             if len(gone) == 1 and unit == "feature":
                 found.append(Twins(gone[0], lost, (), rise, 0.0, (come,)))
         if result.near is not None:
-            said.append(_of_near(len(near), percent(model.within), result.near_complete))
+            said.append(_near_sentence(len(near), percent(model.within), result.near_complete))
+            said += _shared_sentences(result, unit, names)
         if refitted:
             said.append(
                 "The subset that held-out rows were scored with was found in the same way among "
                 "the other rows, without a proof."
             )
-        drawn = bounds_of(FittedEstimator(model))
+        fitted = FittedEstimator(model, names=view.names)
+        drawn: list[Display | None] = [bounds_of(fitted)]
+        if result.near is not None and unit == "feature":
+            drawn.insert(0, near_best_of(fitted))
         said.append(NOT_THE_WORLD)
-        return cls(f"all subsets of {k}", tuple(said), near, found, [drawn] if drawn else [])
+        pictures = [each for each in drawn if each is not None]
+        return cls(f"all subsets of {k}", tuple(said), near, found, pictures)
 
 
-def _of_all(result: SubsetResult, k: str) -> str:
+def _optimality_sentence(result: SubsetResult, k: str) -> str:
     """Return the sentence on all other subsets: whether the subset is proved to be optimal.
 
     ``k`` is the number of features or groups with the noun.
@@ -92,7 +96,7 @@ def _of_all(result: SubsetResult, k: str) -> str:
     return f"Not proved to be the best subset of {k} ({ended}). Proved so far: {bound}."
 
 
-def _of_single(result: SubsetResult, k: str, unit: str, names: dict[int, str]) -> list[str]:
+def _feature_sentences(result: SubsetResult, k: str, unit: str, names: dict[int, str]) -> list[str]:
     """Return sentences on single features: those in no optimal subset, and those in all.
 
     ``k`` is the number of features with the noun, ``unit`` is "feature" or "group", and ``names``
@@ -111,7 +115,25 @@ def _of_single(result: SubsetResult, k: str, unit: str, names: dict[int, str]) -
     return said
 
 
-def _of_near(others: int, share: str, complete: bool) -> str:
+def _shared_sentences(result: SubsetResult, unit: str, names: dict[int, str]) -> list[str]:
+    """Return sentences on the features that all near-optimal subsets share, and on the others.
+
+    ``unit`` is "feature" or "group", and ``names`` maps an index to its name.
+    """
+    models = result.near_models
+    if models is None or (len(models.subsets) == 1 and models.complete):
+        return []
+    every = ", ".join(names[at] for at in models.in_all.tolist()) or f"no {unit}"
+    said = f"In all of them: {every}. In some of them: {models.in_some.size:,} {unit}s."
+    if models.undecided is None:
+        return [said]
+    total = result.n_proved_out + (0 if result.open_columns is None else result.open_columns.size)
+    none = total - models.in_all.size - models.in_some.size - models.undecided.size
+    said += f" In none of them: {none:,}."
+    return [said + (f" Not decided: {models.undecided.size:,}." if models.undecided.size else "")]
+
+
+def _near_sentence(others: int, share: str, complete: bool) -> str:
     """Return the sentence on the number of near-optimal subsets.
 
     ``others`` is their number, ``share`` the rise of the objective that still counts as near, and

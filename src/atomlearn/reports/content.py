@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from html import escape
 from typing import Any, Self
 
 import numpy as np
 
-from atomlearn.core import Columns, Mask, Record, Status
+from atomlearn.core import Columns, Mask, Record, Status, loaded
+from atomlearn.findings.enrichment import EnrichedSet
 from atomlearn.findings.verdict import Verdict, no_verdict
 from atomlearn.reports.best_subset import SubsetProof
 from atomlearn.reports.data_displays import CurveDisplay
@@ -30,6 +32,7 @@ class SelectedFeature:
     of the columns whose product the feature is. ``stability`` is the share of random halves of the
     rows that select it, or None. ``twins`` describe correlated columns that could replace it,
     ``group`` is the name of its group or "", and ``about`` holds further (header, value) pairs.
+    ``is_narrow`` is whether one unit is far more than its values differ.
     """
 
     rank: int
@@ -42,6 +45,33 @@ class SelectedFeature:
     twins: tuple[str, ...] = ()
     group: str = ""
     about: tuple[tuple[str, str], ...] = ()
+    is_narrow: bool = False
+
+    def fact(self, header: str) -> str:
+        """Return the value of ``about`` under a header, or "" if it has none."""
+        return dict(self.about).get(header, "")
+
+    @property
+    def symbol(self) -> str:
+        """The gene symbol of the feature, or "" if it has none apart from its name."""
+        return self.fact("symbol")
+
+    @property
+    def shown(self) -> str:
+        """The name to display, with a gene symbol before it and a reference level after it."""
+        reference = dict(self.about).get("reference", "")
+        name = f"{self.symbol} ({self.name})" if self.symbol else self.name
+        return f"{name} (vs {reference})" if reference else name
+
+    @property
+    def outputs(self) -> tuple[int, ...]:
+        """The outputs whose coefficient has the sign and at least half the size of the largest.
+
+        The largest comes first.
+        """
+        strongest = self.strongest
+        order = sorted(range(len(self.standardized)), key=lambda at: -abs(self.standardized[at]))
+        return tuple(at for at in order if 2.0 * self.standardized[at] / (strongest or 1.0) >= 1.0)
 
     @property
     def output(self) -> int:
@@ -73,6 +103,25 @@ class SelectedFeature:
         if not scale:
             return f"{self.strongest:+.3g}"
         return f"{scale} \u00d7 {np.exp(min(self.strongest, 700.0)):.3g}"
+
+    @property
+    def interval(self) -> str:
+        """The estimate with the ends of its interval, as text, "" if it was not estimated."""
+        found = dict(self.about)
+        if "estimate" not in found:
+            return ""
+        value, low, high = (f"{float(found[key]):.4g}" for key in ("estimate", "lower", "upper"))
+        return f"{value} ({low} to {high})"
+
+    def ratio(self, scale: str) -> str:
+        """Return the effect of one unit on the target, as text.
+
+        It is "" if effects are additive, or if one unit is far more than the values differ.
+        """
+        if self.is_narrow:
+            return ""
+        coefficient = min(self.coefficients[self.output], 700.0)
+        return f"{scale} \u00d7 {np.exp(coefficient):.4g}" if scale else ""
 
     @property
     def is_product(self) -> bool:
@@ -222,8 +271,11 @@ class Content:
     nor in ``n_features``. ``evidence`` holds displays of the data. ``scale`` is the quantity whose
     logarithm is linear in the features, such as "odds", or "". ``terms`` is the pair (number of
     selected units, number of all units) if a unit has several columns, and ``unit`` is the name of
-    a unit. ``groups`` are the selected groups. ``questions`` are sentences that only the reader can
-    answer. ``considered`` are names of features that the search included with a zero coefficient.
+    a unit. ``groups`` are the selected groups, and ``ungrouped`` is the pair (number of selected
+    columns in no group, number of all such columns). ``enriched`` are sets with selected members,
+    and ``universe`` says which columns could have been selected. ``questions`` are sentences that
+    only the reader can answer. ``considered`` are names of features that the search included with a
+    zero coefficient. ``markers`` maps each of several classes to its ``markers.Marker`` records.
     ``columns`` are profiles of the columns, ``rows`` is a sentence on the rows, and ``proof`` is
     the optimality proof of a best subset.
     """
@@ -257,7 +309,11 @@ class Content:
     terms: tuple[int, int] | None = None
     unit: str = "feature"
     groups: Sequence[SelectedGroup] = ()
+    ungrouped: tuple[int, int] | None = None
+    enriched: Sequence[EnrichedSet] = ()
+    universe: str = ""
     considered: tuple[str, ...] = ()
+    markers: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     columns: Sequence[Profile] = ()
     rows: str = ""
     proof: SubsetProof | None = None
@@ -265,6 +321,11 @@ class Content:
     def __repr__(self) -> str:
         """Return the headline and the verdict."""
         return f"{self.headline}\n{self.verdict if self.task != 'matrix' else self.data}"
+
+    def _repr_html_(self) -> str:
+        """Return the page in a frame, for notebooks."""
+        page = escape(loaded("atomlearn.reports.html:report_html")(self))
+        return f'<iframe srcdoc="{page}" style="width: 100%; height: 900px; border: 0"></iframe>'
 
     @property
     def verdict(self) -> Verdict:
@@ -285,22 +346,30 @@ class Content:
             return self.title
         count = self.count
         total = self.terms[1] if self.terms else self.n_features
-        of = f"{total:,} {self.unit}s"
         verdict = self.verdict
         unit = self.unit
+        single = ""
+        if self.ungrouped and self.ungrouped[1]:
+            single = f" and {self.ungrouped[0]:,} of {self.ungrouped[1]:,} columns in no group"
+            count -= self.ungrouped[0]
+            total -= self.ungrouped[1]
+            unit = "group or column"
+        of = f"{total:,} {self.unit}s"
         if self.terms and total != self.n_features:
             of += f" ({len(self.selected):,} of {_counted(self.n_features, 'column')})"
+        of += single
         covariates = ""
         if self.covariates:
             covariates = f" beside {_counted(len(self.covariates), 'covariate')}"
-        if not count:
+        if not self.count:
             return f"No {unit} of {total:,} was selected for {self.target}{covariates}"
         if self.held_out is None:
             return f"{count:,} of {of} selected for {self.target}{covariates}, not tested"
-        were = "was" if count == 1 else "were"
-        first = f"{count:,} of {of} {were} selected{covariates}{self.again}"
+        were = "was" if count == 1 and not single else "were"
+        first = f"{count:,} of {of} {were} selected{covariates}"
         model = f"a model of {_counted(self.held_out.n_selected, unit)}"
-        if verdict.n_folds:
+        # The scores belong to models of other rows, which may have another number of features.
+        if verdict.n_folds or self.held_out.n_selected != self.count:
             model = "a model selected in this way"
         if not self.held_out.refitted:
             model = "this model"
@@ -348,7 +417,7 @@ class Content:
         if several:
             first = self.selected[:12]
             values = np.transpose([item.standardized for item in first])
-            found.append(CoefficientDisplay(values, [item.name for item in first], self.outputs))
+            found.append(CoefficientDisplay(values, [item.shown for item in first], self.outputs))
         if held_out is not None:
             found += held_out.displays
         products = [item for item in self.selected if len(item.factors) == 2]

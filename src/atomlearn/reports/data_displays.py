@@ -143,8 +143,8 @@ def curves_of_classes(
         precise, recall, _ = precision_recall_curve(truth, value, drop_intermediate=True)
         precision.append((recall, precise))
         if probabilities is not None:
-            told = np.asarray(probabilities)[:, outputs[place]]
-            calibration.append(calibration_points(truth, told))
+            shares = np.asarray(probabilities)[:, outputs[place]]
+            calibration.append(calibration_points(truth, shares))
     found: list[Display] = [RocDisplay(roc, names), PrecisionDisplay(precision, names)]
     return [*found, CalibrationDisplay(calibration, names)] if calibration else found
 

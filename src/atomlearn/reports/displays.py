@@ -12,10 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from atomlearn.core import EPS, Array, Record
+from atomlearn.core import EPS, Array, Mask, Record
 from atomlearn.reports.drawing import (
     MOST_BESIDE,
     OTHERS,
+    RAISES,
     Display,
     label_of,
     levels_on,
@@ -237,6 +238,78 @@ class CoefficientDisplay(Display):
         ax.set_xlabel("coefficient")
         if n_outputs > 1:
             ax.legend()
+
+
+@dataclass
+class NearBestDisplay(Display):
+    """Ranges of coefficients over all models within a share of the best objective.
+
+    ``lower`` and ``upper``, shape (m,), are proved; ``least`` and ``most`` are attained.
+    ``always`` marks the features with a nonzero coefficient in all of these models. ``values`` are
+    the coefficients of the model, ``within`` is the share, and ``complete`` is whether the ranges
+    are proved for all of these models.
+
+    References
+    ----------
+    L. Semenova, C. Rudin, R. Parr. On the existence of simpler machine learning models. FAccT 2022.
+
+    Examples
+    --------
+    >>> import matplotlib
+    >>> matplotlib.use("agg")
+    >>> from sklearn.datasets import load_diabetes
+    >>> from atomlearn import AtomicRegressor, reports
+    >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
+    >>> model = AtomicRegressor(alpha=10.0, standardize=True).fit(X, y)
+    >>> reports.NearBestDisplay.from_estimator(model, X, y).names
+    ['bmi', 's5', 'bp', 's3']
+    """
+
+    names: Sequence[str]
+    values: Array
+    lower: Array
+    upper: Array
+    least: Array
+    most: Array
+    always: Mask
+    within: float
+    complete: bool = True
+    #: Whether the features are those of all near-best subsets.
+    of_subsets: bool = False
+    title = "Near-best models"
+
+    @property
+    def size(self) -> tuple[float, float]:
+        """Width and height of the drawing on a page; the height grows with the features."""
+        return (5.2, 1.2 + 0.24 * len(self.names))
+
+    @property
+    def explained(self) -> str:
+        """The explanation below the drawing on the page."""
+        share = f"{100.0 * self.within:.3g}%"
+        which = "all models" if self.complete else "the models of the subsets that were found"
+        return (
+            f"The range of each coefficient over {which} whose objective is within {share} of the "
+            "best one on these rows, proved. Filled: the feature is in all of them. Hollow: only "
+            "in some, and a model without it does about as well. A feature that is not shown is "
+            f"{'in none of them' if self.complete and self.of_subsets else 'not examined'}. This "
+            "says nothing about the truth, and nothing about other rows."
+        )
+
+    def _draw(self, ax: Any, options: dict[str, Any]) -> None:
+        """Draw a proved range as a line, the attained part thicker, and the coefficient."""
+        places = names_on(ax, self.names)
+        ax.hlines(places, self.lower, self.upper, color=OTHERS, linewidth=1.0)
+        ax.hlines(places, self.least, self.most, color=RAISES, linewidth=4.0, alpha=0.5)
+        for chosen, filled in ((self.always, True), (~self.always, False)):
+            face = RAISES if filled else "none"
+            label = "in all near-best models" if filled else "in some of them"
+            style = {"facecolors": face, "edgecolors": RAISES, "zorder": 3, **options}
+            if chosen.any():
+                ax.scatter(self.values[chosen], places[chosen], label=label, **style)
+        ax.axvline(0.0, color=OTHERS, linewidth=0.8)
+        ax.set_xlabel("coefficient")
+        ax.legend(loc="best", fontsize="small")
 
 
 @dataclass

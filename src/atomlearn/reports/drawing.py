@@ -111,9 +111,7 @@ class Display:
             try:
                 import matplotlib.pyplot as plt
             except ImportError as error:
-                raise ImportError(
-                    'displays need matplotlib: pip install "atomlearn[report]"'
-                ) from error
+                raise ImportError("displays need matplotlib: pip install matplotlib") from error
             ax = plt.subplots()[1]
         self.ax_ = ax
         self.figure_ = ax.figure

@@ -18,12 +18,11 @@ from atomlearn.core import (
     Rows,
     as_loss,
     dense_part,
-    has_link,
-    has_probabilities,
     is_opened,
     moments_of,
 )
-from atomlearn.findings.held_out import fits_of, fitted_to, rows_of, unproved
+from atomlearn.findings.held_out import at_choices, fits_of, fitted_to, rows_of, unproved
+from atomlearn.findings.intervals import scale_of_loss
 from atomlearn.findings.stability import StabilitySelector
 from atomlearn.findings.twins import Twins, correlated_columns, twins
 from atomlearn.reports.best_subset import SubsetProof
@@ -38,14 +37,17 @@ from atomlearn.reports.content import (
 from atomlearn.reports.data_displays import BoxesDisplay, CurveDisplay
 from atomlearn.reports.drawing import MOST_NAMED, Display, FittedEstimator
 from atomlearn.reports.halves import Half, band_of, curve_of, fitted_halves, shares
+from atomlearn.reports.markers import markers_of
 from atomlearn.reports.profile import Profile, facts_of, profiles
 from atomlearn.reports.registry import validation_of
 from atomlearn.reports.structure_displays import GroupsDisplay, name_of_part, selected_groups
-from atomlearn.reports.suspects import suspects
+from atomlearn.reports.suspects import imputed, suspects
 from atomlearn.reports.view import View, view_of
 
 #: Maximum number of small pictures side by side; more of them make a page slow.
 MOST_PANELS = 12
+#: Standard deviations from which one unit is far more than the values of a column differ.
+FAR = 10.0
 
 
 def selected_of(view: View) -> tuple[SelectedFeature, ...]:
@@ -54,11 +56,15 @@ def selected_of(view: View) -> tuple[SelectedFeature, ...]:
         return ()
     numbers, place = np.unique(view.map.term_of(view.columns), return_inverse=True)
     factors = view.map.inputs_of(numbers)
+    narrow = np.zeros(numbers.size, dtype=bool)
     if view.map.unit is None:
+        means, deviations = moments_of(view.design, view.columns)
         slopes = view.weights
-        sizes = view.weights * moments_of(view.design, view.columns)[1]
+        sizes = view.weights * deviations
+        is_binary = np.isclose(deviations**2, means * (1.0 - means), rtol=1e-4)
+        narrow = (FAR * deviations < 1.0) & ~is_binary
     else:
-        slopes, sizes = _of_terms(view, place, factors)
+        slopes, sizes = _term_sizes(view, place, factors)
     names = view.map.term_names(numbers, view.names)
     groups = {} if view.is_mapped else _groups_of(view.model)
     return tuple(
@@ -70,12 +76,13 @@ def selected_of(view: View) -> tuple[SelectedFeature, ...]:
             standardized=tuple(sizes[:, at].tolist()),
             factors=tuple(view.names[j] for j in factors[at] if j >= 0) if view.is_mapped else (),
             group=", ".join(groups.get(int(numbers[at]), ())),
+            is_narrow=bool(narrow[at]),
         )
         for rank, at in enumerate(np.argsort(-np.abs(sizes).max(axis=0), kind="stable"), start=1)
     )
 
 
-def _of_terms(view: View, place: Rows, factors: Rows) -> tuple[Array, Array]:
+def _term_sizes(view: View, place: Rows, factors: Rows) -> tuple[Array, Array]:
     """Return the slope and standardized size of each term, both (n_outputs, n_terms).
 
     A term is the sum of several columns, such as the basis columns of a curve. The slope is that of
@@ -111,7 +118,7 @@ def single_inputs(view: View, selected: Sequence[SelectedFeature]) -> dict[Selec
     if not selected or view.map.unit == "kernels":
         return {}
     inputs = view.map.inputs_of([feature.index for feature in selected]).tolist()
-    return {feature: i for feature, (i, j) in zip(selected, inputs, strict=True) if j < 0}
+    return {feature: at[0] for feature, at in zip(selected, inputs, strict=True) if at[1] < 0}
 
 
 @dataclass(frozen=True)
@@ -120,7 +127,8 @@ class Fits:
 
     ``rng`` is the random seed, and ``dependence`` holds the arguments ``groups`` and ``order`` of
     the rows. ``repeated`` holds an index that duplicate rows share, or is None. ``n_resamples`` is
-    the requested number of random halves, or None for the default number.
+    the requested number of random halves, or None for the default number. ``at`` are the times at
+    which survival models are checked.
     """
 
     estimator: Any
@@ -130,10 +138,13 @@ class Fits:
     dependence: dict[str, Any]
     repeated: Rows | None = None
     n_resamples: int | None = None
+    at: Sequence[float] = ()
 
 
 def half_fits(fits: Fits, view: View) -> list[Half]:
     """Return the selections of clones that are fitted to random halves of the rows.
+
+    As in stability selection, no parameter is chosen again in each half.
 
     The list is empty if a selector precedes the model in a pipeline, if X is a design or a file
     instead of an array or a table, or if the estimator is a ``StabilitySelector``.
@@ -142,14 +153,16 @@ def half_fits(fits: Fits, view: View) -> list[Half]:
     if chosen_before or is_opened(fits.X) or isinstance(fits.estimator, StabilitySelector):
         return []
 
+    chosen = unproved(at_choices(fits.estimator))
+
     def fitted(rows: Rows) -> Half:
         """Return the selection of a clone fitted to these rows."""
-        model = fitted_to(unproved(fits.estimator), fits.X, fits.y, rows, **fits.dependence)
+        model = fitted_to(chosen, fits.X, fits.y, rows, **fits.dependence)
         part = view_of(model, rows_of(fits.X, rows), None)
         return Half(part.map, part.columns, part.weights)
 
     entries = view.design.shape[0] * view.design.shape[1]
-    more = {"fits": fits_of(fits.estimator), **fits.dependence}
+    more = {"fits": fits_of(fits.estimator, searched=False), **fits.dependence}
     return fitted_halves(fits.y, entries, fits.rng, fitted, fits.n_resamples, **more)
 
 
@@ -165,7 +178,7 @@ def with_twins(
     if not view.inputs.listable or not first or view.map.unit is not None:
         return selected
     words = {
-        feature.index: [f"{view.names[j]} (r = {r:.2f})" for j, r in others]
+        feature.index: [f"{view.displayed[j]} (r = {r:.2f})" for j, r in others]
         for feature, others in zip(
             first, correlated_columns(view.inputs, [*first.values()]), strict=True
         )
@@ -233,7 +246,7 @@ def boxes_of(
     names = [labels[code] for code in used]
     for feature, j in [*single_inputs(view, selected).items()][:MOST_PANELS]:
         x = view.input(j)
-        boxes.append(BoxesDisplay(feature.name, names, [x[codes == code] for code in used]))
+        boxes.append(BoxesDisplay(feature.shown, names, [x[codes == code] for code in used]))
     return boxes
 
 
@@ -250,6 +263,7 @@ def content_of(
     free: Collection[int] = (),
     positions: Places | None = None,
     path: Display | None = None,
+    near: Display | None = None,
     asked: Callable[[], Sequence[Twins]] = tuple,
     known: Callable[[SelectedFeature], SelectedFeature] = lambda item: item,
     stability: dict[int, float] | None = None,
@@ -261,9 +275,10 @@ def content_of(
 
     ``y`` holds class codes, numbers, or structured survival records. ``halves`` are fits to random
     halves of the rows. ``gaps`` holds, for each result, the gap on the selected features or None.
-    ``free`` are the indices of covariates. ``asked`` returns the cost of forbidding single
-    features. ``known`` adds metadata to a feature. ``stability`` maps features to selection
-    frequencies, or is None. ``looks`` is whether to inspect the data for leakage and duplicates.
+    ``free`` are the indices of covariates. ``near`` shows the near-best models. ``asked`` returns
+    the cost of forbidding single features. ``known`` adds metadata to a feature. ``stability`` maps
+    features to selection frequencies, or is None. ``looks`` is whether to inspect the data for
+    leakage and duplicates.
     ``missing`` maps columns to their numbers of imputed values. ``more`` holds further fields of
     ``Content``.
     """
@@ -274,7 +289,7 @@ def content_of(
     warned, asks, boxes = _seen(view, y, selected, target, missing) if looks else ([], [], [])
     places = along_chromosomes(view, y, selected, positions)
     groups = None if "groups" in more else groups_of(view.model, selected)
-    pictures = [places, groups, *boxes, validation_of(FittedEstimator(view.model)), path]
+    pictures = [places, groups, *boxes, validation_of(FittedEstimator(view.model)), path, near]
     return Content(
         target=target,
         task="survival" if y.dtype.names else "classification" if view.labels else "regression",
@@ -288,15 +303,25 @@ def content_of(
         goal=float(view.model.tol) if results else 0.0,
         held_out=held_out,
         class_counts=_class_counts(view, y),
+        markers=markers_of(view, y, selected) if view.map.unit is None else {},
         curves=curves_of(view, selected, halves, outputs),
         evidence=[picture for picture in pictures if picture is not None],
         scale=_scale_of(view),
         proof=proof,
         **_seen_data(view, y, target, selected, missing) if looks and view.inputs.listable else {},
-        warnings=(*(held_out.warnings if held_out else ()), *warned),
+        warnings=(
+            *(held_out.warnings if held_out else ()),
+            *warned,
+            *imputed(_sources([*selected, *covariates]), missing, view.inputs.shape[0]),
+        ),
         questions=tuple(asks),
         **more,
     )
+
+
+def _sources(features: Sequence[SelectedFeature]) -> list[str]:
+    """Return the names of the columns that the features are made of."""
+    return [name for feature in features for name in feature.factors or (feature.shown,)]
 
 
 def _class_counts(view: View, y: NDArray[Any]) -> tuple[tuple[str, int], ...]:
@@ -325,10 +350,7 @@ def _scale_of(view: View) -> str:
     """Return the quantity whose logarithm the model predicts: "odds", "hazard", "mean" or ""."""
     if not view.results:
         return ""
-    loss = as_loss(view.model.loss)
-    if loss.task == "survival" or has_probabilities(loss):
-        return "hazard" if loss.task == "survival" else "odds"
-    return "mean" if loss.task == "regression" and has_link(loss) else ""
+    return scale_of_loss(as_loss(view.model.loss))
 
 
 def _seen_data(
@@ -343,7 +365,7 @@ def _seen_data(
     The profiles are of a numeric target, the selected columns, and further columns.
     """
     first = np.array([*single_inputs(view, selected).values()], dtype=np.int64)
-    columns = profiles(view.inputs, view.names, first, missing)
+    columns = profiles(view.inputs, view.displayed, first, missing)
     if view.classes is None and y.ndim == 1 and y.dtype.names is None:
         columns.insert(0, Profile.of(target, y.astype(np.float64), 0))
     return {"columns": columns, "rows": facts_of(view.inputs, missing)}
@@ -358,7 +380,7 @@ def _seen(
 ) -> tuple[list[str], list[str], list[BoxesDisplay]]:
     """Return data warnings, questions to the reader, and box plots of features by class."""
     columns = [*single_inputs(view, selected).values()]
-    odd = suspects(view.inputs, y, view.labels, columns, view.names, target, missing)
+    odd = suspects(view.inputs, y, view.labels, columns, view.displayed, target, missing)
     return *odd, boxes_of(view, y, selected)
 
 
@@ -403,7 +425,7 @@ def curves_of(
         low, high = band_of(feature.index, levels, view.outputs, found)
         made.append(
             CurveDisplay(
-                feature.name,
+                feature.shown,
                 levels,
                 values,
                 np.quantile(column, np.linspace(0.1, 0.9, 9)) if known.size > 2 else (),

@@ -60,7 +60,7 @@ def held_out_of(fits: Fits, view: View, test: Any, fraction: float) -> HeldOut |
         known = np.zeros(len(truth), dtype=bool)
         n_trained = len(y)
         verdict = judged_rows(fitted, rows, truth, fits.rng)
-        told = _told([fitted], [rows], truth, y, view)
+        scores = _test_scores([fitted], [rows], truth, y, view, fits.at)
     elif fraction > 0 and not is_opened(X) and int((1 - fraction) * len(y)) > 0:
         train, left = split_of(fits.estimator, y, fraction, fits.rng, **fits.dependence)
         if not left.size or np.unique(y[train]).size < len(view.classes or ()):
@@ -74,7 +74,7 @@ def held_out_of(fits: Fits, view: View, test: Any, fraction: float) -> HeldOut |
             known = trial.across(train, left)
             n_trained = train.size
             rows = rows_of(X, left)
-            told = _of_parts(fits, view, fitted, trial.parts(verdict, train, left))
+            scores = _part_scores(fits, view, fitted, trial.parts(verdict, train, left))
     else:
         return None
     again = view_of(fitted, rows, None)
@@ -86,11 +86,11 @@ def held_out_of(fits: Fits, view: View, test: Any, fraction: float) -> HeldOut |
         view.terms,
         verdict=verdict,
         refitted=test is None,
-        **told,
+        **scores,
     )
 
 
-def _of_parts(fits: Fits, view: View, fitted: Any, parts: Sequence[Fold]) -> dict[str, Any]:
+def _part_scores(fits: Fits, view: View, fitted: Any, parts: Sequence[Fold]) -> dict[str, Any]:
     """Return the scores of the rows that the verdict is about.
 
     ``parts`` are pairs of training and test row indices; each test part is scored by a model that
@@ -106,9 +106,8 @@ def _of_parts(fits: Fits, view: View, fitted: Any, parts: Sequence[Fold]) -> dic
         return {}
     trained = y[kept[0][0]] if len(parts) == 1 else y
     tests = [test for _, test in kept]
-    return _told(
-        models, [rows_of(X, test) for test in tests], y[np.concatenate(tests)], trained, view
-    )
+    tested = [rows_of(X, test) for test in tests], y[np.concatenate(tests)]
+    return _test_scores(models, *tested, trained, view, fits.at)
 
 
 def covariate_terms(fitted: Any, X: Any, view: View) -> list[int]:
@@ -117,14 +116,15 @@ def covariate_terms(fitted: Any, X: Any, view: View) -> list[int]:
     return [] if given is None else view.map.term_of(view.map.main_columns(given)).tolist()
 
 
-def _told(
+def _test_scores(
     models: Sequence[Any],
     rows: Sequence[Any],
     truth: NDArray[Any],
     trained: NDArray[Any],
     view: View,
+    at: Sequence[float] = (),
 ) -> dict[str, Any]:
-    """Return the scores of models on their test rows.
+    """Return the scores of models on their test rows; survival models are checked ``at`` times.
 
     ``rows`` holds the test data of each model, ``truth`` the concatenated test targets, and
     ``trained`` the training targets, from which the baseline is computed.
@@ -134,14 +134,14 @@ def _told(
     if view.classes is None:
         task: Task = "regression" if truth.dtype.names is None else "survival"
         found = [np.asarray(model.predict(own), dtype=float) for model, own in each]
-        told = np.concatenate(found).reshape(len(truth), -1)
+        decisions = np.concatenate(found).reshape(len(truth), -1)
         left = None
         folds = [len(part) for part in found]
-        if len(models) == 1:
-            with suppress(AttributeError, ValueError):  # other models, and several strata
-                functions = models[0].predict_survival_function(rows[0])
-                left = lambda time: np.array([function(time) for function in functions])  # noqa: E731
-        return held_out_scores(task, trained, truth, told, outputs, left=left, folds=folds)
+        with suppress(AttributeError, ValueError):  # other models, and several strata
+            curves = np.concatenate([model.predict_survival_function(own) for model, own in each])
+            left = lambda time: np.array([curve(time) for curve in curves])  # noqa: E731
+        more: dict[str, Any] = {"left": left, "folds": folds, "at": at}
+        return held_out_scores(task, trained, truth, decisions, outputs, **more)
     classes = np.array(view.classes)
     shares = None
     with suppress(AttributeError):  # the loss has no class probabilities
@@ -149,10 +149,10 @@ def _told(
     called = np.concatenate([model.predict(own) for model, own in each])
     codes, known, called = (np.searchsorted(classes, part) for part in (truth, trained, called))
     parts = [decisions_of(model, own) for model, own in each]
-    told = np.concatenate(parts).reshape(codes.size, -1)
+    decisions = np.concatenate(parts).reshape(codes.size, -1)
     folds = [len(part) for part in parts]
     return held_out_scores(
-        "classification", known, codes, told, outputs, called, shares, folds=folds
+        "classification", known, codes, decisions, outputs, called, shares, folds=folds
     )
 
 
@@ -160,59 +160,65 @@ def held_out_scores(
     task: Task,
     trained: NDArray[Any],
     truth: NDArray[Any],
-    told: Array,
+    decisions: Array,
     outputs: Sequence[str],
     called: NDArray[np.int64] | None = None,
     probabilities: Any = None,
     left: Callable[[float], Array] | None = None,
     folds: Sequence[int] = (),
+    at: Sequence[float] = (),
 ) -> dict[str, Any]:
     """Return the scores on held-out rows and of a baseline, a confusion matrix, and displays.
 
     ``trained`` and ``truth`` are the targets of the training and of the held-out rows: class codes,
-    numbers, or structured survival records. ``told``, shape (n_rows, n_outputs), holds decision
-    values of a classifier, else predictions. ``called`` holds predicted class codes, or None for
-    those of the largest decision value. ``probabilities``, shape (n_rows, n_classes), may be None.
+    numbers, or structured survival records. ``decisions``, shape (n_rows, n_outputs), holds
+    decision values of a classifier, else predictions. ``called`` holds predicted class codes, or
+    None for those of the largest decision value. ``probabilities``, shape (n_rows, n_classes), may
+    be None.
     ``left`` maps a time to the predicted survival probability of each row, shape (n_rows,).
     ``folds`` are the sizes of consecutive test folds with a separate model each; decision values
-    are ranked within folds.
+    are ranked within folds. ``at`` are the times of the calibration (none: the median event time).
     """
     if task == "survival":
         records = checked_survival(truth)
-        risk = ranks_within(told, folds)[:, 0]
+        risk = ranks_within(decisions, folds)[:, 0]
         index = concordance(records, risk)
         score = Score("concordance", index, 0.5, "a guess", False)
         pictures: list[Display] = [SurvivalDisplay(records, risk)]
         if left is not None and records["event"].any():
-            pictures.append(CalibratedAtDisplay.of(records, left))
+            pictures.append(CalibratedAtDisplay.of(records, left, at))
         return {"scores": () if np.isnan(index) else (score,), "displays": pictures}
     if task == "regression":
-        told = told.reshape(truth.shape)
-        drawn: list[Display] = [PredictionDisplay(truth, told)] if truth.ndim == 1 else []
-        if truth.ndim == 1 and truth.size >= ENOUGH_ROWS and np.ptp(told):
-            drawn.append(CoverageDisplay.of_errors(truth, told))
-        return {"scores": scores_of_numbers(trained, truth, told), "displays": drawn}
+        decisions = decisions.reshape(truth.shape)
+        drawn: list[Display] = [PredictionDisplay(truth, decisions)] if truth.ndim == 1 else []
+        if truth.ndim == 1 and truth.size >= ENOUGH_ROWS and np.ptp(decisions):
+            drawn.append(CoverageDisplay.of_errors(truth, decisions))
+        return {"scores": scores_of_numbers(trained, truth, decisions), "displays": drawn}
     n_classes = max(2, len(outputs))
     if called is None:
-        called = (told[:, 0] > 0).astype(np.int64) if n_classes == 2 else np.argmax(told, axis=1)
-    told = ranks_within(told, folds)
+        called = (
+            (decisions[:, 0] > 0).astype(np.int64)
+            if n_classes == 2
+            else np.argmax(decisions, axis=1)
+        )
+    decisions = ranks_within(decisions, folds)
     counts = confusion_matrix(truth, called, labels=range(n_classes))
     return {
-        "scores": scores_of_classes(trained, truth, called, told, n_classes),
+        "scores": scores_of_classes(trained, truth, called, decisions, n_classes),
         "confusion": tuple(map(tuple, counts.tolist())),
-        "displays": curves_of_classes(truth, told, outputs, probabilities),
+        "displays": curves_of_classes(truth, decisions, outputs, probabilities),
     }
 
 
-def ranks_within(told: Array, sizes: Sequence[int]) -> Array:
+def ranks_within(decisions: Array, sizes: Sequence[int]) -> Array:
     """Return the decision values, converted to relative ranks within each of several folds.
 
     The values of different models are not on a common scale. Those of a single model are returned
     unchanged. ``sizes`` are the sizes of the folds.
     """
     if len(sizes) < 2:
-        return told
-    parts = np.split(told, np.cumsum(sizes)[:-1])
+        return decisions
+    parts = np.split(decisions, np.cumsum(sizes)[:-1])
     return np.vstack([rankdata(part, axis=0) / len(part) for part in parts if len(part)])
 
 

@@ -17,6 +17,7 @@ from typing import Any
 from atomlearn.findings.verdict import Verdict
 from atomlearn.reports.content import Content
 from atomlearn.reports.drawing import MOST_POINTS, percent, svg_of
+from atomlearn.reports.markers import MOST_ON_PAGE
 from atomlearn.reports.tables import considered_words
 
 
@@ -32,7 +33,7 @@ def report_html(content: Content) -> str:
         from markupsafe import Markup
     except ImportError as error:
         raise ReportUnavailable(
-            'report.html needs jinja2 and matplotlib: pip install "atomlearn[report]"'
+            "report.html needs jinja2 and matplotlib: pip install jinja2 matplotlib"
         ) from error
     style = _text("report.css")
     script = _text("report.js")
@@ -48,6 +49,7 @@ def report_html(content: Content) -> str:
         cards=cards,
         rows=content.selected[:MOST_POINTS],
         considered=considered_words(content),
+        most_markers=MOST_ON_PAGE,
         verdict=content.verdict,
         verdict_words=verdict_words(content),
         meaning=_meaning(content),
@@ -91,9 +93,9 @@ def verdict_words(content: Content) -> list[str]:
     if not verdict.n_rows:
         return [f"Nothing is known of how well this model predicts: {verdict.how['verdict']}."]
     first = {
-        "better": f"A model of selected features predicts {target} better than {verdict.guess}. "
-        "This counts only if rows are independent: where one patient or family has several rows, "
-        "or rows follow in time, say so (--rows-of, --order; in Python groups=, order=).",
+        "better": f"A model of selected features predicts {target} better than {verdict.guess}, if "
+        "the rows are independent: where one patient or family has several, or rows follow in "
+        "time, say so (--rows-of, --order; in Python groups=, order=).",
         "no better": f"On rows that it has not seen, such a model predicts {target} no better than "
         f"{verdict.guess}: what is listed below is no finding.",
         "too few rows to tell": "The rows are too few to tell whether such a model predicts "
@@ -101,7 +103,8 @@ def verdict_words(content: Content) -> list[str]:
     }[verdict.verdict]
     rows = f"{verdict.n_rows:,} rows"
     second = f"On {rows}: {verdict.evidence}, that is, {p_words(verdict)}"
-    if verdict.critical > verdict.baseline:  # otherwise there is no critical score
+    # A score that is better needs no bound; and sometimes there is none.
+    if not verdict.better and verdict.critical > verdict.baseline:
         article = "An" if verdict.score_name == "AUC" else "A"
         name = verdict.score_name
         least = verdict.critical
@@ -115,8 +118,8 @@ def verdict_words(content: Content) -> list[str]:
         words.append(f"A signal with {signal}, put into these data, was found in {share}.")
     elif verdict.verdict == "no better":
         words.append(
-            f"A model that predicts with {signal} would have been told from a guess with a "
-            "probability of 80% or more."
+            f"A model that predicts with {signal} would have been distinguished from a guess with "
+            "a probability of 80% or more."
         )
     if content.again:
         # The listed features are those of the refit on all rows, but the scores belong to the model

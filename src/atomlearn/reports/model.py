@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,6 +12,7 @@ import numpy as np
 from atomlearn.core import Array, as_design, as_loss, has_link, has_probabilities, log_probabilities
 from atomlearn.estimators.prediction_sets import scale_of
 from atomlearn.maps.levels import nearest
+from atomlearn.storage.formats.messages import listing
 from atomlearn.storage.intake.columns import ColumnPlan
 
 #: The label of a class, as in the data.
@@ -20,10 +21,12 @@ Label = str | int | float | bool
 
 @dataclass(frozen=True, slots=True)
 class ModelInput:
-    """An input column of the model: its index and its name in the training data."""
+    """An input column of the model: its index, name, least and greatest value in training."""
 
     index: int
     name: str
+    low: float | None = None
+    high: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +91,20 @@ class ModelCertificate:
     passes: float
 
 
+def times_of(settings: Mapping[str, Any]) -> tuple[float, ...]:
+    """Return the times whose risks are predicted by default, from the settings of a model."""
+    return tuple(float(time) for time in str(settings.get("at", "")).split(",") if time)
+
+
+def baseline_keys(stratum: str | None = None) -> tuple[str, str]:
+    """Return the settings with the times and the cumulative baseline hazard of a stratum.
+
+    ``stratum`` is None for a model without strata.
+    """
+    of = "" if stratum is None else f"[{stratum}]"
+    return f"baseline{of}_times", f"baseline{of}_hazard"
+
+
 @dataclass(frozen=True, slots=True)
 class SavedModel:
     """A linear or additive model over the selected features, in the units of the data.
@@ -102,9 +119,13 @@ class SavedModel:
     ``columns`` are the encoding plans of the columns that the model reads. ``alleles`` are, for
     genotypes, the counted alleles of the inputs.
 
+    ``proof`` holds what ``atomlearn verify`` checks, or why there is nothing to check; see
+    docs/verify.md.
+
     ``settings`` are the hyperparameters of the fit, as text and numbers. For survival models the
     scores are log hazards, and the settings hold ``baseline_times`` and ``baseline_hazard``, the
-    cumulative baseline hazard at the score ``baseline_score``. For regression and survival they
+    cumulative baseline hazard at the mean score ``baseline_score``, the last observed time
+    ``followed_until``, and ``at``, the times of ``times_of``. For regression and survival they
     hold ``held_out_errors``, from which ``interval`` makes prediction intervals.
     """
 
@@ -125,6 +146,7 @@ class SavedModel:
     created_with: str = ""
     columns: tuple[ColumnPlan, ...] = ()
     alleles: tuple[Allele, ...] = ()
+    proof: dict[str, object] = field(default_factory=dict)
 
     def scores(self, columns: Any) -> Array:
         """Return the scores X_S W' + b, shape (n_samples, n_outputs).
@@ -200,6 +222,41 @@ class SavedModel:
         far = far * scale_of(loss, mean)
         low = np.maximum(mean - far, 0.0) if has_link(loss) else mean - far
         return np.column_stack([low, mean + far])
+
+    def risks(
+        self, scores: Array, at: Sequence[float], strata: Sequence[str] | None = None
+    ) -> Array:
+        """Return the probability of an event by each time, (n_samples, n_times), of survival data.
+
+        ``strata`` are the strata of the rows, None for a model without strata. A ValueError is
+        raised for other models, unknown strata, and times beyond the last one.
+        """
+        if self.task != "survival":
+            raise ValueError(f"--at needs a survival model, and this is a {self.task}")
+        last = self.settings["followed_until"]
+        if max(at) > last:
+            raise ValueError(
+                f"--at {max(at):g} is beyond the last time that was observed, {last:g}; nothing is "
+                "known of later risks"
+            )
+        labels: Sequence[str | None] = [None] * len(scores) if strata is None else strata
+        hazards = {label: self._hazard(label, at) for label in dict.fromkeys(labels)}
+        hazard = np.array([hazards[label] for label in labels]).reshape(-1, len(at))
+        ratio = np.exp(np.minimum(scores[:, :1] - self.settings["baseline_score"], 700.0))
+        return np.asarray(-np.expm1(-ratio * hazard))
+
+    def _hazard(self, stratum: str | None, at: Sequence[float]) -> Array:
+        """Return the cumulative baseline hazard of a stratum at these times."""
+        times, hazard = baseline_keys(stratum)
+        if times not in self.settings:
+            keys = [key for key in self.settings if key.startswith("baseline[")]
+            strata = [key[len("baseline[") : -len("]_times")] for key in keys[::2]]
+            raise ValueError(
+                f"--at needs the baseline hazard of each row, and the model has none of stratum "
+                f"{stratum!r}: it has {listing(strata) if strata else 'no finite one'}"
+            )
+        places = np.searchsorted(self.settings[times], at, side="right")
+        return np.append(0.0, self.settings[hazard])[places]
 
     def probabilities(self, scores: Array) -> Array | None:
         """Return P(class | x), shape (n_samples, n_classes).

@@ -8,13 +8,14 @@ names the fault.
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, NoReturn
 
 import numpy as np
 
 from atomlearn.core import Status, write_text
+from atomlearn.reports.exported import exported_model
 from atomlearn.reports.model import ModelFeature, SavedModel
 from atomlearn.storage.formats.records import (
     Readers,
@@ -25,13 +26,36 @@ from atomlearn.storage.formats.records import (
     record,
 )
 from atomlearn.storage.intake.columns import ColumnPlan, plan_of
+from atomlearn.verification.bounds import claim_digest
+from atomlearn.verification.models import proof_of_estimator
 
 FORMAT = "atomlearn-model"
 VERSION = 1
 
 
-def write_model(path: str | Path, model: SavedModel) -> None:
+def write_model(
+    path: str | Path,
+    model: Any,
+    target: str = "target",
+    X: Any = None,
+    y: Any = None,
+    sample_weight: Any = None,
+    offset: Any = None,
+) -> None:
     """Write the model file atomically: an existing file is replaced as a whole or not at all.
+
+    Parameters
+    ----------
+    path : path
+        The file, which ``read_model`` and ``atomlearn predict`` read.
+    model : fitted estimator of this library, or SavedModel
+        Linear models, products and curves. The encoding of a table is stored with the model.
+    target : str, default="target"
+        Name of the target of an estimator.
+    X, y : optional
+        The data of the fit. With them the file carries the proof that ``atomlearn.verify`` checks.
+    sample_weight, offset : arrays, optional
+        Those of the fit.
 
     Examples
     --------
@@ -51,16 +75,24 @@ def write_model(path: str | Path, model: SavedModel) -> None:
     >>> read_model(file).scores(np.array([[10.0], [20.0]])).tolist()
     [[25.0], [45.0]]
     """
-    write_text(path, model_text(model, str(path)))
+    saved = model if isinstance(model, SavedModel) else exported_model(model, target)
+    if X is not None and not isinstance(model, SavedModel):
+        saved = replace(saved, proof=proof_of_estimator(model, X, y, sample_weight, offset))
+    write_text(path, model_text(saved, str(path)))
 
 
 def model_text(model: SavedModel, name: str) -> str:
     """Return the JSON text of a model file; ``name`` is the file name in error messages."""
     content = {"format": FORMAT, "version": VERSION, **asdict(model)}
     content["columns"] = [plan.portable() for plan in model.columns]
-    text = json.dumps(
-        content, indent=1, allow_nan=False, ensure_ascii=False, default=lambda array: array.tolist()
-    )
+
+    def text_of(whole: dict[str, Any]) -> str:
+        """Return the JSON text; arrays become lists."""
+        lists = np.ndarray.tolist
+        return json.dumps(whole, indent=1, allow_nan=False, ensure_ascii=False, default=lists)
+
+    # The hash is of the numbers that a reader finds in the text.
+    text = text_of(content | {"sha256": claim_digest(json.loads(text_of(content)))})
     # The text is parsed before it is written, so that no invalid file is ever written.
     parse_model(text, name)
     return text + "\n"
@@ -99,6 +131,7 @@ def parse_model(text: str, name: str) -> SavedModel:
         raise _no_model(name, error or type(error).__name__) from error
     if type(content) is not dict or content.pop("format", None) != FORMAT:
         raise _no_model(name, f'it has no "format": "{FORMAT}"')
+    content.pop("sha256", None)  # which ``verify`` compares
     version = content.pop("version", None)
     if type(version) is not int or version != VERSION:
         raise ValueError(
@@ -132,7 +165,12 @@ def _settings(place: str, value: object) -> dict[str, Any]:
     return found
 
 
-_OWN: Readers = {ColumnPlan: lambda place, value: plan_of(value, place), dict[str, Any]: _settings}
+_OWN: Readers = {
+    ColumnPlan: lambda place, value: plan_of(value, place),
+    dict[str, Any]: _settings,
+    # ``verify`` checks each number of a proof by its meaning.
+    dict[str, object]: lambda place, value: of_type(place, value, dict),
+}
 
 
 def _check(model: SavedModel) -> None:
@@ -184,5 +222,5 @@ def _check_feature(place: str, feature: ModelFeature, n_inputs: int, n_outputs: 
         # Level codes are stored as bytes, so a curve has at most 256 levels.
         fits = levels.ndim == 1 and 1 <= levels.size <= 256 and bool((np.diff(levels) > 0).all())
         fits = fits and curve.values.shape == (n_outputs, levels.size)
-        told = "a value of each output at 1 to 256 increasing levels"
-        demand(fits, f"{place}.curve", told, levels.tolist())
+        expected = "a value of each output at 1 to 256 increasing levels"
+        demand(fits, f"{place}.curve", expected, levels.tolist())

@@ -26,7 +26,7 @@ from atomlearn.reports.content import Content, FitSummary
 from atomlearn.reports.gathered import Fits, content_of, forbidden, half_fits
 from atomlearn.reports.held_out import covariate_terms, held_out_of
 from atomlearn.reports.html import report_html
-from atomlearn.reports.registry import path_of_view
+from atomlearn.reports.registry import near_best_of_view, path_of_view
 from atomlearn.reports.structure_displays import MatrixDisplay
 from atomlearn.reports.suspects import repeating
 from atomlearn.reports.tables import files_of_run, summary_text
@@ -52,6 +52,7 @@ def report(
     groups: Any = None,
     order: Any = None,
     effects: Estimates | FeatureTests | None = None,
+    at: Sequence[float] = (),
 ) -> Content:
     """Write the page about a fitted estimator, and ``summary.json`` in the same folder.
 
@@ -83,6 +84,9 @@ def report(
     effects : Estimates or FeatureTests, optional
         The result of ``findings.estimates`` or ``findings.p_values``. The page and the summary
         state each interval, or the smallest p-values, in one sentence with its assumption.
+    at : sequence of float
+        Times at which the survival probabilities of held-out rows are checked. By default, the
+        median time of their events.
 
     Returns
     -------
@@ -113,7 +117,7 @@ def report(
     kept = (*files_of_run(place.parent, ["summary.json"]), "summary.json", place.name)
     content = content_of_matrix(estimator, X, feature_names)
     if content is None:
-        fits = Fits(estimator, X, np.asarray(y), rng, *_rows_of(X, groups, order), n_resamples)
+        fits = Fits(estimator, X, np.asarray(y), rng, *_rows_of(X, groups, order), n_resamples, at)
         view = view_of(estimator, X, feature_names)
         names = target_names(y)
         target = target or (names[0] if len(names) == 1 else "the target")
@@ -131,8 +135,8 @@ def report(
         versions=versions(),
     )
     if effects is not None:
-        told = effects.sentences(names_in(X) if feature_names is None else feature_names)
-        content = replace(content, notes=(*content.notes, *told))
+        sentences = effects.sentences(names_in(X) if feature_names is None else feature_names)
+        content = replace(content, notes=(*content.notes, *sentences))
     summary = summary_text(replace(content, files=tuple(dict.fromkeys(kept))))
     write_together(place.parent, {"summary.json": summary, place.name: report_html(content)})
     return content
@@ -187,6 +191,7 @@ def _content_of_model(
         free=covariate_terms(estimator, fits.X, view),
         positions=positions,
         path=None if view.is_mapped else path_of_view(view, codes),
+        near=near_best_of_view(view, fits.y),
         asked=partial(forbidden, view, fits.X, fits.y),
         stability=stable,
         data="",
@@ -224,14 +229,14 @@ def content_of_matrix(estimator: Any, X: Any, names: Any) -> Content | None:
     if not parts and not components.size:
         return None
     names = names_in(X) if names is None else names
-    told = [
+    sizes = [
         f"{words}: {part.nnz if is_sparse(part) else np.count_nonzero(part):,} entries"
         for words, part in parts.items()
     ]
     pictures = [MatrixDisplay(part, names, words) for words, part in parts.items()]
     used = np.flatnonzero(components.any(axis=0))
     if used.size:
-        told.insert(0, f"{len(components)} components, in {used.size:,} columns")
+        sizes.insert(0, f"{len(components)} components, in {used.size:,} columns")
         shown = [str(column if names is None else names[column]) for column in used]
         pictures.append(MatrixDisplay(components[:, used], shown, "components, one a line"))
     facts = {
@@ -252,7 +257,7 @@ def content_of_matrix(estimator: Any, X: Any, names: Any) -> Content | None:
         selected=(),
         fits=() if result is None else (FitSummary.of("the matrix", result),),
         goal=0.0 if result is None else float(estimator.tol),
-        title=f"{type(estimator).__name__} of {n_samples:,} rows: {', '.join(told)}",
+        title=f"{type(estimator).__name__} of {n_samples:,} rows: {', '.join(sizes)}",
         evidence=pictures,
         notes=("A matrix alone has no target: nothing here says how well it predicts.",),
         details=tuple(facts.items()),

@@ -14,6 +14,8 @@ from sklearn.base import is_classifier
 from atomlearn.core import Standardized, moments_of, path
 from atomlearn.estimators.coefficients import nonzero_coefficients
 from atomlearn.estimators.search import CrossValidatedModel
+from atomlearn.estimators.subsets import SubsetModel
+from atomlearn.findings.near_best import near_best
 from atomlearn.reports.data_displays import (
     CalibrationDisplay,
     CoverageDisplay,
@@ -23,6 +25,7 @@ from atomlearn.reports.displays import (
     BoundsDisplay,
     CoefficientDisplay,
     ConvergenceDisplay,
+    NearBestDisplay,
     PathDisplay,
     StabilityDisplay,
     ValidationDisplay,
@@ -45,6 +48,11 @@ from atomlearn.reports.view import (
 
 #: The alphas of a path relative to the alpha of the model, in decreasing order.
 PATH_LEVELS = np.geomspace(8.0, 0.5, 16)
+#: The share of the objective within which models are near-best in the display, and its seconds.
+NEAR = 0.01
+NEAR_SECONDS = 2.0
+#: Entries of X beyond which a page does not compute it.
+LARGE = 10**7
 
 Maker = TypeVar("Maker", bound=Callable[[FittedEstimator], Display | None])
 
@@ -230,7 +238,7 @@ def interactions_of(fitted: FittedEstimator) -> InteractionsDisplay | None:
     if not map.has_pairs:
         return None
     pairs = map.inputs_of(map.term_of(columns))
-    two = pairs[:, 1] >= 0
+    two = (pairs >= 0).sum(axis=1) == 2
     if not two.any():
         return None
     # With several classes, the coefficient with the largest absolute value is drawn, because the
@@ -238,7 +246,49 @@ def interactions_of(fitted: FittedEstimator) -> InteractionsDisplay | None:
     largest = np.abs(weights[:, two]).argmax(axis=0)
     sizes = weights[:, two][largest, np.arange(largest.size)]
     known = np.array(names_of_columns(model, range(map.n_inputs), fitted.names), dtype=object)
-    return InteractionsDisplay.of(known[pairs[two]], sizes)
+    return InteractionsDisplay.of(known[pairs[two][:, :2]], sizes)
+
+
+@register(
+    NearBestDisplay,
+    "has no near-best models; fit SubsetRegressor with within=0.01, or a convex model of ours with "
+    "one output, and pass X and y",
+)
+def near_best_of(fitted: FittedEstimator) -> NearBestDisplay | None:
+    """Return the ranges of the largest coefficients over all near-best models, or None."""
+    model = fitted.estimator
+    try:
+        within = float(model.within) if isinstance(model, SubsetModel) else NEAR
+        found = near_best(model, fitted.X, fitted.y, within=within, time_limit=NEAR_SECONDS)
+    except (TypeError, ValueError):
+        return None
+    drawn = np.flatnonzero(found.tight)
+    order = np.argsort(-np.abs(found.values[drawn]), kind="stable")[:MOST_NAMED]
+    at = drawn[order]
+    ranges = found.ranges.at(at)
+    return NearBestDisplay(
+        names_of_columns(model, found.columns[at], fitted.names),
+        found.values[at],
+        ranges.lower,
+        ranges.upper,
+        ranges.least,
+        ranges.most,
+        np.isin(found.columns[at], found.always),
+        within,
+        found.complete,
+        found.subsets is not None,
+    )
+
+
+def near_best_of_view(view: View, y: Any) -> NearBestDisplay | None:
+    """Return the near-best models of a convex model on a page, None if that takes long.
+
+    ``y`` are the targets as the model was fitted to them.
+    """
+    large = view.columns.size > MOST_NAMED or np.prod(view.inputs.shape) > LARGE
+    if large or view.is_mapped or isinstance(view.model, SubsetModel):
+        return None
+    return near_best_of(FittedEstimator(view.model, view.inputs, y, view.names))
 
 
 @register(BoundsDisplay, "has no bounds on subsets; fit SubsetRegressor or SubsetClassifier")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,12 +18,21 @@ THIRDS = ("low risk", "middle", "high risk")
 
 
 def kaplan_meier(records: NDArray[Any]) -> tuple[Array, Any]:
-    """Return the event times, and the Kaplan-Meier survival estimate after each of them.
+    """Return the event times, and the share of rows without an event after each of them.
 
-    ``records`` is a structured array with the fields ``event``, ``time`` and ``entry``.
+    It is the Kaplan-Meier estimate, and with competing events that of Aalen and Johansen: one less
+    the cumulative incidence. ``records`` is a structured array of ``losses.survival_target``.
     """
     times, counts = np.unique(records["time"][records["event"]], return_counts=True)
-    return times, np.cumprod(1.0 - counts / at_risk(records, times))
+    steps = counts / at_risk(records, times)
+    if not records["competing"].any():
+        return times, np.cumprod(1.0 - steps)
+    whole = records.copy()
+    whole["event"] |= whole["competing"]
+    whole["competing"] = False
+    ends, left = kaplan_meier(whole)
+    before = np.append(1.0, left)[np.searchsorted(ends, times, side="left")]
+    return times, 1.0 - np.cumsum(before * steps)
 
 
 def at_risk(records: NDArray[Any], times: Array) -> Any:
@@ -50,7 +59,9 @@ class SurvivalDisplay(Display):
 
     def _draw(self, ax: Any, options: dict[str, Any]) -> None:
         """Draw the three curves, with the numbers at risk below the ticks."""
-        ticks = np.linspace(0.0, self.records["time"].max(), 5)
+        last = self.records["time"].max()
+        ticks = ax.xaxis.get_major_locator().tick_values(0.0, last)[::2]  # round times
+        ticks = ticks[(ticks >= 0.0) & (ticks <= last)]
         below = [[f"{tick:.6g}" for tick in ticks]]
         for name, rows in zip(THIRDS, np.array_split(np.argsort(self.risk), 3), strict=True):
             times, left = kaplan_meier(self.records[rows])
@@ -66,24 +77,33 @@ class CalibratedAtDisplay(SharesDisplay):
     """Calibration at a time: Kaplan-Meier estimate against predicted survival probability."""
 
     title = "Calibration at a time"
-    about = "Groups of equally many held-out rows, at the median time of their events."
+    about = (
+        "Groups of equally many held-out rows, by predicted risk; the share without an event is "
+        "Kaplan and Meier's, with competing events Aalen and Johansen's. Points on the dashed line "
+        "are predicted right."
+    )
     across = "predicted share without an event"
     up = "share without an event"
     marker = "o"
 
     @classmethod
-    def of(cls, records: NDArray[Any], told: Callable[[float], Array]) -> CalibratedAtDisplay:
-        """Return the display at the median time of events.
+    def of(
+        cls, records: NDArray[Any], survival: Callable[[float], Array], at: Sequence[float] = ()
+    ) -> CalibratedAtDisplay:
+        """Return the display at these times, or at the median time of events.
 
-        ``told`` maps a time to the predicted survival probability of each row. Rows are grouped by
-        quantiles of this probability.
+        ``survival`` maps a time to the predicted survival probability of each row. Rows are grouped
+        by quantiles of this probability.
         """
-        time = float(np.median(records["time"][records["event"]]))
-        shares = told(time)
-        points = []
-        for rows in np.array_split(np.argsort(shares), max(1, min(5, records.size // 10))):
-            times, left = kaplan_meier(records[rows])
-            place = np.searchsorted(times, time, side="right")
-            points.append((shares[rows].mean(), np.r_[1.0, left][place]))
-        means, found = np.transpose(points)
-        return cls([(means, found)], [f"at time {time:.3g}"])
+        chosen = at or (float(np.median(records["time"][records["event"]])),)
+        drawn = []
+        for time in chosen:
+            shares = survival(time)
+            points = []
+            for rows in np.array_split(np.argsort(shares), max(1, min(5, records.size // 10))):
+                times, left = kaplan_meier(records[rows])
+                place = np.searchsorted(times, time, side="right")
+                points.append((shares[rows].mean(), np.r_[1.0, left][place]))
+            means, found = np.transpose(points)
+            drawn.append((means, found))
+        return cls(drawn, [f"at time {time:.6g}" for time in chosen])

@@ -66,8 +66,8 @@ def suspects(
             X, y[rows], classes, known, target, missing if rows.size == y.size else {}
         )
         found += aggregates(X, y[rows], classes, known, target)
-        for same, told in _leaks(X, y[rows], classes, mine, known, design.shape[1]):
-            (found if same else asked).append(told)
+        for same, line in _leaks(X, y[rows], classes, mine, known, design.shape[1]):
+            (found if same else asked).append(line)
     if design.listable and design.shape[1] <= 2_000_000:
         deviations = column_moments(design)[1]
         constant = int(np.count_nonzero(deviations == 0))
@@ -118,24 +118,25 @@ def _leaks(
         centered = values - values.mean()
         along = np.abs(centered @ ranks)
         sizes = np.sqrt(np.sum(ranks**2, axis=0) * (centered @ centered))
-        told = correlation = np.divide(along, sizes, out=np.zeros_like(along), where=sizes > 0)
+        strength = correlation = np.divide(along, sizes, out=np.zeros_like(along), where=sizes > 0)
         if classes is not None:
-            told = 2.0 * along / max(values.sum() * (n_rows - values.sum()), 1.0)
-        far = np.arctanh(np.minimum(told, 1.0 - 1e-12))
+            strength = 2.0 * along / max(values.sum() * (n_rows - values.sum()), 1.0)
+        far = np.arctanh(np.minimum(strength, 1.0 - 1e-12))
         usual = np.sort(far)[-min(4, far.size)] if far.size > 1 else 0.0
         square = np.maximum(1.0 - correlation**2, 1e-300)
         chance = 2.0 * t.sf(correlation * np.sqrt((n_rows - 2) / square), n_rows - 2)
         rare = chance * n_columns * len(targets) <= 0.05
-        leaks = np.flatnonzero(selected & rare & (told >= LEAKING) & (far >= 2.0 * usual))
-        for at in leaks[np.argsort(-told[leaks], kind="stable")].tolist():
-            shown = told[at] if classes is None else 0.5 + 0.5 * told[at]
+        leaks = np.flatnonzero(selected & rare & (strength >= LEAKING) & (far >= 2.0 * usual))
+        for at in leaks[np.argsort(-strength[leaks], kind="stable")].tolist():
+            shown = strength[at] if classes is None else 0.5 + 0.5 * strength[at]
             words = f"{names[at]} alone tells {label} with {unit} of {shown:.3f}"
-            if classes is None and told[at] >= COPIED:
+            if classes is None and strength[at] >= COPIED:
                 found.append((True, f"{words}, row by row: is it a copy of the target?"))
                 continue
             asks = (
                 f"{words}, far beyond other features: is it known before the target? Then it is a "
-                "strong marker. If it was made from the target, or measured after it, leave it out"
+                "strong marker. If it was made from the target, or measured after it, leave it "
+                "out; if the target was made from it, as clusters are, the scores are circular"
             )
             found.append((False, asks))
     return found[:10]
@@ -164,7 +165,7 @@ def parts_of_target(
         events = [(f"{target} is {common:g}", y == common)]
     usual = np.asarray(mode(X, axis=0).mode)
     is_usual = usual == X
-    told = np.zeros(usual.size, dtype=bool)
+    explained = np.zeros(usual.size, dtype=bool)
     for said, rows in events:
         if not 0 < rows.sum() < y.size or rows.sum() < 5:
             continue
@@ -173,8 +174,8 @@ def parts_of_target(
         for j in np.flatnonzero(gone).tolist():
             found.append(f"{names[j]} is missing in just the rows in which {said}{_LEAVE_OUT}")
         signs = np.hstack([is_usual, ~is_usual])
-        told |= gone
-        inside = ~signs[~rows].any(axis=0) & signs.any(axis=0) & ~np.tile(told, 2)
+        explained |= gone
+        inside = ~signs[~rows].any(axis=0) & signs.any(axis=0) & ~np.tile(explained, 2)
         for chosen in _covers(signs, rows, inside):
             parts = [_words(X, names, usual, at) for at in sorted(chosen)]
             found.append(f"{said} in just the rows in which {' or '.join(parts)}{_LEAVE_OUT}")
@@ -234,7 +235,8 @@ def aggregates(
 
     A group consists of the rows with one value of the column. Group means of the target usually
     deviate from a linear function of the column by their standard errors; a column whose group
-    means are far closer than that was computed from the target.
+    means are far closer than that, and closer than to their common mean, was computed from the
+    target.
     """
     found = list[str]()
     targets = {target: np.asarray(y, dtype=np.float64)}
@@ -251,7 +253,10 @@ def aggregates(
             spread = float(np.sum((numbers - means[group]) ** 2)) / max(y.size - values.size, 1)
             line = np.polyfit(values - values.mean(), means, 1, w=np.sqrt(sizes))
             off = np.sum(sizes * (means - np.polyval(line, values - values.mean())) ** 2)
-            if spread > 0 and line[0] and off < NO_ERROR**2 * spread * (values.size - 2):
+            # Of a rare class most groups have no row, so that their means agree by chance.
+            between = float(np.sum(sizes * (means - numbers.mean()) ** 2))
+            usual = min(spread * (values.size - 2), between)
+            if line[0] and off < NO_ERROR**2 * usual:
                 found.append(
                     f"{names[j]} has one value in each of {values.size:,} groups of rows, and it "
                     f"is their mean of {said}, held-out rows included: leave it out (--drop)"
@@ -300,10 +305,27 @@ def adding_up(X: Array, y: NDArray[Any], names: Sequence[str], target: str) -> l
     own = [names[part] for part in basis[used].tolist()]
     if not 2 <= len(own) <= MOST_NAMED:
         return []
-    told = f"{target} can be computed exactly from {', '.join(own)}"
+    sentence = f"{target} can be computed exactly from {', '.join(own)}"
     if np.abs(weights[used] - 1.0).max() <= 1e-6:
-        told = f"{' + '.join(own)} = {target}: these columns add up to the target"
-    return [f"{told}; if they are not known before it, leave them out (--drop)"]
+        sentence = f"{' + '.join(own)} = {target}: these columns add up to the target"
+    return [f"{sentence}; if they are not known before it, leave them out (--drop)"]
+
+
+def imputed(names: Sequence[str], missing: Mapping[str, int], n_rows: int) -> list[str]:
+    """Return a warning about columns of the model with filled values, else [].
+
+    ``missing`` maps a column to its number of imputed values.
+    """
+    counts = {name: missing[name] for name in dict.fromkeys(names) if missing.get(name)}
+    if not counts:
+        return []
+    most = sorted(counts, key=lambda name: -counts[name])
+    shown = [f"{name} {counts[name] / n_rows:.1%} ({counts[name]:,})" for name in most[:MOST_NAMED]]
+    more = f", and {len(most) - MOST_NAMED} more" if len(most) > MOST_NAMED else ""
+    return [
+        f"values of columns in the model were missing and filled in: {', '.join(shown)}{more}; the "
+        "coefficients take filled values for measured ones"
+    ]
 
 
 def recurring(known: NDArray[np.bool_]) -> list[str]:

@@ -16,30 +16,45 @@ import json
 import math
 from collections.abc import Iterable
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from atomlearn.reports.content import Content, SelectedFeature
 from atomlearn.reports.drawing import printable
+from atomlearn.reports.markers import marker_lines, marker_rows
 
 
 def selected_csv(content: Content) -> str:
-    """Return a CSV with one row per selected feature, in rank order.
+    """Return a CSV with one row per selected feature, in rank order, and the covariates after them.
 
+    Covariates have no rank. Losses of hazards, odds or means have a column of ratios, exp(w).
     Cells that a spreadsheet would execute as formulas are prefixed with an apostrophe. Floats are
     written with all digits, so that they are read back exactly.
     """
     outputs = content.outputs
     suffixes = [""] if len(outputs) == 1 else [f"[{output}]" for output in outputs]
-    kinds = ("coefficient", "standardized_coefficient")
+    kinds = ["coefficient", "standardized_coefficient"]
+    kinds += [f"{content.scale}_ratio"] if content.scale else []
     numbers = [f"{kind}{suffix}" for kind in kinds for suffix in suffixes]
-    more = list(dict.fromkeys(key for feature in content.selected for key, _ in feature.about))
+    roles = {item.index: "covariate" for item in content.covariates}
+    items = [
+        replace(item, about=(("role", roles.get(item.index, "selected")), *item.about))
+        if roles
+        else item
+        for item in (*content.selected, *content.covariates)
+    ]
+    more = list(dict.fromkeys(key for item in items for key, _ in item.about))
     header = ["rank", "feature", "index", *numbers, *more]
     lines: list[list[Any]] = [[*map(inert, header)]]
-    for item in content.selected:
-        told = [dict(item.about).get(key, "") for key in more]
-        values = (*item.coefficients, *item.standardized)
-        lines.append([item.rank, inert(item.name), item.index, *values, *told])
+    for item in items:
+        extra = [dict(item.about).get(key, "") for key in more]
+        values = [*item.coefficients, *item.standardized]
+        values += np.exp(np.minimum(item.coefficients, 700.0)).tolist() if content.scale else []
+        rank = "" if item.index in roles else item.rank
+        lines.append([rank, inert(item.name), item.index, *values, *extra])
     return csv_text(lines)
 
 
@@ -50,6 +65,25 @@ def groups_csv(content: Content) -> str:
         counts = group.n_members, group.n_selected, group.n_selected / group.n_members
         lines.append([inert(group.name), *counts, group.weight])
     return csv_text(lines)
+
+
+def enrichment_csv(content: Content) -> str:
+    """Return a CSV with one row per set with selected members, "" without sets."""
+    if not content.universe:
+        return ""
+    head = ["set", "size", "selected", "expected", "p_value", "p_adjusted", "members"]
+    lines: list[list[Any]] = [head]
+    for one in content.enriched:
+        numbers = one.size, len(one.members), one.expected, one.p_value, one.p_adjusted
+        lines.append([inert(one.name), *numbers, inert(" ".join(map(str, one.members)))])
+    return csv_text(lines)
+
+
+def markers_csv(content: Content) -> str:
+    """Return a CSV with one row per class and selected feature, "" without several classes."""
+    if not content.markers:
+        return ""
+    return csv_text([*map(inert, line)] for line in marker_rows(content.markers))
 
 
 def csv_text(lines: Iterable[Iterable[Any]]) -> str:
@@ -69,10 +103,13 @@ def summary_lines(content: Content) -> list[str]:
     lines = [f"  verdict: {str(verdict).partition(': ')[0]}", f"  {verdict.evidence}"]
     for name, shown, against in content.figures:
         lines.append(f"  {name:<28} {shown:>9}   ({printable(against, 56)})")
+    if content.again:
+        lines.append(f"  {content.count:,} {content.unit}s were selected{content.again}")
     if len(content.recalls) > 2:
         lines.append("  found of the held-out rows of each class:")
         for label, count, share in content.recalls:
-            lines.append(f"    {printable(label, 48)}: {share:.0%} of {count}")
+            found = f"{share:.0%} of {count}" if count else "none was held out"
+            lines.append(f"    {printable(label, 48)}: {found}")
     if content.fits and content.headline_gap > content.goal:
         lines.append(f"  not solved to the gap asked for: {content.headline_gap:.1e} is proved")
     if content.proof:
@@ -86,6 +123,21 @@ def summary_lines(content: Content) -> list[str]:
         lines += ["", *_feature_lines(content, content.selected[:MOST_SHOWN])]
         if len(content.selected) > MOST_SHOWN:
             lines.append(f"  ... and {len(content.selected) - MOST_SHOWN} more")
+    if content.covariates:
+        lines += ["", "  covariates, in every model:"]
+        lines += _feature_lines(content, content.covariates[:MOST_SHOWN])
+        if len(content.covariates) > MOST_SHOWN:
+            lines.append(f"  ... and {len(content.covariates) - MOST_SHOWN} more")
+    lines += marker_lines(content.markers)
+    if content.universe:
+        lines += ["", f"  enrichment: {content.universe}"]
+        for one in content.enriched[:MOST_SHOWN]:
+            lines.append(
+                f"    {printable(one.name, 48)}: {len(one.members)} of {one.size:,} selected, "
+                f"{one.expected:.2g} expected; p = {one.p_value:.2g}, adjusted {one.p_adjusted:.2g}"
+            )
+        if not content.enriched:
+            lines.append("    no set has a selected member")
     if content.considered:
         lines.append(f"  considered, with the coefficient 0: {considered_words(content)}")
     lines += [f"\n  warning: {warning}" for warning in content.warnings]
@@ -108,14 +160,18 @@ def _feature_lines(content: Content, features: tuple[SelectedFeature, ...]) -> l
     coefficient.
     """
     several = len(content.outputs) > 1
-    heads = ("rank", "feature", "for", "per st. dev.", "coefficient")
+    known = any(feature.interval for feature in features)
+    heads: tuple[str, ...] = ("rank", "feature", "for", "per st. dev.", "coefficient")
+    if known:
+        heads += (f"{content.scale} ratio (95%)" if content.scale else "estimate (95%)",)
     rows = [heads] + [
         (
-            str(feature.rank),
-            printable(feature.name, 48),
-            printable(content.outputs[feature.output], 32),
+            "" if feature in content.covariates else str(feature.rank),
+            printable(feature.shown, 48),
+            printable(" and ".join(content.outputs[at] for at in feature.outputs), 48),
             feature.effect(content.scale),
             f"{feature.coefficients[feature.output]:.4g}",
+            *([feature.interval] if known else []),
         )
         for feature in features
     ]
@@ -178,8 +234,8 @@ def summary_text(content: Content) -> str:
 
 
 #: Names of the files that a selection may write. The summary lists those that were written.
-TABLES = ("summary.json", "selected.csv", "groups.csv", "score.tsv")
-RUN_FILES = (*TABLES, "model.json", "report.html")
+TABLES = ("summary.json", "selected.csv", "markers.csv", "groups.csv", "enrichment.csv")
+RUN_FILES = (*TABLES, "score.tsv", "components.tsv", "model.json", "report.html")
 
 
 def files_of_run(folder: Path, wanted: Iterable[str] = RUN_FILES) -> list[str]:

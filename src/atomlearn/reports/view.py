@@ -17,6 +17,7 @@ from sklearn.utils.validation import _check_feature_names_in, _check_n_features
 
 from atomlearn.core import Array, Design, Result, Rows, as_design, dense_part, feature_names
 from atomlearn.estimators.base import AtomicModel
+from atomlearn.estimators.checks import encoded_rows, input_names, was_encoded
 from atomlearn.estimators.coefficients import nonzero_coefficients
 from atomlearn.estimators.search import CrossValidatedModel
 from atomlearn.findings.held_out import unsearched
@@ -32,7 +33,8 @@ class View:
     ``names`` are the names of the inputs. ``columns``, shape (m,), are the columns of ``design``
     with a nonzero coefficient, and ``weights``, shape (n_outputs, m), their coefficients.
     ``classes`` are the labels of a classifier, else None. ``offered`` is the number of columns
-    before a selector in the pipeline.
+    before a selector in the pipeline. ``titles`` are the names of the inputs to display, such as
+    those with gene symbols, or () if they are ``names``.
     """
 
     model: Any
@@ -44,6 +46,12 @@ class View:
     weights: Array
     classes: tuple[Any, ...] | None
     offered: int
+    titles: Sequence[str] = ()
+
+    @property
+    def displayed(self) -> Sequence[str]:
+        """The names of the inputs to display."""
+        return self.titles or self.names
 
     @property
     def outputs(self) -> int:
@@ -147,7 +155,8 @@ def names_of_columns(estimator: Any, columns: ArrayLike, names: Any = None) -> l
 
     They are taken from ``names``, else from the training data of the estimator, else x0, x1, ...
     """
-    known = _check_feature_names_in(estimator) if names is None else names
+    known = input_names(estimator) if names is None else names
+    known = _check_feature_names_in(estimator) if known is None else known
     return [str(known[column]) for column in np.asarray(columns)]
 
 
@@ -179,8 +188,11 @@ def view_of(estimator: Any, X: Any, names: Sequence[str] | None) -> View:
             "models, ours or those of sklearn.linear_model; after a selector, a pipeline that ends "
             "with one: make_pipeline(selector, LinearRegression())"
         )
-    inputs = as_design(data)
-    _check_n_features(model, inputs, reset=False)
+    inputs = as_design(encoded_rows(model, data))
+    if was_encoded(inputs):
+        given = inputs.names
+    else:
+        _check_n_features(model, inputs, reset=False)
     design = inputs
     terms = map_of(inputs)
     if results_of(model):

@@ -119,41 +119,44 @@ class Exchange:
         """Return the local minimum that the local search reaches from ``subset``.
 
         A move adds a column if there are fewer than k, or swaps two columns; with a price it may
-        also remove one. Groups are not moved: with groups the result is ``subset``.
+        also remove one. The best of the tried moves is made, until none lowers the objective by
+        LEAST_GAIN. With groups there are no moves, and the result is ``subset``.
         """
         deadline = self.relaxation.problem.deadline
         while self.relaxation.units.partition is None and not deadline.use_step():
-            offered = [self.offer(units) for units in self._moves(subset)]
-            best = min([subset, *offered], key=lambda each: each.objective)
-            if not best.objective < subset.objective * (1.0 - LEAST_GAIN):
+            neighbors = [self.offer(units) for units in self._moves(subset)]
+            lowest = min([subset, *neighbors], key=lambda each: each.objective)
+            if not lowest.objective < subset.objective * (1.0 - LEAST_GAIN):
+                # After the deadline fits end early, and prove no local minimum.
                 if not deadline.passed:
                     self._settled.add(subset.units.tobytes())
                 break
-            subset = best
+            subset = lowest
         return subset
 
     def _moves(self, subset: Subset) -> list[Columns]:
         """Return the units of the neighboring subsets with the largest positive estimated gains.
 
         A gain is the decrease of the objective in the quadratic model at the fit of ``subset``.
+        Swaps are tried only if no added column has a positive gain.
         """
-        r = self.relaxation
+        relaxation = self.relaxation
         units = subset.units
         moves = list[tuple[float, Columns]]()
         model = self.model(subset)[0]
-        if units.size < min(self.k, r.units.count):
+        if units.size < min(self.k, relaxation.units.count):
             gains = model.added() - self.price
             gains[self._barred] = -math.inf
             moves.append((float(gains.max()), np.append(units, gains.argmax())))
         if not moves or not moves[0][0] > 0.0:
             for unit, gains in zip(units.tolist(), model.exchanged(), strict=True):
                 gains[self._barred] = -math.inf
-                gains[unit] += self.price
+                gains[unit] += self.price  # the entry of ``unit`` itself is its removal
                 new = int(gains.argmax())
-                rest = units[units != unit]
-                moves.append((float(gains[new]), rest if new == unit else np.append(rest, new)))
+                others = units[units != unit]
+                moves.append((float(gains[new]), others if new == unit else np.append(others, new)))
         # If gains are exact, the best move suffices.
-        tried = 1 if r.quadratic else TRIED
+        tried = 1 if relaxation.quadratic else TRIED
         moves = sorted(moves, key=lambda move: -move[0])[:tried]
         return [units for gain, units in moves if gain > 0.0]
 
@@ -162,16 +165,16 @@ class Exchange:
 
         The dual point (n_samples,) is the negative gradient of f at the predictions of the fit.
         """
-        r = self.relaxation
-        problem = r.problem
+        relaxation = self.relaxation
+        problem = relaxation.problem
         point = subset.point
-        prediction = r.prediction(subset.point)
+        prediction = relaxation.prediction(subset.point)
         products = self._products
         if products is None:
             curvature = problem.loss.curvature(problem.y, prediction, problem.weight)
-            products = Products(r, curvature)
-            if r.quadratic:
+            products = Products(relaxation, curvature)
+            if relaxation.quadratic:
                 self._products = products
         dual = negative_gradient(problem, prediction)
         scores = problem.design.scores(dual).full()
-        return QuadraticModel(products, point, scores, r.level), dual
+        return QuadraticModel(products, point, scores, relaxation.level), dual

@@ -8,7 +8,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from atomlearn._kernels import max_threads
 from atomlearn.core import (
@@ -26,6 +25,7 @@ from atomlearn.core import (
     Work,
     center_targets,
     free_part,
+    loss_at_zero,
     negative_gradient,
     optimal_intercept,
     restrict,
@@ -34,6 +34,7 @@ from atomlearn.core import (
 )
 from atomlearn.subsets.exchange import Subset
 from atomlearn.subsets.norm import IN, OUT, BranchNorm, Choices
+from atomlearn.subsets.partial import PartialRelaxation, near_models
 from atomlearn.subsets.relaxation import (
     ACCURACY,
     Bound,
@@ -43,7 +44,7 @@ from atomlearn.subsets.relaxation import (
     longest,
     rounded_scores,
 )
-from atomlearn.subsets.result import NearSubset, SubsetRecord, SubsetResult, SubsetStatus
+from atomlearn.subsets.result import SubsetRecord, SubsetResult, SubsetStatus
 from atomlearn.subsets.search import Search
 
 #: Default relative gap, of the relaxation over all columns and of a search.
@@ -61,6 +62,12 @@ FIRST = 300
 #: Share of the columns that may be copied (more if they fit into one piece of memory), so that a
 #: relaxation over few columns does not read all of X.
 COPIED = 0.05
+#: Objective, as a share of that of no columns, below which rounding hides part of a proof.
+SMALL = 1e-4
+#: Share of the ridge that rounding may take if the ridge is strengthened, relative to the requested
+#: gap; and if near-optimal subsets are listed, whose objectives are compared to about 4e-9.
+FINE = 1e-3
+NEAR_FINE = 2e-9
 #: No columns.
 NONE: Columns = np.zeros(0, dtype=np.int64)
 
@@ -110,7 +117,8 @@ class Hunt:
         self.units = Choices(problem)
         self.k = self.units.norm.k
         (n_samples, self.n_features) = problem.design.shape
-        #: Largest number of columns in a copy (_room), and in use by a relaxation (_most).
+        #: Largest number of columns in a copy of columns of X (``_room``), and in use by a
+        #: relaxation (``_most``).
         self._room = max(int(COPIED * self.n_features), LIMITS.piece_entries // n_samples)
         self._most = max(self._room, LIMITS.most_dense // n_samples)
         self.history: list[SubsetRecord] = []
@@ -151,6 +159,7 @@ class Hunt:
         self.root = RelaxedPoint(columns, weights, intercept)
         dual = negative_gradient(problem, prediction)
         self._rate(self.units.norm.ratings(problem.design.scores(dual)))
+        # The rounding of scores is bounded for the columns whose scores the dual value uses.
         near = np.union1d(columns, self.units.columns(self._first))
         self.off = rounded_scores(dual, longest(problem, self.units, near))
         free = np.zeros(self._first.size, dtype=np.int8)
@@ -167,7 +176,7 @@ class Hunt:
 
     @property
     def _goes_on(self) -> bool:
-        """Whether the relaxation without a price is only a warm start for the one with a price."""
+        """Whether ``run`` solves the relaxation with the price, from the one without as a start."""
         return self.price > 0.0 and self.problem.design.listable
 
     def _go_on(self, cutoff: float) -> None:
@@ -232,6 +241,7 @@ class Hunt:
         are sets of unit numbers. Screening by the root bound then leaves the units over which
         branch and bound runs.
         """
+        # ``first`` has the best subset so far, in the unit numbers of the part ``near``.
         first, near = self._first_set(starts)
         if self._goes_on and first.best is not None:
             try:
@@ -253,8 +263,12 @@ class Hunt:
         if left is None:
             # There are too many columns to list after screening, so branch and bound is skipped,
             # and only the root bound holds for all subsets.
-            return self._told(first, near, None, self.lower)
+            return self._result(first, near, None, self.lower)
         part = self._part(left)
+        if self.lower < first.cutoff and first.upper > SMALL * loss_at_zero(self.problem):
+            part = part.strengthened(
+                FINE * self.wanted.tol if self.wanted.within is None else NEAR_FINE
+            )
         search = self._search(part)
         search.floor = self.lower
         bound = None
@@ -267,7 +281,7 @@ class Hunt:
                 self._note(search)
         except KeyboardInterrupt:
             self.interrupted = True
-        return self._told(search, part, bound)
+        return self._result(search, part, bound)
 
     def _search(self, part: PartialRelaxation) -> Search:
         """Return the branch and bound over a part, before its root is bounded."""
@@ -285,13 +299,15 @@ class Hunt:
         units = self._penalized(np.unique(units).astype(np.int64))
         part = self._part(units)
         search = self._search(part)
+        # Without a price a start is filled up to k units: by those with the largest weights in the
+        # root relaxation, then by those with the best ratings.
         sizes = part.relaxation.sizes(part.point(self.root))
         squares = np.square(self._ratings.at(part.numbers))
         for start in [np.zeros(0, dtype=np.int64), *starts]:
-            rated = sizes.copy()
-            rated[part.places(start)] += 1.0 + sizes.max()
+            priority = sizes.copy()
+            priority[part.places(start)] += 1.0 + sizes.max()
             size = start.size if self.price else self.k
-            search.exchange(search.offer(np.lexsort((-squares, -rated))[:size]))
+            search.exchange(search.offer(np.lexsort((-squares, -priority))[:size]))
         return search, part
 
     def _left(self, limit: float, best: Columns) -> Columns | None:
@@ -299,16 +315,21 @@ class Hunt:
 
         A subset with an objective below ``limit`` has only these units; those of the known subset
         ``best`` are included. The result is None if they are too many to list.
+
+        Let r_(k)^2 be the k-th largest squared rating. Subsets with unit j have objectives of at
+        least dual + (r_(k)^2 - r_j^2) / (2 level), see ``Search.fix``. So unit j is eliminated if
+        this exceeds ``limit``, that is if r_j^2 < r_(k)^2 - 2 level (limit - dual).
         """
-        spare = 2.0 * self.level * (limit - self.dual)
+        slack = 2.0 * self.level * (limit - self.dual)
         squares = np.square(self._ratings.at(self._first[: self.k]))
-        last = float(squares[self.k - 1]) if squares.size == self.k else 0.0
-        # With a price, a unit is also kept if the price exceeds its gain by less than the slack.
-        last = max(last, 2.0 * self.price * self.level)
-        lost = 1e-9 * last + 4.0 * self.off * (math.sqrt(last) + self.off)
-        bar = last - spare * (1.0 + 1e-9) - lost
-        if bar > 0.0:
-            units = self._ratings.above(math.sqrt(bar))[0]
+        kth_square = float(squares[self.k - 1]) if squares.size == self.k else 0.0
+        # With a price, only units above the toll, 2 price level, lower the bound. If fewer than k
+        # do, the toll takes the place of the k-th square.
+        kth_square = max(kth_square, 2.0 * self.price * self.level)
+        rounding = 1e-9 * kth_square + 4.0 * self.off * (math.sqrt(kth_square) + self.off)
+        least_square = kth_square - slack * (1.0 + 1e-9) - rounding
+        if least_square > 0.0:
+            units = self._ratings.above(math.sqrt(least_square))[0]
         elif self.problem.design.listable:
             units = np.arange(self.units.count)
         else:
@@ -320,9 +341,9 @@ class Hunt:
         wanted = self.wanted
         within = search.within
         if within is not None and len(search.within_reach(within)) > wanted.max_near:
-            search.within = None  # too many sets; only the proof of the best one continues
-        enough = search.nodes >= wanted.max_nodes or wanted.deadline.use_step()
-        return enough or self.interrupted or search.is_perfect
+            search.end_list()
+        at_limit = search.nodes >= wanted.max_nodes or wanted.deadline.use_step()
+        return at_limit or self.interrupted or search.is_perfect
 
     def _ended(self, search: Search, listed: bool) -> SubsetStatus:
         """Return the reason for the end of the search if the requested gap is not proved."""
@@ -348,7 +369,7 @@ class Hunt:
 
     # --- the result -------------------------------------------------------------------------
 
-    def _told(
+    def _result(
         self,
         search: Search,
         part: PartialRelaxation,
@@ -360,21 +381,14 @@ class Hunt:
         ``bound`` is the root bound of the search, for screening. ``lower`` is the lower bound if
         branch and bound was skipped, else None.
         """
-        best = search.best
-        near = None
-        within = self.wanted.within
-        assert best is not None
+        assert search.best is not None
+        best = part.fitted(search.best)
         listed = lower is None
         if lower is None:
             self._note(search)
             lower = max(search.lower, self.lower)
         lower = min(lower, best.objective)
         open_units, proved_in = self._proved(search, part, bound) if listed else (None, NONE)
-        if within is not None:
-            near = [
-                NearSubset(np.sort(part.numbers[each.units]), each.objective)
-                for each in search.within_reach(within)
-            ]
         choices = self.units.count - self.units.n_free
         return SubsetResult(
             fitted=self._fitted(best, part, lower, search.nodes),
@@ -388,8 +402,9 @@ class Hunt:
             proved_in=proved_in,
             n_proved_out=0 if open_units is None else choices - open_units.size,
             open_columns=open_units,
-            near=near,
-            near_complete=self._is_complete(search, listed),
+            near_models=near_models(
+                part, search, self.problem, self.wanted.within, self.price, listed
+            ),
             swap_optimal=listed and search.is_settled,
             nodes=search.nodes,
             history=self.history,
@@ -398,7 +413,10 @@ class Hunt:
     def _proved(
         self, search: Search, part: PartialRelaxation, bound: Bound | None
     ) -> tuple[Columns, Columns]:
-        """Return the units that may be in a best subset, and those that are in every best one."""
+        """Return the units that may be in a best subset, and those that are in every best one.
+
+        With ``within`` it is the same of the near-best subsets.
+        """
         fixed = part.fixed.copy()
         best = search.best
         limit = search.upper if self.wanted.within is not None else search.limit
@@ -407,14 +425,10 @@ class Hunt:
         if search.is_alone and best is not None:
             fixed[:] = OUT
             fixed[best.units] = IN
-        left = fixed != OUT
-        if np.count_nonzero(left) == self.k and not self.price:
-            fixed[left] = IN
-        return part.numbers[left], part.numbers[fixed == IN]
-
-    def _is_complete(self, search: Search, listed: bool) -> bool:
-        """Return whether the list of near subsets, requested by ``within``, is proved complete."""
-        return listed and search.within is not None and search.is_complete(search.within)
+        possible = fixed != OUT
+        if np.count_nonzero(possible) == self.k and not self.price:
+            fixed[possible] = IN
+        return part.numbers[possible], part.numbers[fixed == IN]
 
     def _fitted(self, best: Subset, part: PartialRelaxation, lower: float, nodes: int) -> Result:
         """Return the ridge fit of a subset as a ``Result`` over all columns.
@@ -440,37 +454,5 @@ class Hunt:
             search_gap=None,
             history=[],
         )
-        free = free_part(problem, part.relaxation.prediction(point))
+        free = free_part(problem, part.plain.prediction(point))
         return fitted if free is None else fitted.with_free(problem.free, *free)
-
-
-@dataclass(slots=True)
-class PartialRelaxation:
-    """A relaxation restricted to some units of the problem.
-
-    ``columns`` and ``numbers`` are the numbers of its columns and units in the whole problem, in
-    increasing order; ``searched`` are the units, numbered in the whole problem, that a subset may
-    contain.
-    """
-
-    relaxation: Relaxation
-    columns: Columns
-    numbers: Columns
-    searched: Columns
-
-    def places(self, units: Columns) -> Columns:
-        """Return the positions in the part of units, numbered in the whole problem."""
-        return np.searchsorted(self.numbers, units)
-
-    @property
-    def fixed(self) -> NDArray[np.int8]:
-        """The state of each unit at the root: OUT if it is not in ``searched``, else 0 (free)."""
-        fixed = np.full(self.numbers.size, OUT, dtype=np.int8)
-        fixed[self.places(self.searched)] = 0
-        return fixed
-
-    def point(self, point: RelaxedPoint) -> RelaxedPoint:
-        """Return a point restricted to the columns of the part."""
-        known = np.isin(point.columns, self.columns)
-        places = np.searchsorted(self.columns, point.columns[known])
-        return replace(point, columns=places, weights=point.weights[known])

@@ -215,7 +215,7 @@ class BranchNorm(RatedNorm):
         if not self.k or not free.size:
             diagonal = np.where(inside, 1.0 / (1.0 + amount), 0.0)
             return ProxPoint(point, gauge, lambda: ProxJacobian(diagonal))
-        inner = self._of_free(v[free], amount)
+        inner = self._prox_of_free_units(v[free], amount)
         point[free] = inner.point
 
         def jacobian() -> ProxJacobian:
@@ -229,7 +229,7 @@ class BranchNorm(RatedNorm):
 
         return ProxPoint(point, math.hypot(gauge, inner.gauge), jacobian)
 
-    def _of_free(self, v: Array, amount: float) -> ProxPoint:
+    def _prox_of_free_units(self, v: Array, amount: float) -> ProxPoint:
         """Return the proximal map of (amount / 2) gauge_k^2 for the free units."""
         least = self.least
         sizes = np.abs(v)

@@ -42,7 +42,7 @@ from atomlearn.subsets.norm import IN, OUT, BranchNorm, Choices
 #: Newton steps of one call of the kernel; the next round of column generation continues them.
 STEPS = 10
 #: Number of columns beyond which the deadline is checked after each step.
-MANY = 300
+MANY = 2000
 #: Child nodes start with the columns whose squared score is at least this share of the entry
 #: threshold (``BranchNorm.bar``).
 NEAR = 0.7
@@ -161,12 +161,12 @@ class Relaxation:
         norm = self.norm(0, fixed).restrict(columns, self.problem.design.shape[1])
         gram = None
         if self.quadratic:
-            H, _, places = self._model(columns)
+            H, _, places = self.model(columns)
             gram = H[np.ix_(places, places)]
         places = self._gathered(columns)
         block = self._block.inner.gather(places)
         with np.errstate(over="ignore", invalid="ignore"):  # trial steps of steep losses
-            found = ridge_fit(self._of(norm, block), self.accuracy, gram)
+            found = ridge_fit(self._problem_with(norm, block), self.accuracy, gram)
         objective = found.objective + self.price * units.size
         lower = max(objective - found.certificate.gap, self.price * units.size)
         perfect = objective <= self._fades or (
@@ -179,6 +179,11 @@ class Relaxation:
         places = self._gathered(point.columns)
         linear = self._block.inner.gather(places).predict(point.weights)
         return linear + optimal_intercept(self.problem, linear, point.intercept)
+
+    def dense(self, columns: Columns) -> Array:
+        """Return columns as a dense float64 array, (n_samples, m)."""
+        places = self._gathered(columns)
+        return np.asarray(self._block.inner.gather(places).dense(), dtype=np.float64)
 
     def norm(self, k: int, fixed: NDArray[np.int8]) -> BranchNorm:
         """Return the norm of the relaxation of a node; see ``BranchNorm`` for the arguments."""
@@ -229,7 +234,7 @@ class Relaxation:
 
         The generator yields a dual point v (n_samples,) in each round, and receives the scores X'v.
         """
-        problem = self._of(norm, self.problem.design)
+        problem = self._problem_with(norm, self.problem.design)
         fixed = norm.fixed
         inside = self.units.columns(np.flatnonzero(fixed == IN))
         columns = np.union1d(inside, near)
@@ -285,7 +290,7 @@ class Relaxation:
         """Return a bound on the rounding error of a score, or of the rating of a group."""
         return rounded_scores(dual, self._longest)
 
-    def _of(self, norm: BranchNorm, design: object) -> Problem:
+    def _problem_with(self, norm: BranchNorm, design: object) -> Problem:
         """Return the problem with another norm and design."""
         regularizer = replace(self.problem.regularizer, norm=norm)
         return replace(self.problem, design=design, regularizer=regularizer)  # type: ignore[arg-type]
@@ -302,11 +307,11 @@ class Relaxation:
         inner = norm.restrict(columns, problem.design.shape[1])
         if not self.quadratic or self.units.partition is not None:
             places = self._gathered(columns)
-            restricted = self._of(inner, CachedBlock(self._block.inner.gather(places)))
+            restricted = self._problem_with(inner, CachedBlock(self._block.inner.gather(places)))
             restricted = with_deadline(restricted, Deadline(work=Work(WORK)))
             refit = choose_master(restricted).solve(restricted, weights, intercept, target)
             return refit.weights, refit.intercept, refit.prediction
-        H, pull, places = self._model(columns)
+        H, pull, places = self.model(columns)
         weights = self._modelled(inner, H, pull, places, weights)
         used = np.flatnonzero(weights)
         linear = self._block.inner.gather(places[used]).predict(weights[used])
@@ -349,12 +354,12 @@ class Relaxation:
         """
         if self.quadratic or not self._modelling:
             return self._refit(norm, columns, weights, intercept, target)
-        H, _, places = self._model(columns)
+        H, _, places = self.model(columns)
         H = H[np.ix_(places, places)]
         here = np.arange(columns.size)
         block = self._block.inner.gather(places)
         inner = norm.restrict(columns, self.units.count)
-        problem = self._of(inner, block)
+        problem = self._problem_with(inner, block)
         linear = block.predict(weights)
         intercept = optimal_intercept(problem, linear, intercept)
         value = began = objective_at(problem, weights, linear + intercept)
@@ -391,7 +396,7 @@ class Relaxation:
                 self._place[fresh] = np.arange(size, size + fresh.size)
             return self._place[columns]
 
-    def _model(self, columns: Columns) -> tuple[Array, Array, Columns]:
+    def model(self, columns: Columns) -> tuple[Array, Array, Columns]:
         """Return H and p of the quadratic model f(X w) ~ 1/2 w'Hw - p'w + const, and positions.
 
         H (M, M) and p (M,) are over all cached columns, at w = 0 and with the intercept minimized

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from atomlearn.core import Array, Columns, Result, Status
+from atomlearn.subsets.near import NearModels, NearSubset
 
 
 class SubsetStatus(StrEnum):
@@ -47,14 +49,6 @@ class SubsetRecord:
     lower_bound: float
 
 
-@dataclass(frozen=True, slots=True)
-class NearSubset:
-    """A set of columns (of groups) with the objective of its ridge fit."""
-
-    columns: Columns
-    objective: float
-
-
 @dataclass(slots=True, repr=False)
 class SubsetResult:
     """The outcome of ``solve_subset``.
@@ -91,11 +85,10 @@ class SubsetResult:
         Number of columns (or groups) that are proved to be in no best subset.
     open_columns : (m,) int64 or None
         Columns (or groups) that are not proved out; None if they are too many to list.
-    near : list of NearSubset or None
-        All subsets of k columns within the requested share, the best one first; None if no share
-        was requested.
-    near_complete : bool
-        Whether ``near`` is complete.
+    near_models : NearModels or None
+        All models within the requested share of the best one: their subsets, the columns that are
+        in all, in some and in none of them, and the ranges of their coefficients and predictions;
+        None if no share was requested.
     swap_optimal : bool
         Whether no exchange of one column of the subset for another one lowers the objective; if f
         is not quadratic, only the best exchanges of a quadratic model are tried. False if a limit
@@ -118,8 +111,7 @@ class SubsetResult:
     proved_in: Columns
     n_proved_out: int
     open_columns: Columns | None
-    near: list[NearSubset] | None
-    near_complete: bool
+    near_models: NearModels | None
     swap_optimal: bool
     nodes: int
     history: list[SubsetRecord] = field(default_factory=list)
@@ -138,8 +130,18 @@ class SubsetResult:
         return self.fitted.objective
 
     @property
-    def intercept(self) -> float:
-        """The intercept, 0 if none was fitted."""
+    def near(self) -> list[NearSubset] | None:
+        """All subsets of k columns within the requested share, the best one first."""
+        return None if self.near_models is None else self.near_models.subsets
+
+    @property
+    def near_complete(self) -> bool:
+        """Whether ``near`` is proved to be complete."""
+        return self.near_models is not None and self.near_models.complete
+
+    @property
+    def intercept(self) -> Any:
+        """The intercept, of several targets one of each; 0 if none was fitted."""
         return self.fitted.intercept
 
     @property
@@ -174,15 +176,16 @@ class SubsetResult:
         """
         if self.near is None:
             raise ValueError("no near subsets were asked for; pass within=0.01, for example")
-        best = set(self.near[0].columns.tolist())
+        first, *others = self.near
+        best = set(first.columns.tolist())
         found: dict[int, list[int]] = {column: [] for column in sorted(best)}
-        for each in self.near[1:]:
+        for each in others:
             these = set(each.columns.tolist())
             gone = best - these
             come = these - best
             if len(gone) == len(come) == 1:
                 found[gone.pop()].append(come.pop())
-        return {column: np.array(others, dtype=np.int64) for column, others in found.items()}
+        return {column: np.array(each, dtype=np.int64) for column, each in found.items()}
 
     def __repr__(self) -> str:
         what = "groups" if self.groups is not None else "columns"

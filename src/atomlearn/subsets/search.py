@@ -102,6 +102,10 @@ class Search(Exchange):
         # Lower bound on all subsets of nodes that were pruned, or skipped at the deadline. It is
         # -inf until the root is bounded.
         self._cut = -math.inf
+        # Nodes that were skipped at the deadline, which may have subsets below ``cutoff``.
+        self._skipped: list[Branch] = []
+        #: The result of ``reach`` when the listing of near subsets ended early.
+        self._reached: tuple[NDArray[np.bool_], NDArray[np.bool_]] | None = None
         self._numbers = itertools.count()
 
     # --- bounds and sets so far ---------------------------------------------------------------
@@ -109,17 +113,17 @@ class Search(Exchange):
     @property
     def lower(self) -> float:
         """A lower bound on the objectives of all subsets."""
-        return min(max(min(self._least, self._cut), self.floor), self.fitted)
+        return min(max(min(self._lowest_bound, self._cut), self.floor), self.fitted)
 
     @property
-    def _least(self) -> float:
+    def _lowest_bound(self) -> float:
         """The smallest lower bound of all open nodes, inf if there are none."""
         return min((branch.bound for branch in (*self._open[:1], *self._batch)), default=math.inf)
 
     @property
     def is_open(self) -> bool:
         """Whether an open or skipped node may contain a subset below ``cutoff``."""
-        return min(self._least, self._cut) < self.cutoff
+        return min(self._lowest_bound, self._cut) < self.cutoff
 
     @property
     def is_alone(self) -> bool:
@@ -129,14 +133,14 @@ class Search(Exchange):
             return False
         others = (each.lower for each in self.known.values() if each is not best)
         rest = min(self._cut, min(others, default=math.inf))
-        return self._least == math.inf and rest > self.upper + 0.5 * WORSE * abs(self.upper)
+        return self._lowest_bound == math.inf and rest > self.upper + 0.5 * WORSE * abs(self.upper)
 
     def within_reach(self, within: float) -> list[Subset]:
         """Return the fitted subsets with objective <= (1 + within) times the best, best first.
 
         They have k units; with a price they may have fewer.
         """
-        limit = self._above(within)
+        limit = self.reached(within)
         found = [each for each in self._sized() if each.objective <= limit + WORSE * abs(limit)]
         return sorted(found, key=lambda each: each.objective)
 
@@ -145,29 +149,61 @@ class Search(Exchange):
 
         This needs that no node is open, and that no unfinished fit may be below the limit.
         """
-        limit = self._above(within)
+        limit = self.reached(within)
         beyond = limit + WORSE * abs(limit)
         return not self.is_open and not any(
             each.lower <= limit and each.objective > beyond for each in self._sized()
         )
 
+    def reach(self) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        """Return masks of the units that may be in a subset below ``cutoff``, and that are in all.
+
+        After ``end_list`` they are those of that moment: the cutoff has not risen since.
+        """
+        if self._reached is not None:
+            return self._reached
+        count = self.relaxation.units.count
+        limit = self.cutoff
+        if self._cut == -math.inf and not self._batch:
+            some = np.ones(count, dtype=bool)
+            some[self._barred] = False
+            return some, np.zeros(count, dtype=bool)
+        some = np.zeros(count, dtype=bool)
+        every = np.ones(count, dtype=bool)
+        for branch in (*self._open, *self._batch, *self._skipped):
+            if branch.bound < limit:
+                some |= branch.fixed != OUT
+                every &= branch.fixed == IN
+        for subset in self._sized():
+            if subset.lower <= limit or subset.objective <= limit + WORSE * abs(limit):
+                inside = np.zeros(count, dtype=bool)
+                inside[subset.units] = True
+                some |= inside
+                every &= inside
+        return some, every
+
+    def end_list(self) -> None:
+        """End the listing of near subsets: only the proof of the best one continues."""
+        self._reached = self.reach()
+        self.within = None
+
     def _sized(self) -> list[Subset]:
         """Return the fitted subsets of k units, or of any size with a price."""
         return [each for each in self.known.values() if self.price or each.units.size == self.k]
 
-    def _above(self, share: float) -> float:
+    def reached(self, share: float) -> float:
         """Return the best objective plus this share of its absolute value, inf without any."""
         return self.upper + share * abs(self.upper) if self.best is not None else math.inf
 
     @property
     def cutoff(self) -> float:
         """The objective at which nodes are pruned: those with a bound at least this large."""
-        return self._above(-self.gap if self.within is None else self.within)
+        return self.reached(-self.gap if self.within is None else self.within)
 
     @property
     def limit(self) -> float:
         """The objective for fixing units: a unit is fixed if the alternative has a larger bound."""
-        return self._above(WORSE if self.within is None else self.within)
+        return self.reached(WORSE if self.within is None else self.within)
 
     # --- the search -------------------------------------------------------------------------
 
@@ -250,16 +286,17 @@ class Search(Exchange):
         """
         if bound is None:
             self._cut = min(self._cut, branch.bound)
+            self._skipped.append(branch)
             return
         self.nodes += 1
         bound.lower = max(bound.lower, branch.bound)
         subset = self._rounded(branch, bound) if bound.lower < self.limit else None
         if bound.lower >= self.cutoff:
-            self._cut = min(self._cut, self._of_others(branch, bound, subset))
+            self._cut = min(self._cut, self._bound_without(branch, bound, subset))
         else:
             self._branch(branch, bound)
 
-    def _of_others(self, branch: Branch, bound: Bound, subset: Subset | None) -> float:
+    def _bound_without(self, branch: Branch, bound: Bound, subset: Subset | None) -> float:
         """Return a lower bound on all subsets of a node except the fitted ``subset``."""
         paying, last, following, after = self._ranked(branch.fixed, branch.k, bound)
         if subset is None or not branch.k:
@@ -267,9 +304,9 @@ class Search(Exchange):
         if set(subset.units) != {*paying, *np.flatnonzero(branch.fixed == IN)}:
             return bound.lower
         # Every other subset lacks one of the paying units, or has a unit that does not pay.
-        least = bound.squares[paying].min(initial=math.inf) - self._toll
-        more = min(float(least) - following, last - after) - self._lost(last, bound)
-        return max(bound.lower, bound.dual + max(more, 0.0) / (2.0 * self.relaxation.level))
+        least_paying = bound.squares[paying].min(initial=math.inf) - self._toll
+        growth = min(float(least_paying) - following, last - after) - self._lost(last, bound)
+        return max(bound.lower, bound.dual + max(growth, 0.0) / (2.0 * self.relaxation.level))
 
     def _ranked(
         self, fixed: NDArray[np.int8], k: int, bound: Bound
@@ -301,11 +338,12 @@ class Search(Exchange):
         half = 0.5 * self.relaxation.norm(branch.k, branch.fixed).bar(sizes) if self.price else 0.0
         sizes[branch.fixed == IN] = math.inf
         top = np.argsort(-sizes, kind="stable")[: self.k]
+        # With a price, units of less than half a share are rounded down to 0.
         top = top[sizes[top] > half]
         if top.size < self.k and not self.price:
             others = np.where((branch.fixed == 0) & (sizes == 0.0), bound.squares, -1.0)
-            more = np.argsort(-others, kind="stable")[: self.k - top.size]
-            top = np.append(top, more[others[more] >= 0.0])
+            added = np.argsort(-others, kind="stable")[: self.k - top.size]
+            top = np.append(top, added[others[added] >= 0.0])
         return self.offer(top)
 
     def _look_through(self, branch: Branch) -> None:
@@ -320,13 +358,16 @@ class Search(Exchange):
         gap = max(alone.objective - alone.lower, 0.0)
         gains = model.most_added(gap, dual)[free]
         bounds = alone.lower + self.price - gains * (1.0 + 1e-9) - 1e-12 * abs(alone.objective)
-        for at in np.argsort(bounds, kind="stable"):
-            if np.sort(np.append(inside, free[at])).tobytes() in self.known:
+        # In increasing order, so that the first bound above ``cutoff`` ends it for all others.
+        for position in np.argsort(bounds, kind="stable"):
+            if np.sort(np.append(inside, free[position])).tobytes() in self.known:
                 continue
-            if bounds[at] >= self.cutoff or self.relaxation.problem.deadline.use_step():
-                self._cut = min(self._cut, float(bounds[at]))
+            if bounds[position] >= self.cutoff or self.relaxation.problem.deadline.use_step():
+                self._cut = min(self._cut, float(bounds[position]))
+                if bounds[position] < self.cutoff:
+                    self._skipped.append(branch)
                 break
-            self.offer(np.append(inside, free[at]))
+            self.offer(np.append(inside, free[position]))
 
     def _branch(self, branch: Branch, bound: Bound) -> None:
         """Fix units of a bounded node by their scores, and open its child nodes.
@@ -342,27 +383,28 @@ class Search(Exchange):
         if np.count_nonzero(fixed) > np.count_nonzero(branch.fixed):
             self._cut = min(self._cut, self.limit)
         sizes = np.where(fixed == 0, self.relaxation.sizes(bound.point), 0.0)
-        whole = self.relaxation.norm(k, fixed).bar(sizes)
-        shares = np.minimum(sizes / whole, 1.0) if whole else (sizes > 0.0).astype(np.float64)
+        full = self.relaxation.norm(k, fixed).bar(sizes)
+        shares = np.minimum(sizes / full, 1.0) if full else (sizes > 0.0).astype(np.float64)
         free = np.flatnonzero(fixed == 0)
         if not k or not free.size:
             self._open_branch(bound, fixed, 0)
             return
-        # Without a unit of share 1 the bound grows by its score; with it the bound is unchanged.
-        heavy = np.flatnonzero(shares >= 1.0 - 1e-9)
-        heavy = heavy[np.argsort(-squares[heavy], kind="stable")]
-        for unit in heavy[:k]:
+        # The relaxation uses units of share 1 in full. Without such a unit the bound grows, by
+        # the difference between its squared score and the next one; with it the bound stays.
+        used_in_full = np.flatnonzero(shares >= 1.0 - 1e-9)
+        used_in_full = used_in_full[np.argsort(-squares[used_in_full], kind="stable")]
+        for unit in used_in_full[:k]:
             without = fixed.copy()
             without[unit] = OUT
             worth = float(squares[unit]) - self._toll
-            more = worth - following - self._lost(worth, bound)
-            self._open_branch(bound, without, k, more / (2.0 * self.relaxation.level))
+            growth = worth - following - self._lost(worth, bound)
+            self._open_branch(bound, without, k, growth / (2.0 * self.relaxation.level))
             fixed[unit] = IN
             k = k - 1
         free = np.flatnonzero(fixed == 0)
         if k and free.size:
-            likeliest = free[shares[free] == shares[free].max()]
-            unit = likeliest[squares[likeliest].argmax()]
+            largest = free[shares[free] == shares[free].max()]
+            unit = largest[squares[largest].argmax()]
             without = fixed.copy()
             without[unit] = OUT
             self._open_branch(bound, without, k)
@@ -384,10 +426,11 @@ class Search(Exchange):
             return 0
         paying, last, following, _ = self._ranked(fixed, k, bound)
         worth = bound.squares - self._toll
-        spare = 2.0 * self.relaxation.level * (limit - bound.dual)
-        spare = spare * (1.0 + 1e-9) + self._lost(last, bound)
-        fixed[(fixed == 0) & (worth < last - spare)] = OUT
-        least = following + spare + 1e-9 * bound.squares[paying]
+        # The growth of the bound, times 2 level, that reaches the limit.
+        needed = 2.0 * self.relaxation.level * (limit - bound.dual)
+        needed = needed * (1.0 + 1e-9) + self._lost(last, bound)
+        fixed[(fixed == 0) & (worth < last - needed)] = OUT
+        least = following + needed + 1e-9 * bound.squares[paying]
         forced = paying[worth[paying] > least]
         fixed[forced] = IN
         return int(forced.size)

@@ -19,6 +19,7 @@ from atomlearn.core import (
     Problem,
     Regularizer,
     as_design,
+    checked_problem,
     growth,
     is_number,
     loss_value,
@@ -30,7 +31,6 @@ from atomlearn.core import (
     with_amount,
     with_norm,
 )
-from atomlearn.core.solve import checked_problem
 from atomlearn.subsets.hunt import GAP, Hunt, Wanted
 from atomlearn.subsets.norm import Choices
 from atomlearn.subsets.result import SubsetRecord, SubsetResult, SubsetStatus

@@ -7,11 +7,11 @@ from typing import Any, ClassVar, Literal, final
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit, xlogy
+from scipy.special import expit
 
 from atomlearn.core import EDGE_TOLERANCE, Array, LastAnswer, Loss, Task
 from atomlearn.survival.risk_sets import RiskSets
-from atomlearn.survival.target import checked_survival
+from atomlearn.survival.target import checked_survival, staying
 
 #: Two predicted risks that differ by at most this count as tied, as in scikit-survival.
 TIED = 1e-8
@@ -26,7 +26,9 @@ class Cox(Loss):
     at t) s_i z_i], with sample weights s_i and d_t the total weight of the events at t. The infimum
     of the term of each time is subtracted, so that f >= 0. At risk at t are the samples of the same
     stratum with entry_i < t <= time_i. Predictions z are log hazard ratios: adding a constant to
-    all samples of a stratum does not change f, so that there is no intercept.
+    all samples of a stratum does not change f, so that there is no intercept. A sample with a
+    competing event at c stays in the risk sets of later times t, with its weight multiplied by
+    G(t-) / G(c-), where G is the distribution of the censoring times (Fine and Gray).
 
     Parameters
     ----------
@@ -56,6 +58,8 @@ class Cox(Loss):
     (1972) 187-220.
     B. Efron. The efficiency of Cox's likelihood function for censored data. Journal of the
     American Statistical Association 72 (1977) 557-565.
+    J. P. Fine, R. J. Gray. A proportional hazards model for the subdistribution of a competing
+    risk. Journal of the American Statistical Association 94 (1999) 496-509.
 
     Examples
     --------
@@ -85,74 +89,99 @@ class Cox(Loss):
 
     def strata(self, y: Any, prediction: Array, weight: Array) -> list[RiskSets]:
         """Return the risk sets of each stratum with an event, at these predictions."""
-        found: list[RiskSets] = self.there.of(
-            lambda: [sets.at(prediction) for sets in self._at_zero(y, weight)],
-            prediction,
-            y,
-            weight,
-        )
-        return found
+        return self._there(y, prediction, weight)[1]
 
-    def _at_zero(self, y: Any, weight: Array) -> list[RiskSets]:
-        """Return the risk sets of each stratum with an event at z = 0, cached for y and weight."""
+    def _there(self, y: Any, prediction: Array, weight: Array) -> tuple[Array, list[RiskSets]]:
+        """Return the weights of events, see ``_seen``, and the risk sets at these predictions."""
+        zero = self._at_zero(y, weight)
 
-        def find() -> list[RiskSets]:
+        def find() -> tuple[Any, list[RiskSets]]:
+            """Return the weights of events, and the risk sets moved to these predictions."""
+            return zero, [sets.at(prediction) for sets in zero[1]]
+
+        cached: Any = self.there.of(find, prediction)
+        if cached[0] is not zero:  # of other samples
+            self.there.forget()
+            cached = self.there.of(find, prediction)
+        return zero[0], cached[1]
+
+    def _at_zero(self, y: Any, weight: Array) -> tuple[Array, list[RiskSets]]:
+        """Return the weights of events and the risk sets at z = 0, cached for y and weight."""
+
+        def find() -> tuple[Array, list[RiskSets]]:
+            """Return the weights of events and the risk sets of all strata."""
             order = np.argsort(y["stratum"], kind="stable")
             parts = np.split(order, np.flatnonzero(np.diff(y["stratum"][order])) + 1)
             sets = (RiskSets.of_stratum(y, weight, rows, self.ties == "efron") for rows in parts)
-            return [each for each in sets if each is not None]
+            return _seen(y, weight), [each for each in sets if each is not None]
 
-        found: list[RiskSets] = self.at_zero.of(find, y, weight)
-        return found
+        cached: tuple[Array, list[RiskSets]] = self.at_zero.of(find, y, weight)
+        return cached
 
     def value(self, y: Array, prediction: Array, weight: Array) -> float:
         """Return f(z), never negative."""
         z = prediction
-        seen = _seen(y, weight)
+        event_weight, strata = self._there(y, z, weight)
         return sum(
-            max(0.0, sets.value(float(seen[sets.rows] @ z[sets.rows])))
-            for sets in self.strata(y, z, weight)
+            max(0.0, sets.value(float(event_weight[sets.rows] @ z[sets.rows]))) for sets in strata
         )
 
     def slack(self, y: Array, prediction: Array, dual: Array, weight: Array) -> float:
         """Return a bound on the rounding error of ``value``, which subtracts large sums."""
+        event_weight, strata = self._there(y, prediction, weight)
         return sum(
-            sets.rounding(_seen(y, weight)[sets.rows] * prediction[sets.rows])
-            for sets in self.strata(y, prediction, weight)
+            sets.rounding(event_weight[sets.rows] * prediction[sets.rows]) for sets in strata
         )
 
     def gradient(self, y: Array, prediction: Array, weight: Array) -> Array:
         """Return expected minus observed events of each sample (negative martingale residuals)."""
-        return self.curvature(y, prediction, weight) - _seen(y, weight)
+        event_weight, strata = self._there(y, prediction, weight)
+        return _expected(strata, y.size) - event_weight
 
     def curvature(self, y: Array, prediction: Array, weight: Array) -> Array:
         """Return c = sum_m omega_m p_m (n_samples,); diag(c) is an upper bound on the Hessian."""
-        result = np.zeros(y.size)
-        for sets in self.strata(y, prediction, weight):
-            result[sets.rows] = sets.expected
-        return result
+        return _expected(self.strata(y, prediction, weight), y.size)
 
     def coupling(self, y: Array, prediction: Array, weight: Array) -> tuple[Array, Any]:
         """Return c and K of the Hessian diag(c) - K K'; K has the columns sqrt(omega_m) p_m."""
         strata = self.strata(y, prediction, weight)
-        return self.curvature(y, prediction, weight), Coupling(strata, y.size)
+        return _expected(strata, y.size), Coupling(strata, y.size)
+
+    def score_residuals(self, y: Array, prediction: Array, weight: Array, A: Array) -> Array:
+        """Return the score residuals of the columns A (n_samples, k), (n_samples, k).
+
+        They are the integrals of A less its mean over the risk set, with respect to the martingale
+        of each sample; their sums are minus the gradient with respect to the coefficients of A.
+
+        References
+        ----------
+        D. Y. Lin, L. J. Wei. The robust inference for the Cox proportional hazards model. Journal
+        of the American Statistical Association 84 (1989) 1074-1078.
+        """
+        event_weight = _seen(y, weight)
+        residuals = -self.gradient(y, prediction, weight)[:, None] * A
+        for sets in self.strata(y, prediction, weight):
+            residuals[sets.rows] += sets.spread(sets.pulled(A))
+            events = sets.rows[sets.events]
+            residuals[events] -= event_weight[events][:, None] * sets.means(A)[sets.of]
+        return np.asarray(residuals)
 
     def conjugate(self, y: Array, dual: Array, weight: Array) -> float:
         """Return the convex conjugate f*(u); ``inf`` outside its domain.
 
-        With left truncation there is no formula, and the result is always ``inf``.
+        With left truncation or competing events there is no formula, and it is always ``inf``.
         """
-        seen = _seen(y, weight)
-        events = dual + seen
+        event_weight, at_zero = self._at_zero(y, weight)
+        events = dual + event_weight
         # Tolerances for single entries and sums that are negative because of rounding.
-        each = EDGE_TOLERANCE * (np.abs(dual) + seen)
+        each = EDGE_TOLERANCE * (np.abs(dual) + event_weight)
         if not np.all(events >= -each):
             return float("inf")
         events = np.maximum(events, 0.0)
         slack = float(each.sum())
         inside = np.zeros(y.size, dtype=bool)
         total = 0.0
-        for sets in self.strata(y, np.zeros(y.size), weight):
+        for sets in at_zero:
             inside[sets.rows] = True
             total += _conjugate(sets, events[sets.rows], weight[sets.rows], slack)
         # "not all inside" rather than "any outside": a NaN is outside too.
@@ -218,13 +247,29 @@ def _seen(y: Any, weight: Array) -> Array:
     return np.where(y["event"], weight, 0.0)
 
 
+def _expected(strata: list[RiskSets], count: int) -> Array:
+    """Return the expected weight of events of each sample, (count,)."""
+    result = np.zeros(count)
+    for sets in strata:
+        result[sets.rows] = sets.expected
+    return result
+
+
+def _x_log(x: Array, y: Array) -> Array:
+    """Return x log y for x >= 0, and 0 if x is 0; faster than ``scipy.special.xlogy``."""
+    with np.errstate(divide="ignore"):
+        return np.asarray(x * np.log(np.where(x > 0.0, y, 1.0)))
+
+
 def _conjugate(sets: RiskSets, events: Array, s: Array, slack: float) -> float:
-    """Return the conjugate of one stratum; ``inf`` with left truncation or outside the domain.
+    """Return the conjugate of one stratum; ``inf`` with truncation or competing events.
+
+    It is ``inf`` outside of its domain, too.
 
     ``events`` (n,) is u plus the weights of the observed events, ``s`` (n,) are the weights, both
     in the order of ``sets.rows``; ``slack`` is the tolerance for sums.
     """
-    if sets.entries is not None:
+    if sets.entries is not None or sets.staying is not None:
         return float("inf")
     group = sets.last - 1  # number of the last event time up to each sample's time; -1: none
     if np.any(events[group < 0] > 0.0):
@@ -232,31 +277,34 @@ def _conjugate(sets: RiskSets, events: Array, s: Array, slack: float) -> float:
     m = sets.ends.size
     tied = np.zeros(group.size, dtype=bool)
     tied[sets.events] = True
-    rest = ~tied & (group >= 0)
+    is_other = ~tied & (group >= 0)
     total = np.bincount(group[group >= 0], events[group >= 0], minlength=m)
     D: Array = np.asarray(np.bincount(sets.of, events[sets.events], minlength=m), dtype=np.float64)
-    C: Array = np.asarray(np.bincount(group[rest], events[rest], minlength=m), dtype=np.float64)
+    C: Array = np.asarray(
+        np.bincount(group[is_other], events[is_other], minlength=m), dtype=np.float64
+    )
     after = np.cumsum((total - sets.totals)[::-1])[::-1]
     if abs(after[0]) > slack or not np.all(after >= -slack):
         return float("inf")
-    ahead = np.maximum(np.append(after[1:], 0.0), 0.0)
-    result = float((xlogy(events, events) - xlogy(events, s))[group >= 0].sum())
-    result -= float(xlogy(D, D).sum() + xlogy(C, C).sum())
-    both = C + ahead
-    result += float((xlogy(C, C) + xlogy(ahead, ahead) - xlogy(both, both)).sum())
-    result += float(_of_shares(sets, D, both, np.maximum(after, 0.0)).sum())
+    later = np.maximum(np.append(after[1:], 0.0), 0.0)
+    result = float((_x_log(events, events) - _x_log(events, s))[group >= 0].sum())
+    result -= float(_x_log(D, D).sum())
+    total_weight = C + later
+    of_both = _x_log(total_weight, total_weight)
+    result += float((_x_log(later, later) - of_both).sum())
+    result += float(_largest_of_set(sets, D, total_weight, np.maximum(after, 0.0)).sum())
     return result + sets.least
 
 
-def _of_shares(sets: RiskSets, D: Array, both: Array, after: Array) -> Array:
+def _largest_of_set(sets: RiskSets, D: Array, both: Array, after: Array) -> Array:
     """Return max over x in [0, 1] of D log x + both log(1 - x) - sum_l w log(1 - x l / k).
 
     There is one maximum for each event time, (m,); the sum is over Efron's terms l of the k tied
     events, each with weight w. Without ties the maximum has a closed form; else bisection is used.
     """
-    plain = xlogy(D, D) + xlogy(both, both) - xlogy(D + both, D + both)
+    interior = _x_log(D, D) + _x_log(both, both) - _x_log(D + both, D + both)
     if not sets.shares[1].any():
-        return np.asarray(plain)
+        return np.asarray(interior)
     times, share = sets.shares
     w = (sets.totals / sets.counts)[times]
     m = sets.ends.size
@@ -274,8 +322,8 @@ def _of_shares(sets: RiskSets, D: Array, both: Array, after: Array) -> Array:
     best = D * theta - after * np.logaddexp(0.0, theta)
     best -= np.bincount(times, w * np.logaddexp(0.0, theta[times] + np.log1p(-share)), minlength=m)
     at_end = -np.bincount(times, w * np.log1p(-share), minlength=m)
-    found = np.where(open_, best, np.where(both > 0.0, 0.0, at_end))
-    return np.where(sets.counts > 1, found, plain)
+    largest = np.where(open_, best, np.where(both > 0.0, 0.0, at_end))
+    return np.where(sets.counts > 1, largest, interior)
 
 
 def concordance(y: Any, risk: Array) -> float:
@@ -283,8 +331,10 @@ def concordance(y: Any, risk: Array) -> float:
 
     Tied risks count one half. A pair of samples of one stratum is comparable if one has an event
     and the other was at risk at that time and was observed longer, or equally long without an
-    event. The result is nan if there are no comparable pairs.
+    event. A sample with a competing event counts as observed without an event forever (Wolbers et
+    al., Epidemiology 20, 2009). The result is nan if there are no comparable pairs.
     """
+    y = staying(y)
     order = np.argsort(y["time"], kind="stable")
     y = y[order]
     risk = risk[order]
@@ -297,10 +347,13 @@ def concordance(y: Any, risk: Array) -> float:
     for i in np.flatnonzero(event):
         # Samples of the same stratum whose observation began before this event.
         with_it = (y["entry"] < time[i]) & (y["stratum"] == y["stratum"][i])
-        same = slice(starts[i], ends[i])
-        for others in (risk[ends[i] :][with_it[ends[i] :]], risk[same][(with_it & ~event)[same]]):
-            pairs += others.size
-            gap = risk[i] - others
+        tied = slice(starts[i], ends[i])
+        for other_risks in (
+            risk[ends[i] :][with_it[ends[i] :]],
+            risk[tied][(with_it & ~event)[tied]],
+        ):
+            pairs += other_risks.size
+            gap = risk[i] - other_risks
             right += float(np.count_nonzero(gap > TIED))
             right += 0.5 * np.count_nonzero(np.abs(gap) <= TIED)
     return right / pairs if pairs else float("nan")

@@ -13,6 +13,81 @@ from atomlearn.core import EPS, LIMITS, Array, Rows
 from atomlearn.survival.spans import Spans, sums_of_exponentials
 
 
+@dataclass(frozen=True, slots=True)
+class Staying:
+    """Samples that stay in the risk sets after a competing event (Fine and Gray).
+
+    The weight of such a sample with time c in the risk set of a later event time t is multiplied by
+    G(t-) / G(c-), with G the Kaplan-Meier estimate of the censoring distribution; events precede
+    censoring at the same time.
+
+    Attributes
+    ----------
+    rows : (q,) int64
+        Positions of the samples in ``RiskSets.rows``, by increasing time.
+    log_then : (q,) float64
+        log G(c-) of each of them.
+    log_now : (m,) float64
+        log G(t-) at each event time t.
+    before : (m,) int64
+        Number of these samples with a time before each event time.
+    since : (q,) int64
+        Number of event times up to the time of each of them.
+    """
+
+    rows: Rows
+    log_then: Array
+    log_now: Array
+    before: Rows
+    since: Rows
+
+    @classmethod
+    def of(cls, y: NDArray[Any], s: Array, times: Array, last: Rows) -> Staying | None:
+        """Return the record for samples in decreasing order of time; None if none competes.
+
+        Parameters
+        ----------
+        y : (n,) records
+        s : (n,) weights
+        times : (m,) event times, increasing
+        last : (n,) number of event times up to each time
+        """
+        rows = np.flatnonzero(y["competing"])[::-1]
+        if not rows.size:
+            return None
+        time = y["time"]
+        censored = ~(y["event"] | y["competing"])
+        moments, time_of = np.unique(time[censored], return_inverse=True)
+        n_censored = np.bincount(time_of, weights=s[censored], minlength=moments.size)
+        reached = np.append(0.0, np.cumsum(s))[np.searchsorted(-time, -moments, side="right")]
+        event_times, event_of = np.unique(time[~censored], return_inverse=True)
+        n_events = np.bincount(event_of, weights=s[~censored], minlength=event_times.size)
+        is_event_time = np.isin(moments, event_times)
+        reached[is_event_time] -= n_events[np.isin(event_times, moments)]
+        with np.errstate(divide="ignore"):
+            log_G = np.append(0.0, np.cumsum(np.log1p(-np.minimum(n_censored / reached, 1.0))))
+
+        def just_before(moments_asked: Array) -> Array:
+            """Return log G just before these times."""
+            return np.asarray(log_G[np.searchsorted(moments, moments_asked, side="left")])
+
+        own_times = time[rows]
+        before = np.searchsorted(own_times, times, side="left")
+        return cls(rows, just_before(own_times), just_before(times), before, last[rows])
+
+    def sums(self, columns: Array) -> Array:
+        """Return the weighted sums of ``columns`` (k, n) over these samples, (k, m)."""
+        cumulative = np.zeros((columns.shape[0], self.rows.size + 1))
+        np.cumsum(columns[:, self.rows] * np.exp(-self.log_then), axis=1, out=cumulative[:, 1:])
+        return np.asarray(np.exp(self.log_now) * cumulative[:, self.before])
+
+    def spread(self, at: Array) -> Array:
+        """Return the weighted sums of ``at`` (m, k) over the later event times of each, (q, k)."""
+        found = np.zeros((at.shape[0] + 1, at.shape[1]))
+        np.cumsum((np.exp(self.log_now)[:, None] * at)[::-1], axis=0, out=found[1:])
+        return np.asarray(np.exp(-self.log_then)[:, None] * found[::-1][self.since])
+
+
 @dataclass(frozen=True)
 class RiskSets:
     """The risk sets of one stratum: at each event time t, the samples with entry < t <= time.
@@ -43,6 +118,10 @@ class RiskSets:
         Number of event times up to the entry of each row.
     efron : bool
         Whether ties are treated by Efron's method, else by Breslow's.
+    times : (m,) float64
+        The event times, increasing.
+    staying : Staying, optional
+        The samples that stay in later risk sets; None if none has a competing event.
     """
 
     rows: Rows
@@ -57,6 +136,8 @@ class RiskSets:
     last: Rows
     first: Any
     efron: bool
+    times: Array
+    staying: Staying | None
 
     @classmethod
     def of_stratum(cls, y: NDArray[Any], weight: Array, rows: Rows, efron: bool) -> RiskSets | None:
@@ -67,8 +148,8 @@ class RiskSets:
         event = y["event"][rows]
         if not event.any():
             return None
-        events = np.flatnonzero(event)[::-1]  # earliest first: those of one time are neighbors
-        times, of = np.unique(time[events], return_inverse=True)
+        events = np.flatnonzero(event)[::-1]  # by increasing time, so that tied events are adjacent
+        times, event_time = np.unique(time[events], return_inverse=True)
         s = weight[rows]
         entry = y["entry"][rows]
         entries = None
@@ -78,30 +159,33 @@ class RiskSets:
             entries = np.argsort(-entry, kind="stable")
             before = np.searchsorted(-entry[entries], -times, side="right")
             first = np.searchsorted(times, entry, side="right")
-        made = cls(
+        last = np.searchsorted(times, time, side="right")
+        sets = cls(
             rows=rows,
             x=np.log(s),
             ends=np.searchsorted(-time, -times, side="right"),
             events=events,
-            of=of,
-            counts=np.bincount(of).astype(np.float64),
-            totals=np.asarray(np.bincount(of, weights=s[events]), dtype=np.float64),
+            of=event_time,
+            counts=np.bincount(event_time).astype(np.float64),
+            totals=np.asarray(np.bincount(event_time, weights=s[events]), dtype=np.float64),
             entries=entries,
             before=before,
-            last=np.searchsorted(times, time, side="right"),
+            last=last,
             first=first,
             efron=efron,
+            times=times,
+            staying=Staying.of(y[rows], s, times, last),
         )
         # These do not depend on the predictions: compute them once, for the copies made by ``at``.
-        _ = made.shares, made.weights, made.starts, made.least, made.spans, made.largest
-        return made
+        _ = sets.shares, sets.weights, sets.starts, sets.least, sets.spans, sets.largest
+        return sets
 
     def at(self, prediction: Array) -> RiskSets:
         """Return the same risk sets at ``prediction`` (n_samples,); self must be at z = 0."""
         # A shallow copy, because a fit makes hundreds of them.
-        made = object.__new__(RiskSets)
-        made.__dict__.update(self.__dict__, x=prediction[self.rows] + self.x)
-        return made
+        sets = object.__new__(RiskSets)
+        sets.__dict__.update(self.__dict__, x=prediction[self.rows] + self.x)
+        return sets
 
     @cached_property
     def spans(self) -> Spans | None:
@@ -147,9 +231,16 @@ class RiskSets:
     @cached_property
     def at_risk(self) -> Array:
         """The log-sum-exp of x over the risk set at each event time, (m,)."""
-        if self.spans is None:
-            return running(self.x)[self.ends - 1]
-        return self.spans.at_times(self.x)
+        if self.spans is not None:
+            return self.spans.at_times(self.x)
+        log_sums = running(self.x)[self.ends - 1]
+        staying = self.staying
+        if staying is not None:
+            log_competing = np.append(-np.inf, running(self.x[staying.rows] - staying.log_then))[
+                staying.before
+            ]
+            log_sums = np.logaddexp(log_sums, staying.log_now + log_competing)
+        return log_sums
 
     @cached_property
     def least(self) -> float:
@@ -175,36 +266,45 @@ class RiskSets:
 
     @cached_property
     def largest(self) -> float:
-        """1 + max_i |log s_i|; computed at z = 0, where x = log s."""
-        return 1.0 + float(np.abs(self.x).max())
+        """1 + max_i |log s_i|, and the sizes of log G; computed at z = 0, where x = log s."""
+        staying = self.staying
+        of_G = 0.0 if staying is None else -float(staying.log_now.min() + staying.log_then.min())
+        return 1.0 + float(np.abs(self.x).max()) + of_G
 
     @cached_property
     def expected(self) -> Array:
         """The expected weight of events of each row, sum_m omega_m p_mi, (n,)."""
         times, share, weight, logs = self.terms
-        hazard = np.logaddexp.reduceat(self.weights[1] - logs, self.starts[1])
+        hazard = self.weights[1] - logs
+        if hazard.size > self.ends.size:
+            hazard = np.logaddexp.reduceat(hazard, self.starts[1])
         if self.spans is None:
             since = np.concatenate([[-np.inf], running(hazard)])[self.last]
         else:
             since = self.spans.over_rows(hazard)
+        staying = self.staying
+        if staying is not None:
+            later = running((hazard + staying.log_now)[::-1])[::-1]
+            later = np.append(later, -np.inf)[staying.since] - staying.log_then
+            since[staying.rows] = np.logaddexp(since[staying.rows], later)
         result = np.exp(self.x + since)
         if share.any():
             scale = logs[self.starts[1]]
-            part = weight * share * np.exp(scale[times] - logs)
-            less = np.add.reduceat(part, self.starts[1])[self.of]
-            result[self.events] -= np.exp(self.x[self.events] - scale[self.of]) * less
+            shares = weight * share * np.exp(scale[times] - logs)
+            efron_part = np.add.reduceat(shares, self.starts[1])[self.of]
+            result[self.events] -= np.exp(self.x[self.events] - scale[self.of]) * efron_part
         # Expected and observed totals are equal in theory. Enforce it, because a column with a
         # large mean would multiply a rounding error in the total.
         return np.asarray(result * (float(self.totals.sum()) / (float(result.sum()) or 1.0)))
 
     def pulled(self, A: Array) -> Array:
         """Return K'A (n_terms, k) for A (n_samples, k); K has the columns sqrt(omega_m) p_m."""
-        (times, share, _, _) = self.terms
-        (each, scale) = self._scales
+        times, share = self.shares
+        row_scales, term_scales = self._scales
         result = np.empty((A.shape[1], times.size))
-        for some in LIMITS.pieces(A.shape[1], self.rows.size):
-            columns = each * np.take(A.T[some], self.rows, axis=1)
-            result[some] = self._sums_of(columns, times, share) * scale
+        for piece in LIMITS.pieces(A.shape[1], self.rows.size):
+            columns = row_scales * np.take(A.T[piece], self.rows, axis=1)
+            result[piece] = self._sums_of(columns, times, share) * term_scales
         return result.T
 
     def _sums_of(self, columns: Array, times: Rows, share: Array) -> Array:
@@ -215,6 +315,8 @@ class RiskSets:
             later = np.zeros((columns.shape[0], columns.shape[1] + 1))
             np.cumsum(columns[:, self.entries], axis=1, out=later[:, 1:])
             sums -= later[:, self.before]
+        if self.staying is not None:
+            sums += self.staying.sums(columns)
         sums = sums if times.size == self.ends.size else sums[:, times]
         if share.any():
             tied = np.add.reduceat(columns[:, self.events], self.starts[0], axis=1)
@@ -222,24 +324,41 @@ class RiskSets:
         return sums
 
     def spread(self, B: Array) -> Array:
-        """Return K B for B (n_terms, k), with one row for each of ``rows``, (n, k)."""
-        _, share, _, _ = self.terms
-        scaled = B * self._scales[1][:, None]
-        at: Array = np.add.reduceat(scaled, self.starts[1])
-        total = np.vstack([np.zeros(B.shape[1]), np.cumsum(at, axis=0)])
+        """Return K B for B (n_terms, k), with one row for each of ``rows``, (n, k).
+
+        K has the columns sqrt(omega_m) p_m of ``pulled``.
+        """
+        _, share = self.shares
+        row_scales, term_scales = self._scales
+        _, first_terms = self.starts
+        scaled = B * term_scales[:, None]
+        per_time: Array = np.add.reduceat(scaled, first_terms)
+        total = np.vstack([np.zeros(B.shape[1]), np.cumsum(per_time, axis=0)])
         result = total[self.last]
         if self.first is not None:
             result -= total[self.first]
+        if self.staying is not None:
+            result[self.staying.rows] += self.staying.spread(per_time)
         if share.any():
-            tied = np.add.reduceat(share[:, None] * scaled, self.starts[1])
+            tied = np.add.reduceat(share[:, None] * scaled, first_terms)
             result[self.events] -= tied[self.of]
-        return self._scales[0][:, None] * result
+        return row_scales[:, None] * result
+
+    def means(self, A: Array) -> Array:
+        """Return the mean of A (n_samples, k) over the risk set of each event time, (m, k).
+
+        With Efron's method it is the mean over the terms of the time.
+        """
+        of_terms = self.pulled(A) / np.sqrt(self.weights[0])[:, None]
+        counts = np.bincount(self.shares[0])
+        return np.asarray(np.add.reduceat(of_terms, self.starts[1]) / counts[:, None])
 
     @cached_property
     def _scales(self) -> tuple[Array, Array]:
-        """exp(x_i - max x) of each row, and the factors sqrt(omega_m) exp(max x - log sum_m).
+        """Factors of K: exp(x_i - max x) of rows, sqrt(omega_m) exp(max x - log sum_m) of terms.
 
-        Entry (i, m) of K is the product of the two.
+        Entry (i, m) of K is their product. log sum_m is the log-sum-exp of x over the risk set of
+        term m, and omega_m its weight. Without max x, exp(x_i) could overflow.
         """
         _, _, weight, logs = self.terms
         top = float(self.x.max())

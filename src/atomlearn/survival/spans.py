@@ -53,9 +53,9 @@ class Spans:
             nodes.append(right[odd])
             left = left // 2
             right = right // 2
-        nothing = np.zeros(0, dtype=np.int64)
+        empty = np.zeros(0, dtype=np.int64)
         return cls(
-            np.concatenate([nothing, *rows]), np.concatenate([nothing, *nodes]), first.size, n_times
+            np.concatenate([empty, *rows]), np.concatenate([empty, *nodes]), first.size, n_times
         )
 
     def at_times(self, x: Array) -> Array:

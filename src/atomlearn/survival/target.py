@@ -8,70 +8,116 @@ import numpy as np
 from numpy.typing import NDArray
 
 from atomlearn.core import Array, all_text, unmasked
+from atomlearn.survival.events import Events, read_events
 
 #: Record of one sample: whether the event was observed (else the sample is censored) at ``time``;
-#: it is at risk after ``entry``, and is compared only with samples of its ``stratum``.
-RECORD = np.dtype([("event", "?"), ("time", "f8"), ("entry", "f8"), ("stratum", "i8")])
+#: it is at risk after ``entry``, and is compared only with samples of its ``stratum``. If a
+#: ``competing`` event was observed at ``time``, it stays in later risk sets (Fine and Gray).
+RECORD = np.dtype(
+    [("event", "?"), ("time", "f8"), ("entry", "f8"), ("stratum", "i8"), ("competing", "?")]
+)
 
 _ENTRY = ("entry", "start", "truncation")
 _STRATUM = ("stratum", "strata")
 _EVENT = ("event", "status", "cens", "died")
+_COMPETING = ("competing",)
 _EXPECTED = (
     "a structured array with a boolean field (whether the event was observed) and a field of "
-    "times, as in scikit-survival, and perhaps fields 'entry' and 'stratum', or a table of such "
-    "columns; use losses.survival_target(event, time)"
+    "times, as in scikit-survival, and perhaps fields 'entry', 'stratum' and 'competing', or a "
+    "table of such columns; use losses.survival_target(event, time)"
 )
 
 
-def survival_target(event: Any, time: Any, entry: Any = None, stratum: Any = None) -> NDArray[Any]:
+def survival_target(
+    event: Any,
+    time: Any,
+    entry: Any = None,
+    stratum: Any = None,
+    *,
+    observed: Any = None,
+    competing: Any = None,
+) -> NDArray[Any]:
     """Return the structured array y that ``Cox`` and ``AtomicSurvival`` take as target.
 
     Parameters
     ----------
-    event : (n_samples,) bool
-        Whether the event was observed; otherwise the sample was censored at its time.
+    event : (n_samples,)
+        Whether the event was observed; otherwise the sample was censored at its time. Booleans, 0
+        and 1, 1 and 2 (2 is the event, as in R), words such as dead and alive, or any labels if
+        ``observed`` names that of the event.
     time : (n_samples,)
         Time of the event or of censoring, 0 or later.
     entry : (n_samples,), optional
         Time after which the sample was under observation (left truncation). None: always.
     stratum : (n_samples,), optional
         Labels; each stratum has a separate baseline hazard.
+    observed : label or list of labels, optional
+        The labels of the event. All other labels are censored, also those of competing events.
+    competing : "all", label or list of labels, optional
+        Labels of competing events, after which the event cannot happen. Hazards are then those of
+        the subdistribution (Fine and Gray), so that risks are shares of all samples. "all": every
+        label that is neither that of the event nor of censoring.
 
     Returns
     -------
     (n_samples,) structured ndarray
-        With the fields event, time, entry and stratum.
+        With the fields event, time, entry, stratum and competing.
 
     References
     ----------
     J. P. Klein, M. L. Moeschberger. Survival Analysis. 2nd edition, Springer, 2003; 9.3 and 9.4.
+    J. P. Fine, R. J. Gray. A proportional hazards model for the subdistribution of a competing
+    risk. Journal of the American Statistical Association 94 (1999) 496-509.
 
     Examples
     --------
     >>> from atomlearn.losses import survival_target
     >>> survival_target([True, False], [3.0, 5.0])["time"].tolist()
     [3.0, 5.0]
+    >>> y = survival_target([0, 1, 2], [3.0, 5.0, 4.0], observed=2, competing=1)
+    >>> y["event"].tolist(), y["competing"].tolist()
+    ([False, False, True], [False, True, False])
     """
-    return checked_survival(_records(event, time, entry, stratum))
+    events = read_events(event, "event", observed, competing)
+    return survival_records(events, time, entry, stratum)
+
+
+def survival_records(events: Events, time: Any, entry: Any, stratum: Any) -> NDArray[Any]:
+    """Return the checked structured array y of events that were read; see ``survival_target``."""
+    return checked_survival(_records(events.observed, time, entry, stratum, events.competing))
 
 
 def checked_survival(y: object) -> NDArray[Any]:
     """Return y converted to the dtype ``RECORD``; raise ValueError if that is impossible."""
-    given = _fields_of(unmasked("y", y))
-    if given.dtype.names is None or given.ndim != 1:
-        raise ValueError(f"y must be {_EXPECTED}; received {given.dtype} of shape {given.shape}")
-    if given.size == 0:
+    fields = _fields_of(unmasked("y", y))
+    if fields.dtype.names is None or fields.ndim != 1:
+        raise ValueError(f"y must be {_EXPECTED}; received {fields.dtype} of shape {fields.shape}")
+    if fields.size == 0:
         raise ValueError("y is empty; expected one record per sample, at least one sample")
-    found = given if given.dtype == RECORD else _recorded(given)
-    late = ~(found["entry"] < found["time"])
-    before = ~(found["time"] >= 0.0)
+    records = fields if fields.dtype == RECORD else _recorded(fields)
+    late = ~(records["entry"] < records["time"])
+    before = ~(records["time"] >= 0.0)
     for wrong, words in ((late, "whose entry is not before their time"), (before, "at times < 0")):
         if wrong.any():
             raise ValueError(
                 f"y has {int(wrong.sum())} samples {words}, the first at index "
                 f"{int(np.argmax(wrong))}; correct or drop them"
             )
-    return found
+    if records["competing"].any() and np.isfinite(records["entry"]).any():
+        raise ValueError(
+            "y has competing events and entries: the subdistribution needs samples that are "
+            "observed from time 0; leave competing out, which censors these events"
+        )
+    return records
+
+
+def staying(y: NDArray[Any]) -> NDArray[Any]:
+    """Return the records with competing events at infinite times, after which no event comes."""
+    if not y["competing"].any():
+        return y
+    later = y.copy()
+    later["time"][y["competing"]] = np.inf
+    return later
 
 
 def _fields_of(y: Any) -> NDArray[Any]:
@@ -86,37 +132,38 @@ def _fields_of(y: Any) -> NDArray[Any]:
 def _recorded(given: NDArray[Any]) -> NDArray[Any]:
     """Return records from a structured array whose fields are recognized by name and type."""
     names = list(given.dtype.names or ())
-    entry = next((name for name in names if name.lower() in _ENTRY), None)
-    stratum = next((name for name in names if name.lower() in _STRATUM), None)
-    rest = [name for name in names if name not in (entry, stratum)]
-    events = [name for name in rest if given.dtype[name].kind == "b"]
-    events = events or [name for name in rest if name.lower() in _EVENT]
-    events = events or [name for name in rest if np.isin(given[name], (0, 1)).all()]
-    times = [name for name in rest if name not in events]
+    entry, stratum, competing = (
+        next((name for name in names if name.lower() in known), None)
+        for known in (_ENTRY, _STRATUM, _COMPETING)
+    )
+    other_names = [name for name in names if name not in (entry, stratum, competing)]
+    events = [name for name in other_names if given.dtype[name].kind == "b"]
+    events = events or [name for name in other_names if name.lower() in _EVENT]
+    events = events or [name for name in other_names if np.isin(given[name], (0, 1)).all()]
+    times = [name for name in other_names if name not in events]
     if len(events) != 1 or len(times) != 1:
         raise ValueError(f"y must be {_EXPECTED}; received the fields {names}")
-    found = [None if name is None else given[name] for name in (entry, stratum)]
-    return _records(given[events[0]], given[times[0]], *found)
+    columns = [None if name is None else given[name] for name in (entry, stratum, competing)]
+    event = read_events(given[events[0]], events[0]).observed
+    return _records(event, given[times[0]], *columns)
 
 
-def _records(event: Any, time: Any, entry: Any, stratum: Any) -> NDArray[Any]:
+def _records(event: Any, time: Any, entry: Any, stratum: Any, competing: Any) -> NDArray[Any]:
     """Return the structured array with these fields, after checks; raise ValueError."""
     times = _numbers(time, "time")
-    seen = np.asarray(event)
-    if seen.shape != times.shape:
+    observed = np.asarray(event)
+    if observed.shape != times.shape:
         raise ValueError(
-            f"y has events of shape {seen.shape} and {times.size} times; give one for each"
-        )
-    if seen.dtype.kind != "b" and not np.isin(seen, (0, 1)).all():
-        raise ValueError(
-            "y must have True or False for each sample, whether its event was observed"
+            f"y has events of shape {observed.shape} and {times.size} times; give one for each"
         )
     y = np.zeros(times.size, dtype=RECORD)
-    y["event"] = seen.astype(bool)
+    y["event"] = observed
     y["time"] = times
     y["entry"] = -np.inf if entry is None else _numbers(entry, "entry", infinite=True)
     if stratum is not None:
         y["stratum"] = np.unique(np.asarray(stratum), return_inverse=True)[1]
+    if competing is not None:
+        y["competing"] = np.asarray(competing, dtype=bool) & ~y["event"]
     return y
 
 

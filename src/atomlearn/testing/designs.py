@@ -126,14 +126,14 @@ class DesignChecks:
     def test_scores(self) -> None:
         """z = X'v at some columns and at all, and the largest of them, ties by the number."""
         design, array = self.build()
-        everything = np.arange(array.shape[1])
+        all_columns = np.arange(array.shape[1])
         for v in self.vectors(array.shape[0]):
             scores = design.scores(v)
-            assert scores.n_columns == everything.size
-            for columns in self.some_columns(everything.size):
+            assert scores.n_columns == all_columns.size
+            for columns in self.some_columns(all_columns.size):
                 chosen = array[:, columns]
                 assert_within(scores.at(columns), chosen.T @ v, self.bound(columns, left=v))
-            z = scores.at(everything)
+            z = scores.at(all_columns)
             if self.scores_are_storable:
                 assert_array_equal(scores.full(), z)
             else:
@@ -174,19 +174,19 @@ class DesignChecks:
             with pytest.raises(TypeError, match="best columns"):
                 design.squared_norms()
             return
-        everything = np.arange(array.shape[1])
+        all_columns = np.arange(array.shape[1])
         ones = np.ones(array.shape[0])
         curvature = np.random.default_rng(3).random((array.shape[0],))
         curvature[0] = 0.0
         for c, weights in ((None, ones), (curvature, curvature)):
-            bound = self.square_bound(everything, weights)
+            bound = self.square_bound(all_columns, weights)
             for found in (design.squared_norms(c), Design._squares(design, weights)):
                 assert_within(found, weights @ array**2, bound)
         # Subtraction after sums costs digits: gaps have to include that.
-        taken = np.sqrt(array.shape[0]) * design.taken_off(everything)
-        lost = np.linalg.norm(self._sizes, axis=0)
-        told = np.linalg.norm(array, axis=0) + taken
-        assert np.all((lost <= 64.0 * told) | ~array.any(axis=0))
+        taken = np.sqrt(array.shape[0]) * design.taken_off(all_columns)
+        error = np.linalg.norm(self._sizes, axis=0)
+        scale = np.linalg.norm(array, axis=0) + taken
+        assert np.all((error <= 64.0 * scale) | ~array.any(axis=0))
 
     def test_parts(self) -> None:
         """Some columns, some rows, repeated or not, and some rows of some columns."""
@@ -221,14 +221,14 @@ class DesignChecks:
         # Designs without a faster way make a full pass: its rounding, not that of the part.
         v = rng.standard_normal(rows.size)
         spread = np.zeros(n_samples)
-        places = columns.size
+        positions = columns.size
         np.add.at(spread, rows, np.abs(v))
         bound = 2 * self.bound(left=spread)[columns]
-        assert_within(part.scores(v).at(np.arange(places)), array.T @ v, bound)
-        entries = in_float64(part.gather(np.arange(places)[::-1]).dense())[:, ::-1]
+        assert_within(part.scores(v).at(np.arange(positions)), array.T @ v, bound)
+        entries = in_float64(part.gather(np.arange(positions)[::-1]).dense())[:, ::-1]
         self.check_entries(entries, array, self.bound()[rows][:, columns])
         w = np.zeros(self._array.shape[1])
-        w[columns] = rng.standard_normal(places)
+        w[columns] = rng.standard_normal(positions)
         assert_within(part.predict(w[columns]), array @ w[columns], self.bound(right=w)[rows])
         if part.listable:
             counts = np.bincount(rows, minlength=n_samples).astype(np.float64)
@@ -238,7 +238,7 @@ class DesignChecks:
     def test_many_scores_are_those_of_each(self) -> None:
         design, array = self.build()
         V = np.column_stack(self.vectors(array.shape[0]))
-        everything = np.arange(array.shape[1])
+        all_columns = np.arange(array.shape[1])
         exact = array.T @ V
         counted = Counted(design)
         bounds = np.maximum(0.6 * np.abs(exact).max(axis=0), 1e-30)
@@ -247,43 +247,43 @@ class DesignChecks:
         assert counted.passes == 2 * (1 if design.traits.reads_at_once else V.shape[1])
         for scores, some, v, z, bound in zip(found, large, V.T, exact.T, bounds, strict=True):
             error = self.bound(left=v)
-            assert_within(scores.at(everything), z, error)
+            assert_within(scores.at(all_columns), z, error)
             columns, values = some.above(bound)
             assert_within(values, z[columns], error[columns])
             assert set(columns) >= set(np.flatnonzero(np.abs(z) >= bound + 2 * error))
 
     def test_a_vector_that_is_not_finite_is_refused_or_shows(self) -> None:
         """NaN and infinity never pass for finite scores, of which a gap could be proved."""
-        plain, array = self.build()
+        original, array = self.build()
         row = int(np.argmax(np.abs(array).max(axis=1)))
         for bad in (np.nan, np.inf, -np.inf):
             v = np.array(self.vectors(array.shape[0])[0])
             v[row] = bad
             with warnings.catch_warnings(action="ignore", category=RuntimeWarning):
                 try:
-                    values = plain.scores(v).top(1)[1]
+                    values = original.scores(v).top(1)[1]
                 except ValueError:
                     continue
             assert not np.isfinite(values).all()
 
     def test_answers_stay_when_the_arrays_that_were_passed_change(self) -> None:
         """Scores may be read long after the pass, when the caller has used v again."""
-        plain, array = self.build()
-        everything = np.arange(array.shape[1])
-        for design in (plain, Counted(plain)):
+        original, array = self.build()
+        all_columns = np.arange(array.shape[1])
+        for design in (original, Counted(original)):
             v = np.array(self.vectors(array.shape[0])[0])
             scores = design.scores(v)
             expected = array.T @ v
             bound = self.bound(left=v)
             v[:] = 1e6
-            assert_within(scores.at(everything), expected, bound)
+            assert_within(scores.at(all_columns), expected, bound)
             assert_array_equal(scores.top(1)[1], scores.at(scores.top(1)[0]))
             if not design.listable:
                 continue
             curvature = np.random.default_rng(3).random((array.shape[0],))
             design.squared_norms(curvature)
             curvature *= 0.5
-            bound = self.square_bound(everything, curvature)
+            bound = self.square_bound(all_columns, curvature)
             assert_within(design.squared_norms(curvature), curvature @ array**2, bound)
 
     # --- its blocks ---------------------------------------------------------------------------

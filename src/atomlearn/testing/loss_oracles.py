@@ -14,7 +14,7 @@ from atomlearn.core import Array, Loss
 
 
 def _as_labels(numbers: Array) -> Array:
-    """Return the signs: of standard normals about the same number of both."""
+    """Return labels -1 and +1, about equally many, as the signs of standard normal numbers."""
     return np.where(numbers > 0.0, 1.0, -1.0)
 
 
@@ -46,6 +46,11 @@ def _as_claims(numbers: Array) -> Array:
     return np.where(numbers > 0.0, np.exp(np.clip(numbers, -5.0, 5.0)), 0.0)
 
 
+def _as_shares(numbers: Array) -> Array:
+    """Return shares of ten trials, some of them 0 or 1."""
+    return np.round(5.0 + 5.0 * np.tanh(2.0 * numbers)) / 10.0
+
+
 def _tweedie(cp: Any, y: Array, z: Any, s: Array, loss: Any) -> Any:
     A = 2.0 - loss.power
     B = loss.power - 1.0
@@ -70,6 +75,9 @@ LOSS_ORACLES: dict[str, LossOracle] = {
     "logistic": LossOracle(
         lambda cp, y, z, s, loss: s @ cp.logistic(-cp.multiply(y, z)),
         _as_labels,
+    ),
+    "binomial": LossOracle(
+        lambda cp, y, z, s, loss: s @ (cp.logistic(z) - cp.multiply(y, z)), _as_shares
     ),
     "squared_hinge": LossOracle(
         lambda cp, y, z, s, loss: (
@@ -99,13 +107,13 @@ LOSS_ORACLES: dict[str, LossOracle] = {
 
 def oracle_of(loss: Loss) -> LossOracle:
     """Return the oracle of a loss, or raise: a wrong optimum would be compared with nothing."""
-    found = _known(loss)
-    if found is None:
+    oracle = _oracle(loss)
+    if oracle is None:
         raise ValueError(
             f"no independent optimum for the loss {loss!r}; add its CVXPY expression to "
             "testing/loss_oracles.py"
         )
-    return LossOracle(partial(found.expression, loss=loss), found.targets)
+    return LossOracle(partial(oracle.expression, loss=loss), oracle.targets)
 
 
 def targets_of(loss: Loss, numbers: Array) -> Array:
@@ -113,12 +121,12 @@ def targets_of(loss: Loss, numbers: Array) -> Array:
 
     Of a loss without an entry here: labels or the numbers, whichever its task asks for.
     """
-    found = _known(loss)
-    if found is not None:
-        return found.targets(numbers)
+    oracle = _oracle(loss)
+    if oracle is not None:
+        return oracle.targets(numbers)
     return _as_labels(numbers) if loss.task == "classification" else numbers
 
 
-def _known(loss: Loss) -> LossOracle | None:
+def _oracle(loss: Loss) -> LossOracle | None:
     """Return the entry of a loss; losses made of another one carry its name, but not as a class."""
     return LOSS_ORACLES.get(getattr(type(loss), "name", ""))

@@ -81,8 +81,8 @@ class LossChecks:
             f = [function(y, prediction + j * step, weight) for j in (-2, -1, 1, 2)]
             expected = (f[0] - 8.0 * f[1] + 8.0 * f[2] - f[3]) / (12.0 * step)
             received = derivative(y, prediction, weight)
-            same = tolerances.FINITE_DIFFERENCE
-            assert_allclose(received[smooth], expected[smooth], rtol=same, atol=same)
+            tolerance = tolerances.FINITE_DIFFERENCE
+            assert_allclose(received[smooth], expected[smooth], rtol=tolerance, atol=tolerance)
 
     @each("seed", range(3))
     def test_convex_and_smooth(self, seed: int) -> None:
@@ -100,9 +100,9 @@ class LossChecks:
         least, largest = self.loss.curvature_bounds
         assert np.all(curvature >= (1.0 - SAME_FLOAT64) * least * weight)
         if np.isfinite(largest):
-            most = largest * weight
-            assert np.all(np.abs(change) <= most * np.abs(move) + slack)
-            assert np.all(curvature <= (1.0 + SAME_FLOAT64) * most)
+            lipschitz = largest * weight
+            assert np.all(np.abs(change) <= lipschitz * np.abs(move) + slack)
+            assert np.all(curvature <= (1.0 + SAME_FLOAT64) * lipschitz)
 
     # Conjugate.
 
@@ -154,21 +154,23 @@ class LossChecks:
         # A sample of weight zero adds nothing.
         prediction[weight == 0.0] = 1e4
         loss = self.loss
-        kept = weight > 0.0
-        assert not kept.all()
+        is_weighted = weight > 0.0
+        assert not is_weighted.all()
         gradient = loss.gradient(y, prediction, weight)
-        assert_array_equal(gradient[~kept], 0.0)
-        assert_array_equal(loss.curvature(y, prediction, weight)[~kept], 0.0)
+        assert_array_equal(gradient[~is_weighted], 0.0)
+        assert_array_equal(loss.curvature(y, prediction, weight)[~is_weighted], 0.0)
         for derivative in (loss.gradient, loss.curvature):
             expected = weight * derivative(y, prediction, np.ones_like(y))
             received = derivative(y, prediction, weight)
-            assert_allclose(received[kept], expected[kept], rtol=SAME_FLOAT64)
-        scale = np.where(kept, weight, 1.0)
-        for method, point, alone in (
+            assert_allclose(received[is_weighted], expected[is_weighted], rtol=SAME_FLOAT64)
+        scale = np.where(is_weighted, weight, 1.0)
+        for method, point, single_point in (
             (loss.value, prediction, prediction),
             (loss.conjugate, gradient, gradient / scale),
         ):
-            terms = weight[kept] * self.per_sample(method, y[kept], alone[kept])
+            terms = weight[is_weighted] * self.per_sample(
+                method, y[is_weighted], single_point[is_weighted]
+            )
             size = SAME_FLOAT64 * np.abs(terms).sum()
             assert_allclose(method(y, point, weight), terms.sum(), rtol=0, atol=size)
 

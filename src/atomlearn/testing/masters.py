@@ -79,9 +79,9 @@ class MasterChecks:
             weights = np.zeros(problem.design.shape[1])
         origin = objective_at(problem, np.zeros_like(weights), np.zeros(problem.y.size))
         target = (gap or self.gap) * origin
-        given = weights.copy()
+        copy_of_weights = weights.copy()
         refit = self.master.solve(problem, weights, 0.0, target)
-        assert_array_equal(weights, given)
+        assert_array_equal(weights, copy_of_weights)
         assert refit.gap <= target, (refit.gap, target, refit.steps)
         self.assert_consistent(problem, refit)
         return refit
@@ -137,14 +137,14 @@ class MasterChecks:
     # Starts and ends.
 
     def test_solved_problems_take_no_steps(self) -> None:
-        """From a point that has the gap already, that point comes back, without steps."""
+        """A start with the requested gap is returned without steps."""
         for form in FORMS:
             problem = self.block_problem(Case(self.loss, form, True, seed=21), self.norm)
             refit = self.solve(problem)
-            again = self.master.solve(problem, refit.weights, refit.intercept, 2 * refit.gap)
-            assert again.steps == 0
-            assert_array_equal(again.weights, refit.weights)
-            assert_allclose(again.objective, refit.objective, rtol=1e-12)
+            second = self.master.solve(problem, refit.weights, refit.intercept, 2 * refit.gap)
+            assert second.steps == 0
+            assert_array_equal(second.weights, refit.weights)
+            assert_allclose(second.objective, refit.objective, rtol=1e-12)
 
     def test_never_worse_than_the_warm_start(self) -> None:
         """Whatever the target, the objective does not rise from a start inside the domain."""

@@ -37,6 +37,8 @@ class NormChecks:
     symmetric = True
     #: Relative accuracy of ``value``: looser if it is the result of an iteration.
     accuracy: float = tolerances.SAME_FLOAT64
+    #: Relative accuracy of ``polar`` and of the best atom: looser if an iteration computes them.
+    polar_accuracy: float = 1e-12
     #: Step of central differences of a prox, relative to its argument: error 1e-16 / step + step^2.
     step = 1e-5
 
@@ -82,20 +84,20 @@ class NormChecks:
         w = w / scale
         residual = v - w
         gauge = self.norm.value(w)
-        same = tolerances.SAME_FLOAT64
+        tolerance = tolerances.SAME_FLOAT64
         size = 1.0 + gauge + self.polar(residual)
         assert np.isfinite(size), "the point lies outside the domain of the gauge"
         inner = float(w @ residual)
         if form == "constrained":
             radius = amount / scale
-            assert gauge <= radius + same * size
-            assert abs(inner - radius * self.polar(residual)) <= same * size**2
+            assert gauge <= radius + tolerance * size
+            assert abs(inner - radius * self.polar(residual)) <= tolerance * size**2
             return
         multiplier = amount / scale if form == "penalized" else amount * gauge
         if form == "squared":
             size *= 1.0 + amount  # by which one rounding of w counts in the multiplier
-        assert self.polar(residual) <= multiplier + same * size
-        assert abs(inner - multiplier * gauge) <= same * size**2
+        assert self.polar(residual) <= multiplier + tolerance * size
+        assert abs(inner - multiplier * gauge) <= tolerance * size**2
 
     # Gauge and polar.
 
@@ -110,16 +112,16 @@ class NormChecks:
         for seed in range(8):
             v = self.inside(self.sample(seed))
             w = self.inside(self.sample(seed + 500))
-            same = self.accuracy
+            tolerance = self.accuracy
             gauge_v = self.norm.value(v)
             gauge_w = self.norm.value(w)
             assert self.norm.value(np.zeros(self.n_features)) == 0.0
             assert gauge_v > 0.0 or not v.any()
             for scale in (3.0, 2.0**-500, 2.0**500):
-                assert_allclose(self.norm.value(scale * v), scale * gauge_v, rtol=same)
-            assert self.norm.value(v + w) <= (gauge_v + gauge_w) * (1.0 + same)
+                assert_allclose(self.norm.value(scale * v), scale * gauge_v, rtol=tolerance)
+            assert self.norm.value(v + w) <= (gauge_v + gauge_w) * (1.0 + tolerance)
             if self.symmetric:
-                assert_allclose(self.norm.value(-v), gauge_v, rtol=same)
+                assert_allclose(self.norm.value(-v), gauge_v, rtol=tolerance)
 
     def test_polar_bounds_the_inner_product(self) -> None:
         """<w, z> <= gauge(w) gauge°(z), homogeneous, subadditive."""
@@ -129,10 +131,10 @@ class NormChecks:
             z = self.sample(seed)
             other = self.sample(seed + 500)
             polar = self.polar(z)
-            same = self.accuracy
-            assert np.all(points @ z <= gauges * polar * (1.0 + same) + same)
-            assert_allclose(self.polar(7.0 * z), 7.0 * polar, rtol=same)
-            assert self.polar(z + other) <= (polar + self.polar(other)) * (1.0 + same)
+            tolerance = self.accuracy
+            assert np.all(points @ z <= gauges * polar * (1.0 + tolerance) + tolerance)
+            assert_allclose(self.polar(7.0 * z), 7.0 * polar, rtol=tolerance)
+            assert self.polar(z + other) <= (polar + self.polar(other)) * (1.0 + tolerance)
 
     def test_the_best_atom_attains_the_polar(self) -> None:
         """Distinct columns, <a, z> = gauge°(z) and gauge(a) = 1; no atom where z is 0."""
@@ -143,24 +145,28 @@ class NormChecks:
             dense = np.zeros(self.n_features)
             dense[atom.columns] = atom.values
             assert np.unique(atom.columns).size == atom.columns.size
-            assert_allclose(dense @ z, polar, rtol=1e-12, atol=1e-15)
+            assert_allclose(dense @ z, polar, rtol=self.polar_accuracy, atol=1e-15)
             if polar > 0.0:
                 assert_allclose(self.norm.value(dense), 1.0, rtol=max(self.accuracy, 1e-12))
-        nothing = ArrayScores(np.zeros(self.n_features))
-        assert not self.norm.best_atom(nothing).columns.size
+        zero_scores = ArrayScores(np.zeros(self.n_features))
+        assert not self.norm.best_atom(zero_scores).columns.size
 
     def assert_same(self, norm: Norm, other: Norm) -> None:
         """Assert that the two are one gauge: same values, polars, columns and proximal maps."""
         for seed in range(4):
             v = self.inside(self.sample(seed))
             scores = ArrayScores(v)
-            same = tolerances.SAME_FLOAT64
-            assert_allclose(norm.polar(scores), other.polar(scores), rtol=same)
-            assert_allclose(norm.value(v), other.value(v), rtol=max(same, 10.0 * self.accuracy))
+            tolerance = tolerances.SAME_FLOAT64
+            assert_allclose(norm.polar(scores), other.polar(scores), rtol=tolerance)
+            assert_allclose(
+                norm.value(v), other.value(v), rtol=max(tolerance, 10.0 * self.accuracy)
+            )
             assert_array_equal(norm.best_columns(scores, 3), other.best_columns(scores, 3))
             for form in FORMS if norm.proximal else ():
                 point = norm.prox_point(v, 0.7, form).point
-                assert_allclose(point, other.prox_point(v, 0.7, form).point, rtol=same, atol=same)
+                assert_allclose(
+                    point, other.prox_point(v, 0.7, form).point, rtol=tolerance, atol=tolerance
+                )
 
     def test_a_norm_is_what_its_parameters_say_now(self) -> None:
         """Also after its parameters were read for these features, and after other calls."""
@@ -187,7 +193,7 @@ class NormChecks:
             assert np.all((columns >= 0) & (columns < self.n_features))
             there = np.zeros_like(z)
             there[columns] = z[columns]
-            assert_allclose(self.polar(there), self.polar(z), rtol=tolerances.SAME_FLOAT64)
+            assert_allclose(self.polar(there), self.polar(z), rtol=self.polar_accuracy)
 
     def test_restriction(self) -> None:
         """The restriction is the norm on vectors that are zero elsewhere, polar and prox too."""
@@ -203,13 +209,15 @@ class NormChecks:
             w = np.zeros(self.n_features)
             w[columns] = self.sample(seed)[columns]
             w = self.inside(w)
-            same = tolerances.SAME_FLOAT64
-            assert_allclose(restricted.value(w[columns]), self.norm.value(w), rtol=same)
-            assert_allclose(restricted.polar(ArrayScores(w[columns])), self.polar(w), rtol=same)
+            tolerance = tolerances.SAME_FLOAT64
+            assert_allclose(restricted.value(w[columns]), self.norm.value(w), rtol=tolerance)
+            assert_allclose(
+                restricted.polar(ArrayScores(w[columns])), self.polar(w), rtol=tolerance
+            )
             for form in FORMS:
-                whole = self.point(w, self.amount(seed), form).point
+                unrestricted = self.point(w, self.amount(seed), form).point
                 part = restricted.prox_point(w[columns], self.amount(seed), form)
-                assert_allclose(part.point, whole[columns], rtol=same, atol=same)
+                assert_allclose(part.point, unrestricted[columns], rtol=tolerance, atol=tolerance)
 
     def test_thresholds(self) -> None:
         """Scores up to the threshold at zeros leave a subgradient one, and none beyond it does."""
@@ -226,9 +234,9 @@ class NormChecks:
             # (v - w) / (step * gauge) is a subgradient of the gauge at w.
             subgradient = (v - w) / (0.3 * gauge)
             subgradient[zeros] = threshold
-            same = tolerances.SAME_FLOAT64
-            assert self.polar(subgradient) <= 1.0 + same
-            assert_allclose(subgradient @ w, gauge, rtol=same)
+            tolerance = tolerances.SAME_FLOAT64
+            assert self.polar(subgradient) <= 1.0 + tolerance
+            assert_allclose(subgradient @ w, gauge, rtol=tolerance)
             first = np.broadcast_to(threshold, zeros.shape)[0]
             if first > 0:
                 subgradient[zeros[0]] = 1.01 * first
@@ -246,10 +254,10 @@ class NormChecks:
             amount *= 1.0 if form == "squared" else scale
             result = self.point(v, amount, form)
             self.assert_optimal(v, result.point, amount, form)
-            same = tolerances.SAME_FLOAT64
+            tolerance = tolerances.SAME_FLOAT64
             size = scale + np.abs(v).max()
             assert_allclose(
-                result.gauge, self.norm.value(result.point), rtol=same, atol=same * size
+                result.gauge, self.norm.value(result.point), rtol=tolerance, atol=tolerance * size
             )
 
     @each("form", FORMS)

@@ -124,7 +124,7 @@ def optimum(case: Case, norm: Norm) -> float:
 
 
 def cvxpy_optimum(problem: Problem, X: Array) -> float:
-    """Return F* by an interior-point method (CVXPY with Clarabel): nothing of ours takes part."""
+    """Return F* by an interior-point method (CVXPY with Clarabel), independent of atomlearn."""
     cp: Any = importlib.import_module("cvxpy")
     w = cp.Variable(X.shape[1])
     b = cp.Variable() if problem.fit_intercept else 0.0

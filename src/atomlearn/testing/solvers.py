@@ -209,8 +209,8 @@ class SolverChecks:
                     case = Case(loss, form, intercept=len(X) > 9, strength=strength)
                     problem = problem_on(X, y, norm, case)
                     result = self.fit(problem)
-                    told = (X.shape, form, loss, result.status, result.relative_gap)
-                    assert result.converged, told
+                    context = (X.shape, form, loss, result.status, result.relative_gap)
+                    assert result.converged, context
                     self.assert_proved(problem, X, result)
                     assert X.any() or not result.columns.size
 

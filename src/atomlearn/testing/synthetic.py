@@ -23,7 +23,7 @@ Seed = int | np.random.Generator
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Synthetic:
-    """A problem and the truth behind it.
+    """A simulated problem with its true coefficients.
 
     X : (n_samples, n_features) array in Fortran order, or CSC matrix; y : (n_samples,) float64,
     labels -1 and +1 for classification; coef : (n_features,) float64, the true w, and intercept
@@ -251,5 +251,5 @@ def _signs(signal: Array) -> Array:
 
 
 def _some(rng: np.random.Generator, total: int, count: int) -> NDArray[np.int64]:
-    """Return ``count`` distinct numbers below ``total``, ascending."""
+    """Return ``count`` distinct random numbers below ``total``, increasing."""
     return np.sort(rng.choice(total, size=count, replace=False)).astype(np.int64)

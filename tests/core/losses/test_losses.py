@@ -13,7 +13,7 @@ from numpy.testing import assert_allclose
 from sklearn.metrics import r2_score
 
 from atomlearn import losses
-from atomlearn.core import EDGE_TOLERANCE, Loss, log_probabilities, mean_loss
+from atomlearn.core import EDGE_TOLERANCE, Loss, catalogue, log_probabilities, mean_loss
 from atomlearn.core.interfaces.targets import binary_target, regression_target
 from atomlearn.core.losses.shift import optimal_shift
 from atomlearn.losses import (
@@ -203,6 +203,20 @@ def test_links_and_scores() -> None:
     assert Logistic().mean(z.astype(np.float32)).dtype == np.float32
     with pytest.raises(AttributeError, match="no probabilities"):
         SquaredHinge().log_probabilities(z)
+
+
+def test_the_name_of_a_loss_with_parameters_asks_for_an_object(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Shifted(losses.Squared):  # type: ignore[misc]
+        name = "shifted"
+
+        def __init__(self, shift: float) -> None:
+            super().__init__()
+
+    monkeypatch.setitem(catalogue.LOSSES, "shifted", (Shifted, "regression"))
+    with pytest.raises(TypeError, match=r"loss='shifted'.*'shift'; pass Shifted\(...\)"):
+        as_loss("shifted")
 
 
 def test_as_loss_says_what_there_is() -> None:

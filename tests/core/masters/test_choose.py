@@ -35,12 +35,19 @@ KINDS = [
     (norms.L1(), "poisson", dense(50, 501), {}, "SequentialQP"),
     (norms.KSupport(3), "logistic", dense(50, 20), {}, "PatternNewton"),
     (norms.ElasticNetNorm(3), "squared_hinge", dense(50, 20), {"intercept": True}, "PatternNewton"),
-    (pairs(20), "logistic", dense(50, 20), {"intercept": True}, "ScalingNewton"),
+    (pairs(20), "logistic", dense(50, 20), {"intercept": True}, "SequentialQP"),
     (pairs(20), "squared", dense(2000, 20), {"form": "constrained"}, "ScalingNewton"),
-    (pairs(20), "squared", dense(50, 20), {"tau": 1.0}, "SemismoothNewton"),
-    (pairs(502), "logistic", dense(3000, 502), {}, "WorkingSets ScalingNewton"),
+    (pairs(20), "squared", dense(50, 20), {"tau": 1.0}, "SequentialQP"),
+    (pairs(502), "logistic", dense(3000, 502), {}, "SequentialQP"),
+    (pairs(202), "squared", dense(50, 202), {}, "ScalingNewton"),
+    (pairs(202), "squared", dense(51, 202), {}, "SequentialQP"),
+    (pairs(202), "squared", dense(50, 202), {"tau": 1.0}, "SequentialQP"),
+    (pairs(202), "logistic", dense(50, 202), {}, "SequentialQP"),
+    (norms.L2(), "squared", dense(50, 20), {"tau": 1.0}, "SequentialQP"),
+    (norms.L2(), "logistic", dense(50, 100), {}, "ScalingNewton"),
+    (norms.L2(), "squared", dense(50, 100), {"tau": 1.0}, "SemismoothNewton"),
     # The kernel for groups takes so small a block whole.
-    (pairs(600), "squared", dense(50, 600), {}, "ScalingNewton"),
+    (norms.L2(), "squared", dense(50, 600), {}, "ScalingNewton"),
 ]
 
 

@@ -15,7 +15,7 @@ from atomlearn.designs import as_design
 from atomlearn.interfaces import Block, Norm, Refit
 from atomlearn.losses import Squared, as_loss
 from atomlearn.masters import SemismoothNewton, SequentialQP
-from atomlearn.norms import L1, L2, Groups, Nonnegative, Scaled
+from atomlearn.norms import L1, Groups, KSupport, Nonnegative, Scaled
 from atomlearn.problem import Problem, Regularizer, restrict
 from atomlearn.testing.masters import MasterChecks
 from atomlearn.testing.problems import FORMS, Case, as_block
@@ -75,7 +75,7 @@ class RaysChecks(MasterChecks):
 
     def test_refuses_norms_without_prices(self) -> None:
         """The message names the norm and what to use."""
-        problem = self.block_problem(Case(self.losses[0]), L2())
+        problem = self.block_problem(Case(self.losses[0]), KSupport(2))
         with pytest.raises(TypeError, match="Nonnegative"):
             self.master.solve(problem, np.zeros(problem.design.shape[1]), 0.0, 1e-6)
 

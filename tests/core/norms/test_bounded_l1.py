@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from scipy.optimize import minimize
 
-from atomlearn import designs, losses, norms, problem
+from atomlearn import designs, losses, norms, paths, problem, solve
 from atomlearn.core import ArrayScores
 from atomlearn.norms import L1
 from atomlearn.problem import prove
@@ -163,7 +165,7 @@ def test_bad_parameters():
         (L1(-1.0), "weights must be >= 0"),
         (L1(lower=0.5), "bounds must hold 0"),
         (L1(upper=[1.0, -1.0, 1.0]), "bounds must hold 0"),
-        (L1(weights=0.0, lower=0.0), "free and has no bounds"),
+        (L1(weights=0.0, lower=0.0), "a bound on one side only"),
         (norms.Nonnegative(L1(upper=1.0)), "Nonnegative needs a norm"),
         (norms.Nonnegative(L1([0.0, 1.0, 1.0])), "free, and of either sign"),
     ):
@@ -205,3 +207,46 @@ def test_gaps_of_any_point_hold_with_bounds_that_bind():
 def test_one_bound_on_the_wrong_side_of_zero_is_enough_to_be_refused(bounds):
     with pytest.raises(ValueError, match="bounds must hold 0"):
         solve_sum(np.eye(2), np.ones(2), norm=L1(None, *map(np.array, bounds)), level=0.1)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"alpha": 0.1},
+        {"alpha": 0.1, "form": "squared"},
+        {"form": "constrained", "radius": 0.2},
+        {"alpha": 0.05, "loss": "logistic"},
+    ],
+    ids=lambda options: "-".join(options),
+)
+def test_columns_of_weight_zero_have_bounds(options: dict[str, Any]) -> None:
+    """Column 0 is at its bound, column 7 at 0, and column 1 is free."""
+    cp = pytest.importorskip("cvxpy")
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, 8))
+    y = X[:, :3] @ [2.0, -1.0, 0.5] + 0.3 * rng.standard_normal(60)
+    weights = np.where(np.isin(np.arange(8), [0, 1, 7]), 0.0, 1.0)
+    lower = np.array([-1.0, *[-np.inf] * 6, 0.0])
+    upper = np.array([1.0, *[np.inf] * 6, 100.0])
+    w, b = cp.Variable(8), cp.Variable()
+    loss = cp.sum_squares(y - X @ w - b) / 120
+    if "loss" in options:
+        y = np.where(y > np.median(y), 1.0, -1.0)
+        loss = cp.sum(cp.logistic(-cp.multiply(y, X @ w + b))) / 60
+    limits = [w[0] <= 1, w[0] >= -1, w[7] >= 0, w[7] <= 100]
+    size = weights @ cp.abs(w)
+    form, alpha = options.get("form", "penalized"), options.get("alpha", 0.0)
+    if form == "constrained":
+        limits.append(size <= options["radius"])
+    penalty = size if form == "penalized" else cp.square(size) / 2
+    model = cp.Problem(cp.Minimize(loss + alpha * penalty), limits)
+    model.solve(solver="CLARABEL", tol_gap_abs=1e-11, tol_gap_rel=1e-11, tol_feas=1e-11)
+    norm = L1(weights=weights, lower=lower, upper=upper)
+    found = solve(X, y, norm=norm, tol=1e-9, **options)
+    assert found.converged
+    assert_allclose(found.objective, model.value, rtol=1e-8)
+    assert_allclose(found.coef, w.value, atol=1e-6)
+    with pytest.raises(ValueError, match="give alphas="):
+        paths.path(X, 2 * X[:, 0], norm=norm)
+    path = paths.path(X, 2 * X[:, 0], norm=norm, alphas=[0.1, 0.05])
+    assert max(path.relative_gaps) <= 1e-6

@@ -1,4 +1,4 @@
-"""All levels of small least-squares paths at once: against levels one by one, and their proofs."""
+"""All levels of small paths at once: against levels one by one, and their proofs."""
 
 from __future__ import annotations
 
@@ -116,19 +116,86 @@ def test_a_path_out_of_time_has_the_levels_it_solved() -> None:
     assert not found.converged
 
 
-@pytest.mark.parametrize("loss", ["logistic", "huber"])
-def test_other_losses_go_level_by_level(loss: str) -> None:
-    X = np.random.default_rng(0).standard_normal((20, 3))
-    problem = Problem.build(
+def of_loss(name: str, seed: int) -> Problem:
+    """Return an l1 problem of a smooth loss: with an intercept or free columns, and weights."""
+    rng = np.random.default_rng(seed)
+    n, p = int(rng.integers(30, 90)), int(rng.integers(2, 25))
+    X = rng.standard_normal((n, p)) * rng.uniform(0.5, 2.0, p) + rng.choice([0.0, 5.0])
+    z = (X[:, :2] - X[:, :2].mean(axis=0)).sum(axis=1)
+    y: Any = z + rng.standard_t(2, n)
+    if name in ("logistic", "squared_hinge"):
+        y = np.where(y > 0, 1.0, -1.0)
+    if name in ("poisson", "gamma"):
+        y = rng.poisson(np.exp(0.3 * z)) + 1.0 * (name == "gamma")
+    # Prices of free columns are infinite, which only equal weights avoid.
+    free = np.array([0]) if seed % 2 and seed % 3 else None
+    return Problem.build(
         as_design(X),
-        np.sign(X[:, 0]),
-        losses.as_loss(loss),
-        Regularizer(norms.L1(), "penalized", 1),
+        y,
+        losses.as_loss(name),
+        Regularizer(norms.L1(rng.uniform(0.5, 2, p) if seed % 3 == 0 else None), "penalized", 1.0),
+        tau=0.1 * (seed % 4 == 3),
+        fit_intercept=seed % 5 != 4,
+        sample_weight=rng.uniform(0.5, 2, n) if seed % 3 else None,
+        offset=rng.standard_normal(n) if seed % 4 == 2 else None,
+        unpenalized=free,
     )
+
+
+SMOOTH = ["logistic", "huber", "poisson", "gamma", "squared_hinge"]
+
+
+@each("seed", range(20))
+def test_smooth_losses_are_certified_as_each_point_by_itself(seed: int) -> None:
+    sweep, problems = swept(of_loss(SMOOTH[seed % 5], seed))
+    design = problems[0].design
+    scores = np.array([z.full() for z in design.scores_many(np.ascontiguousarray(sweep.duals.T))])
+    ours = sweep.certificates(scores)
+    assert len(ours) == len(problems)
+    for point, problem, of_level in zip(sweep.points(), problems, ours, strict=True):
+        columns, lengths = sweep.pool.columns[point.positions], sweep.pool.lengths
+        at = columns, point.weights, point.prediction
+        slow = prove(problem, *at, lengths=lengths.take(point.positions)).certificate
+        scale = slow.objective
+        assert of_level.objective == pytest.approx(slow.objective, rel=1e-12)
+        assert abs(of_level.gap - slow.gap) <= 0.05 * slow.gap + slow.rounding + 1e-11 * scale
+        assert of_level.gap <= 1e-3 * scale
+
+
+@each("seed", range(20))
+def test_smooth_paths_are_those_of_levels_one_by_one(seed: int) -> None:
+    problem = of_loss(SMOOTH[seed % 5], seed)
+    grid = paths.alpha_grid(paths.largest_useful_alpha(problem), 8, 1e-2)
+    fast = path_of(problem, grid, Settings(1e-8))
+    slow = path_of(problem, grid, Settings(1e-8, solver=ColumnGeneration(tol=1e-9)))
+    assert fast.converged
+    for one, other in zip(fast.results, slow.results, strict=True):
+        assert one.objective <= other.objective + other.gap + one.gap
+        assert other.objective <= one.objective + other.gap + one.gap
+
+
+def test_observers_see_each_level_that_a_sweep_solved() -> None:
+    problem = drawn(7)
+    grid = np.geomspace(1.0, 0.1, 5)
+    seen: list[float] = []
+    watched = path_of(problem, grid, Settings(1e-6), [lambda at: seen.append(at.objective)])
+    alone = path_of(problem, grid, Settings(1e-6))
+    assert seen == watched.objectives.tolist() == alone.objectives.tolist()
+    for one, other in zip(watched.results, alone.results, strict=True):
+        assert one.gap == other.gap
+        assert one.intercept == other.intercept
+        np.testing.assert_array_equal(one.columns, other.columns)
+        assert len(one.history) == len(other.history) == 1
+        assert one.passes == other.passes
+
+
+def test_many_rows_are_not_predicted_at_all_levels_at_once() -> None:
+    problem = drawn(4)
     pool = Pool(problem)
-    pool.add(np.arange(3))
+    pool.add(np.arange(problem.design.shape[1]))
     pool.settle()
-    assert not can_sweep(problem, pool)
+    assert can_sweep(problem, pool, 10)
+    assert not can_sweep(problem, pool, 2**24)
 
 
 def test_grams_of_folds_are_the_whole_less_what_is_left_out() -> None:

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from atomlearn import designs, norms
+from atomlearn import norms
 from tests.oracles.sums import solve_sum
 
 cp = pytest.importorskip("cvxpy")
@@ -42,9 +42,11 @@ def test_coefficients_are_those_of_glmnets_objective(family: str, mixing: float)
     X = rng.standard_normal((80, 6)) * [1, 2, 0.5, 1, 1, 3]
     y = _target(family, X @ [0.8, -0.3, 0, 0, 0.4, 0.1], rng)
     weight, ours = rng.uniform(0.5, 2, 80), FAMILIES[family][0]
-    # Their factors scale the ridge, too, and ours the norm alone.
-    factor = np.array([1.0, 2, 0, 1, 0.5, 1]) if mixing == 1 else np.ones(6)
+    factor = np.array([1.0, 2, 0, 1, 0.5, 1])
     factor *= 6 / factor.sum()
+    # Their factors scale the ridge, too, and our weights the norm alone: over columns divided by
+    # the roots of the factors, weights of these roots scale both.
+    root = np.sqrt(np.where(factor > 0, factor, 1.0))
     # standardize = TRUE: the penalty is of the coefficients of scaled columns.
     spread = np.sqrt(np.average((X - np.average(X, 0, weight)) ** 2, 0, weight))
     b, b0 = cp.Variable(6), cp.Variable()
@@ -55,14 +57,14 @@ def test_coefficients_are_those_of_glmnets_objective(family: str, mixing: float)
     problem.solve(solver="CLARABEL", tol_gap_abs=1e-11, tol_gap_rel=1e-11, tol_feas=1e-11)
     n = weight.sum()
     found = solve_sum(
-        designs.Standardized(designs.as_design(X), weight=weight),
+        (X - np.average(X, 0, weight)) / (spread * root),
         y,
         loss=ours,
-        norm=norms.L1(weights=factor),
+        norm=norms.L1(weights=np.sqrt(factor)),
         level=n * LAMBDA * mixing,
         tau=n * LAMBDA * (1 - mixing),
         fit_intercept=True,
         sample_weight=weight,
         tol=1e-11,
     )
-    assert_allclose(np.asarray(found.coef) / spread, b.value, atol=1e-5)
+    assert_allclose(np.asarray(found.coef) / (spread * root), b.value, atol=1e-5)

@@ -81,6 +81,10 @@ SCRIPT = ((10.0, 8.0), (6.0, 4.0), (5.0, 5.0), (4.0, 1.0), (3.5, 0.1), (3.4, 1e-
         (stopping.Seconds(0.0), Status.TIME_LIMIT, 0),
         (stopping.TargetObjective(5.5), Status.TARGET_REACHED, 2),
         (stopping.TargetObjective(5.0), Status.TARGET_REACHED, 2),
+        (stopping.RelativeChange(1.0 / 6.0), Status.SMALL_CHANGE, 2),
+        (stopping.RelativeChange(0.13), Status.SMALL_CHANGE, 4),
+        (RelativeGap(0.3) | stopping.RelativeChange(0.2), Status.SMALL_CHANGE, 2),
+        (RelativeGap(1.0) | stopping.RelativeChange(0.2), Status.CONVERGED, 0),
         (Callback(lambda progress: progress.state.iteration == 4), Status.STOPPED_BY_CALLBACK, 4),
         (RelativeGap(1e-12) | Iterations(3) | stopping.Passes(100), Status.ITERATION_LIMIT, 3),
         (Iterations(3) | RelativeGap(0.3), Status.ITERATION_LIMIT, 3),
@@ -93,6 +97,13 @@ def test_each_rule_stops_where_it_says(rule: StoppingRule, status: Status, itera
     assert len(result.history) == iterations + 1
     assert result.passes == iterations + 1
     assert [record.iteration for record in result.history] == list(range(iterations + 1))
+
+
+def test_a_step_without_a_better_point_is_no_small_change() -> None:
+    script = ((10.0, 8.0), (6.0, 4.0), (6.0, 4.0), (5.9, 4.0), (5.0, 1.0))
+    result = run(problem(), Scripted(script), stopping.RelativeChange(0.05))
+    assert len(result.history) == 4
+    assert not result.converged
 
 
 def test_a_limit_of_time_is_one_that_is_reached() -> None:

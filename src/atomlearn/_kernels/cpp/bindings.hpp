@@ -147,6 +147,7 @@ void bind_alternatives(nb::module_& m);
 void bind_blas(nb::module_& m);
 void bind_codes(nb::module_& m);
 void bind_dense(nb::module_& m);
+void bind_descent(nb::module_& m);
 void bind_elastic_net(nb::module_& m);
 void bind_genotypes(nb::module_& m);
 void bind_genotype_search(nb::module_& m);

@@ -1,6 +1,7 @@
 #include "blas.hpp"
 
 #include <cstring>
+#include <vector>
 
 #include "bindings.hpp"
 
@@ -18,7 +19,10 @@ using Gemv = void (*)(char*, int*, int*, double*, double*, int*, double*, int*, 
 using Gemm = void (*)(char*, char*, int*, int*, int*, double*, double*, int*, double*, int*,
                       double*, double*, int*);
 
+using Syev = void (*)(char*, char*, int*, double*, int*, double*, double*, int*, int*);
+
 Potrf potrf = nullptr;
+Syev syev = nullptr;
 Potrs potrs = nullptr;
 Trsm trsm = nullptr;
 Syrk syrk = nullptr;
@@ -34,6 +38,7 @@ const Routine kRoutines[] = {
     {"dpotrf", reinterpret_cast<void**>(&potrf)}, {"dpotrs", reinterpret_cast<void**>(&potrs)},
     {"dtrsm", reinterpret_cast<void**>(&trsm)},   {"dsyrk", reinterpret_cast<void**>(&syrk)},
     {"dgemv", reinterpret_cast<void**>(&gemv)},   {"dgemm", reinterpret_cast<void**>(&gemm)},
+    {"dsyev", reinterpret_cast<void**>(&syev)},
 };
 
 int narrow(Index size) {
@@ -113,6 +118,14 @@ void product(Index rows, Index count, Index length, const double* a, Index a_str
     int ldc = narrow(c_stride);
     double unit = 1.0;
     gemm(&transposed, &plain, &m, &n, &k, &unit, loose(a), &lda, loose(b), &ldb, &beta, c, &ldc);
+}
+
+bool eigenvectors(Index size, double* a, double* values) {
+    char with_vectors = 'V', lower = 'L';
+    int n = narrow(size), room = 4 * n, info = 0;
+    std::vector<double> work(as_size(room));
+    syev(&with_vectors, &lower, &n, a, &n, values, work.data(), &room, &info);
+    return info == 0;
 }
 
 void transposed_product(Index length, Index count, const double* a, Index stride, const double* x,

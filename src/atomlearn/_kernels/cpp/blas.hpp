@@ -22,6 +22,9 @@ void add_outer(Index size, Index count, double alpha, const double* a, Index str
 // C = A'B + beta C, A and B with columns of `length` entries, `rows` and `count` of them.
 void product(Index rows, Index count, Index length, const double* a, Index a_stride,
              const double* b, Index b_stride, double beta, double* c, Index c_stride);
+// Replaces a symmetric matrix by its eigenvectors, one a column, and writes its eigenvalues in
+// increasing order; false where they are not found.
+bool eigenvectors(Index size, double* a, double* values);
 // y = A'x, A with `count` columns of `length` entries.
 void transposed_product(Index length, Index count, const double* a, Index stride, const double* x,
                         double* y);

@@ -1,5 +1,7 @@
 #include "few_columns.hpp"
 
+#include <cmath>
+
 #include "blas.hpp"
 #include "many.hpp"
 #include "vectors.hpp"
@@ -7,88 +9,139 @@
 namespace atomlearn {
 namespace {
 
-// Columns that enter a Gram matrix together.
+// Columns that join a Gram matrix together.
 constexpr Index kTogether = 32;
-// Entries of columns that are copied without samples that have no curvature.
-constexpr Index kCopied = 1 << 22;
+// Rows of a panel that a Gram matrix is summed over: enough that its entries are seldom read.
+constexpr Index kPanel = 512;
 
 class DenseColumns final : public FewColumns {
   public:
     DenseColumns(const double* data, Index samples, Index count)
         : data_(data), n_(samples), count_(count) {}
 
-    void scores(const double* v, double* z) const override {
-        blas::transposed_product(n_, count_, data_, n_, v, z);
+    double entries() const override { return static_cast<double>(n_ * count_); }
+    double gram_work(double size) const override {
+        return static_cast<double>(n_) * size * size / kBlasGain;
+    }
+
+    void scores(const double* const* v, Index count, double* z, Index stride) const override {
+        if (count == 1) return blas::transposed_product(n_, count_, data_, n_, v[0], z);
+        rows_.assign(as_size(n_ * kVectorLanes), 0.0);
+        for (Index k = 0; k < count; ++k)
+            for (Index i = 0; i < n_; ++i) rows_[as_size(i * kVectorLanes + k)] = v[k][i];
+        sums_.assign(as_size(count_ * kVectorLanes), 0.0);
+        at_.clear();
+        for (Index j = 0; j < count_; ++j) at_.push_back(column(j));
+        add_dots(at_.data(), count_, n_, {rows_.data(), kVectorLanes, count}, sums_.data());
+        for (Index j = 0; j < count_; ++j)
+            for (Index k = 0; k < count; ++k)
+                z[k * stride + j] = sums_[as_size(j * kVectorLanes + k)];
     }
 
     double score(Index j, const double* v) const override { return dot(column(j), v, n_); }
+    void copy(Index j, double* to) const override { std::copy_n(column(j), n_, to); }
+    bool projects() const override { return true; }
 
-    void add(Index j, double factor, double* y) const override {
-        add_multiple(y, factor, column(j), n_);
+    void add(const std::vector<Index>& chosen, const double* factors, Index count,
+             double* const* y) const override {
+        const Index size = static_cast<Index>(chosen.size());
+        const int parts = threads_for(n_ * size * count);
+        in_parallel(parts, [&](int part) {
+            const Index last = n_ * (part + 1) / parts;
+            for (Index row = n_ * part / parts; row < last; row += 4 * kRun) {
+                const Index rows = std::min(last - row, 4 * kRun);
+                for (Index i = 0; i < size; ++i)
+                    for (Index k = 0; k < count; ++k)
+                        if (const double factor = factors[k * size + i]; factor != 0.0)
+                            add_multiple(y[k] + row, factor, column(chosen[as_size(i)]) + row,
+                                         rows);
+            }
+        });
     }
 
-    void gram(const std::vector<Index>& chosen, Index known, const double* curvature,
-              const double* means, double* gram, Index stride) const override {
-        list_samples(curvature, chosen);
+    void gram(const std::vector<Index>& chosen, Index known, const WeightedBasis& weighted,
+              double* gram, Index stride) const override {
         const Index size = static_cast<Index>(chosen.size());
-        for (Index first = known; first < size; first += kTogether) {
-            const Index count = std::min(kTogether, size - first);
-            const Several v = scaled(chosen.data() + first, count, curvature,
-                                     means == nullptr ? nullptr : means + first);
-            sums_.assign(as_size((first + count) * v.width), 0.0);
-            add_dots(at_.data(), first + count, live(), v, sums_.data());
-            for (Index i = 0; i < first + count; ++i)
-                for (Index c = std::max<Index>(i - first, 0); c < count; ++c)
-                    gram[i * stride + first + c] = gram[(first + c) * stride + i] =
-                        sums_[as_size(i * v.width + c)];
-        }
+        live_.clear();
+        for (Index i = 0; i < n_; ++i)
+            if (weighted.curvature[i] > 0.0) live_.push_back(i);
+        if (known == 0)
+            add_panels(chosen, weighted, gram, stride);
+        else
+            add_rows(chosen, known, weighted, gram, stride);
+        for (Index r = known; r < size; ++r)
+            for (Index c = 0; c < r; ++c) gram[r * stride + c] = gram[c * stride + r];
     }
 
   private:
     const double* column(Index j) const { return data_ + j * n_; }
-    Index live() const { return rows_.empty() ? n_ : static_cast<Index>(rows_.size()); }
 
-    // The chosen columns; where many samples have no curvature, copies without these.
-    void list_samples(const double* curvature, const std::vector<Index>& chosen) const {
-        at_.clear();
-        for (const Index j : chosen) at_.push_back(column(j));
-        rows_.clear();
-        for (Index i = 0; i < n_; ++i)
-            if (curvature[i] > 0.0) rows_.push_back(i);
-        const Index count = static_cast<Index>(rows_.size()),
-                    size = static_cast<Index>(chosen.size());
-        if (count == 0 || 5 * count > 4 * n_ || count * size > kCopied) return rows_.clear();
-        panel_.resize(as_size(count * size));
-        double* to = panel_.data();
-        for (Index c = 0; c < size; ++c, to += count) {
-            const double* from = at_[as_size(c)];
-            for (Index i = 0; i < count; ++i) to[i] = from[rows_[as_size(i)]];
-            at_[as_size(c)] = to;
+    // to = factors (a_j - Q means) at some samples of positive curvature.
+    void scale(Index j, const double* means, const WeightedBasis& weighted, const Index* at,
+               Index rows, const double* factors, double* to, Index step) const {
+        const double* from = column(j);
+        for (Index i = 0; i < rows; ++i) {
+            double value = from[at[i]];
+            for (Index q = 0; q < weighted.free; ++q)
+                value -= means[q] * weighted.basis[q * n_ + at[i]];
+            to[i * step] = factors[i] * value;
         }
     }
 
-    // Rows of D (B - 1 means'), a sample each: what is added to a column in use then counts
-    // for nothing, and its own mean need not be taken off.
-    Several scaled(const Index* chosen, Index count, const double* curvature,
-                   const double* means) const {
-        const Index width = (count + kVectorLanes - 1) / kVectorLanes * kVectorLanes, n = live();
-        scaled_.assign(as_size(n * width), 0.0);
-        for (Index c = 0; c < count; ++c) {
-            const double* from = column(chosen[c]);
-            const double mean = means == nullptr ? 0.0 : means[c];
-            for (Index i = 0; i < n; ++i) {
-                const Index at = rows_.empty() ? i : rows_[as_size(i)];
-                scaled_[as_size(i * width + c)] = curvature[at] * (from[at] - mean);
-            }
+    // The whole of it: of copies times the roots of D, some rows at a time.
+    void add_panels(const std::vector<Index>& chosen, const WeightedBasis& weighted, double* gram,
+                    Index stride) const {
+        const Index size = static_cast<Index>(chosen.size());
+        const Index live = static_cast<Index>(live_.size());
+        const Index height = std::min(kPanel, std::max<Index>(live, 1));
+        scaled_.resize(as_size(height * size));
+        factors_.resize(as_size(height));
+        for (Index first = 0; first < std::max<Index>(live, 1); first += height) {
+            const Index rows = std::min(height, live - first);
+            const Index* at = live_.data() + first;
+            for (Index i = 0; i < rows; ++i)
+                factors_[as_size(i)] = std::sqrt(weighted.curvature[at[i]]);
+            for (Index c = 0; c < size; ++c)
+                scale(chosen[as_size(c)], weighted.means + c * weighted.free, weighted, at, rows,
+                      factors_.data(), scaled_.data() + c * height, 1);
+            blas::add_gram(size, rows, 1.0, scaled_.data(), height, first > 0, gram, stride);
         }
-        return {scaled_.data(), width, count};
+    }
+
+    // Some columns join the others, which are not copied: what is projected off the ones that join
+    // counts for nothing in the rest.
+    void add_rows(const std::vector<Index>& chosen, Index known, const WeightedBasis& weighted,
+                  double* gram, Index stride) const {
+        const Index size = static_cast<Index>(chosen.size());
+        at_.clear();
+        for (const Index j : chosen) at_.push_back(column(j));
+        factors_.resize(live_.size());
+        for (std::size_t i = 0; i < live_.size(); ++i) factors_[i] = weighted.curvature[live_[i]];
+        for (Index first = known; first < size; first += kTogether) {
+            const Index count = std::min(kTogether, size - first);
+            const Index width = (count + kVectorLanes - 1) / kVectorLanes * kVectorLanes;
+            scaled_.assign(as_size(n_ * width), 0.0);
+            rows_.resize(live_.size());
+            for (Index c = 0; c < count; ++c) {
+                scale(chosen[as_size(first + c)], weighted.means + (first + c) * weighted.free,
+                      weighted, live_.data(), static_cast<Index>(live_.size()), factors_.data(),
+                      rows_.data(), 1);
+                for (std::size_t i = 0; i < live_.size(); ++i)
+                    scaled_[as_size(live_[i] * width + c)] = rows_[i];
+            }
+            sums_.assign(as_size((first + count) * width), 0.0);
+            add_dots(at_.data(), first + count, n_, {scaled_.data(), width, count}, sums_.data());
+            for (Index i = 0; i < first + count; ++i)
+                for (Index c = std::max<Index>(i - first, 0); c < count; ++c)
+                    gram[i * stride + first + c] = sums_[as_size(i * width + c)];
+        }
     }
 
     const double* data_;
     Index n_, count_;
-    mutable std::vector<Index> rows_;
+    mutable std::vector<Index> live_;
     mutable std::vector<const double*> at_;
-    mutable std::vector<double> panel_, scaled_, sums_;
+    mutable std::vector<double> scaled_, factors_, rows_, sums_;
 };
 
 template <class Row>
@@ -98,8 +151,15 @@ class CompressedColumns final : public FewColumns {
                       Index count)
         : data_(data), rows_(rows), starts_(starts), n_(samples), count_(count) {}
 
-    void scores(const double* v, double* z) const override {
-        for (Index j = 0; j < count_; ++j) z[j] = score(j, v);
+    double entries() const override { return static_cast<double>(starts_[count_]); }
+    double gram_work(double size) const override {
+        const double used = entries() * size / static_cast<double>(count_);
+        return size * size + used * (1.0 + used / static_cast<double>(n_));
+    }
+
+    void scores(const double* const* v, Index count, double* z, Index stride) const override {
+        for (Index k = 0; k < count; ++k)
+            for (Index j = 0; j < count_; ++j) z[k * stride + j] = score(j, v[k]);
     }
 
     double score(Index j, const double* v) const override {
@@ -108,18 +168,32 @@ class CompressedColumns final : public FewColumns {
         return total;
     }
 
-    void add(Index j, double factor, double* y) const override {
-        for (Row at = starts_[j]; at < starts_[j + 1]; ++at) y[rows_[at]] += factor * data_[at];
+    void copy(Index j, double* to) const override {
+        std::fill_n(to, n_, 0.0);
+        for (Row at = starts_[j]; at < starts_[j + 1]; ++at) to[rows_[at]] = data_[at];
+    }
+
+    void add(const std::vector<Index>& chosen, const double* factors, Index count,
+             double* const* y) const override {
+        const Index size = static_cast<Index>(chosen.size());
+        for (Index k = 0; k < count; ++k)
+            for (Index i = 0; i < size; ++i) {
+                const double factor = factors[k * size + i];
+                const Index j = chosen[as_size(i)];
+                if (factor == 0.0) continue;
+                for (Row at = starts_[j]; at < starts_[j + 1]; ++at)
+                    y[k][rows_[at]] += factor * data_[at];
+            }
     }
 
     // Sample by sample: its entries in the chosen columns, each with those left of it.
-    void gram(const std::vector<Index>& chosen, Index known, const double* curvature,
-              const double* means, double* gram, Index stride) const override {
+    void gram(const std::vector<Index>& chosen, Index known, const WeightedBasis& weighted,
+              double* gram, Index stride) const override {
         const Index size = static_cast<Index>(chosen.size());
         list_by_samples(chosen);
         for (Index r = known; r < size; ++r) std::fill_n(gram + r * stride, r + 1, 0.0);
         for (Index i = 0; i < n_; ++i) {
-            const double d = curvature[i];
+            const double d = weighted.curvature[i];
             if (!(d > 0.0)) continue;
             const Index begin = firsts_[as_size(i)], end = firsts_[as_size(i + 1)];
             for (Index a = end; a-- > begin;) {
@@ -131,12 +205,8 @@ class CompressedColumns final : public FewColumns {
                     row[places_[as_size(b)]] += value * values_[as_size(b)];
             }
         }
-        double mass = 0.0;
-        for (Index i = 0; i < n_; ++i) mass += curvature[i];
-        for (Index r = known; r < size; ++r) {
-            if (means != nullptr) add_multiple(gram + r * stride, -mass * means[r], means, r + 1);
+        for (Index r = known; r < size; ++r)
             for (Index c = 0; c < r; ++c) gram[c * stride + r] = gram[r * stride + c];
-        }
     }
 
   private:
@@ -164,7 +234,114 @@ class CompressedColumns final : public FewColumns {
     mutable std::vector<double> values_;
 };
 
+// Each feature is read once for all tasks.
+class TaskColumns final : public FewColumns {
+  public:
+    explicit TaskColumns(const TaskPairs& pairs) : p_(pairs) {}
+
+    double entries() const override { return static_cast<double>(p_.rows * p_.count); }
+    double gram_work(double size) const override {
+        return static_cast<double>(p_.rows) * size * size / kBlasGain;
+    }
+
+    void scores(const double* const* v, Index count, double* z, Index stride) const override {
+        const Index q = p_.n_tasks, width = q * count;
+        apart_.resize(as_size(p_.rows * width));
+        for (Index k = 0; k < count; ++k)
+            for (Index i = 0; i < p_.rows; ++i)
+                for (Index t = 0; t < q; ++t)
+                    apart_[as_size((k * q + t) * p_.rows + i)] = v[k][i * q + t];
+        sums_.resize(as_size(width * p_.n_features));
+        blas::product(width, p_.n_features, p_.rows, apart_.data(), p_.rows, p_.features, p_.rows,
+                      0.0, sums_.data(), width);
+        for (Index k = 0; k < count; ++k)
+            for (Index j = 0; j < p_.count; ++j)
+                z[k * stride + j] = sums_[as_size(p_.places[j] * width + k * q + p_.tasks[j])];
+    }
+
+    double score(Index j, const double* v) const override {
+        const double* x = feature(j);
+        double total = 0.0;
+        for (Index i = 0; i < p_.rows; ++i) total += x[i] * v[i * p_.n_tasks + p_.tasks[j]];
+        return total;
+    }
+
+    Index tasks() const override { return p_.n_tasks; }
+    void spread(Index j, const double* shares, double* to) const override {
+        const double *x = feature(j), *share = shares + p_.tasks[j] * p_.rows;
+        for (Index i = 0; i < p_.rows; ++i) to[i] = x[i] * share[i];
+    }
+
+    void copy(Index j, double* to) const override {
+        std::fill_n(to, p_.rows * p_.n_tasks, 0.0);
+        const double* x = feature(j);
+        for (Index i = 0; i < p_.rows; ++i) to[i * p_.n_tasks + p_.tasks[j]] = x[i];
+    }
+
+    void add(const std::vector<Index>& chosen, const double* factors, Index count,
+             double* const* y) const override {
+        const Index size = static_cast<Index>(chosen.size()), q = p_.n_tasks;
+        for (Index k = 0; k < count; ++k) {
+            apart_.assign(as_size(p_.rows * q), 0.0);
+            for (Index i = 0; i < size; ++i) {
+                const Index j = chosen[as_size(i)];
+                if (const double factor = factors[k * size + i]; factor != 0.0)
+                    add_multiple(apart_.data() + p_.tasks[j] * p_.rows, factor, feature(j),
+                                 p_.rows);
+            }
+            for (Index i = 0; i < p_.rows; ++i)
+                for (Index t = 0; t < q; ++t) y[k][i * q + t] += apart_[as_size(t * p_.rows + i)];
+        }
+    }
+
+    // Columns of different tasks are orthogonal.
+    void gram(const std::vector<Index>& chosen, Index known, const WeightedBasis& weighted,
+              double* gram, Index stride) const override {
+        const Index size = static_cast<Index>(chosen.size()), q = p_.n_tasks;
+        for (Index r = known; r < size; ++r)
+            for (Index c = 0; c < size; ++c) gram[r * stride + c] = gram[c * stride + r] = 0.0;
+        std::vector<Index> own;
+        for (Index t = 0; t < q; ++t) {
+            own.clear();
+            Index old = 0;
+            for (Index i = 0; i < size; ++i)
+                if (p_.tasks[chosen[as_size(i)]] == t) {
+                    own.push_back(i);
+                    old += i < known;
+                }
+            const Index all = static_cast<Index>(own.size()), more = all - old;
+            if (more == 0) continue;
+            apart_.resize(as_size(p_.rows * (all + more)));
+            double* scaled = apart_.data() + p_.rows * all;
+            for (Index a = 0; a < all; ++a) {
+                const double* x = feature(chosen[as_size(own[as_size(a)])]);
+                std::copy_n(x, p_.rows, apart_.data() + a * p_.rows);
+                for (Index i = 0; a >= old && i < p_.rows; ++i)
+                    scaled[(a - old) * p_.rows + i] = x[i] * weighted.curvature[i * q + t];
+            }
+            sums_.resize(as_size(all * more));
+            blas::product(all, more, p_.rows, apart_.data(), p_.rows, scaled, p_.rows, 0.0,
+                          sums_.data(), all);
+            for (Index b = 0; b < more; ++b)
+                for (Index a = 0; a <= old + b; ++a) {
+                    const Index r = own[as_size(old + b)], c = own[as_size(a)];
+                    gram[r * stride + c] = gram[c * stride + r] = sums_[as_size(b * all + a)];
+                }
+        }
+    }
+
+  private:
+    const double* feature(Index j) const { return p_.features + p_.places[j] * p_.rows; }
+
+    TaskPairs p_;
+    mutable std::vector<double> apart_, sums_;
+};
+
 }  // namespace
+
+std::unique_ptr<FewColumns> task_columns(const TaskPairs& pairs) {
+    return std::make_unique<TaskColumns>(pairs);
+}
 
 std::unique_ptr<FewColumns> dense_columns(const double* data, Index samples, Index count) {
     return std::make_unique<DenseColumns>(data, samples, count);

@@ -8,19 +8,40 @@
 
 namespace atomlearn {
 
+// D = diag(curvature) >= 0, and B = A - Q M: `free` columns Q, one after the other, are projected
+// off. M has a row of `free` numbers for each chosen column; it projects in the metric D.
+struct WeightedBasis {
+    const double* curvature;
+    const double* basis;
+    Index free;
+    const double* means;
+};
+
 class FewColumns {
   public:
     virtual ~FewColumns() = default;
-    // z = A'v.
-    virtual void scores(const double* v, double* z) const = 0;
+    // The entries of all columns, and operations of a Gram matrix of `size` of them.
+    virtual double entries() const = 0;
+    virtual double gram_work(double size) const = 0;
+    // z_k = A'v_k, `stride` entries apart, for `count` <= 8 vectors, given by their addresses.
+    virtual void scores(const double* const* v, Index count, double* z, Index stride) const = 0;
     // a_j'v.
     virtual double score(Index j, const double* v) const = 0;
-    // y += factor a_j.
-    virtual void add(Index j, double factor, double* y) const = 0;
+    // y_k += sum_i factors[k * size + i] a_chosen[i], for `count` vectors.
+    virtual void add(const std::vector<Index>& chosen, const double* factors, Index count,
+                     double* const* y) const = 0;
+    // The column a_j.
+    virtual void copy(Index j, double* to) const = 0;
+    // Tasks whose samples follow one another in each row; 1: columns have no tasks. If they have,
+    // ``spread`` writes the feature of a column times the shares of its task, a number a row.
+    virtual Index tasks() const { return 1; }
+    virtual void spread(Index, const double* /*shares*/, double* /*to*/) const {}
+    // Whether `gram` projects the free columns off; else it is that of A, and M is not read.
+    virtual bool projects() const { return false; }
     // Rows and columns `known` and beyond of B'DB, row i at gram + i * stride, B the `chosen`
-    // columns less the means (null: none), D = diag(curvature) >= 0.
-    virtual void gram(const std::vector<Index>& chosen, Index known, const double* curvature,
-                      const double* means, double* gram, Index stride) const = 0;
+    // columns.
+    virtual void gram(const std::vector<Index>& chosen, Index known, const WeightedBasis& weighted,
+                      double* gram, Index stride) const = 0;
 };
 
 // Columns one after the other.
@@ -29,5 +50,18 @@ std::unique_ptr<FewColumns> dense_columns(const double* data, Index samples, Ind
 template <class Row>
 std::unique_ptr<FewColumns> compressed_columns(const double* data, const Row* rows,
                                                const Row* starts, Index samples, Index count);
+
+// Columns of pairs of a feature and a task: feature places[j], `rows` numbers, at the samples of
+// task tasks[j], the others of `count` tasks between them.
+struct TaskPairs {
+    const double* features;
+    Index n_features;
+    Index rows;
+    const Index* places;
+    const Index* tasks;
+    Index n_tasks;
+    Index count;
+};
+std::unique_ptr<FewColumns> task_columns(const TaskPairs& pairs);
 
 }  // namespace atomlearn

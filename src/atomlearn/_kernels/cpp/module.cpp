@@ -30,11 +30,11 @@ NB_MODULE(_native, m) {
     nb::set_leak_warnings(false);
     using namespace atomlearn;
     m.def("simd", [] { return kSimdNames[static_cast<int>(simd)]; });
-    for (auto* bind :
-         {bind_active_set, bind_alternatives, bind_blas, bind_codes, bind_dense, bind_elastic_net,
-          bind_genotype_search, bind_genotypes, bind_group_newton, bind_ksupport, bind_levels,
-          bind_many, bind_newton, bind_pairs, bind_pattern_newton, bind_pivoting, bind_sampled,
-          bind_selection, bind_sparse})
+    for (auto* bind : {bind_active_set, bind_alternatives, bind_blas,        bind_codes,
+                       bind_dense,      bind_descent,      bind_elastic_net, bind_genotype_search,
+                       bind_genotypes,  bind_group_newton, bind_ksupport,    bind_levels,
+                       bind_many,       bind_newton,       bind_pairs,       bind_pattern_newton,
+                       bind_pivoting,   bind_sampled,      bind_selection,   bind_sparse})
         bind(m);
     watch_forks();
     m.def("max_threads", &threads_allowed);

@@ -1,8 +1,13 @@
-// A step minimises the second-order model of the loss over the columns in use and those that want
-// in, the intercept minimised out, with the norm kept as it is; a search on the objective decides
-// how far to go there. The model's Hessian is kept, and extended by columns, while curvatures stay
-// nearly what they were. No certificate is formed: the caller prices the point.
-// [Lee, Sun, Saunders 2014; Yuan, Ho, Lin 2012, for the models of few columns]
+// Proximal Newton steps at several levels of a penalty, by one model of the loss.
+//
+// A step minimizes the second-order model of the loss over the columns in use and those that want
+// in, the free columns minimised out, with the norm kept as it is; a search on the objective
+// decides how far to go there. Slopes are exact, the model's Hessian is kept: it serves many steps
+// and levels, is extended by the columns that join, and is made anew at the curvatures of a point
+// once the steps that it costs add up to the work of a new one. Some levels are on their way at
+// once, so that their slopes and moves take one reading of the columns. No certificate is formed:
+// the caller prices the points. [Lee, Sun, Saunders 2014; Yuan, Ho, Lin 2012, for the models of few
+// columns]
 #include <nanobind/stl/tuple.h>
 
 #include <atomic>
@@ -25,150 +30,201 @@ namespace {
 constexpr Index kMostPivots = 100000;
 // As many columns as this part of those in use may enter at a time.
 constexpr Index kShare = 16;
-// A Hessian is kept while curvatures differ by less than this share of their sum.
-constexpr double kAlike = 0.1;
-// And while a step with it promises less than this share of what the step before did.
-constexpr double kContraction = 0.25;
-// The least damping: after a step that was cut short, and before there is none again.
+// A kept Hessian will do while a step with it promises less than this share of the step before.
+constexpr double kContraction = 0.8;
+// The first damping, after a step that was cut short.
 constexpr double kFirstDamping = 1e-4;
 // Models of more columns, or of so many multiplications to make, are left to other methods.
 constexpr Index kMostColumns = 10000;
-constexpr double kMostWork = 2e10;
+constexpr double kMostWork = 1e11;
+// Multiplications of a Hessian in a second, on a slow processor.
+constexpr double kSlowest = 2e9;
+// What the last step promises may be lost in rounding, this share of the objective; its end may
+// not.
+constexpr double kRounding = 1e-15;
+// A group is at its minimum where its slope is off by this share of its price.
+constexpr double kExact = 1e-12;
+// Newton steps over groups for one model, and trials of each.
+constexpr int kMostRounds = 20, kFewTrials = 6;
+// Levels that begin at a time.
+constexpr Index kBeginning = 2;
 
-// f(z), a sum over samples, by functions of Python, which read the point and write the derivatives
-// where both see them. `smoothness` bounds the second derivative for a unit weight, infinity where
-// nothing does.
+// f(z) by functions of Python, which read the point and write the derivatives where both see them.
+// f'' is diag(c) - K K'; K has columns where f couples `coupled` samples (0: all), and Python reads
+// columns a in `batch`, and returns K'a. `smoothness` bounds the second derivative for a unit
+// weight, infinity where nothing does.
 struct PythonLoss {
-    nb::callable value_, differentiate_, bend_;
+    nb::callable value_, differentiate_, curve_, bend_, couple_;
     OutDoubles point, first, second;
+    OutDoubleMatrix batch;
     Doubles weight;
     double smoothness;
     bool quadratic;
+    Index coupled;
 
     Index count() const { return size_of(point); }
+    bool couples() const { return coupled != 1; }
+    // Appends the rows K'a, `free` numbers apart, of the first `rows` of the batch.
+    Index couple(Index rows, Index free, std::vector<double>& to) const {
+        const nb::gil_scoped_acquire acquire;
+        const nb::object found = couple_(rows);
+        const auto pulled = nb::cast<Rows>(found);
+        expect(size_of(pulled) == rows, "the coupling must have a row a column");
+        const Index width = size_of(pulled, 1);
+        for (Index row = 0; row < rows; ++row) {
+            to.insert(to.end(), pulled.data() + row * width, pulled.data() + (row + 1) * width);
+            to.resize(to.size() + as_size(free));
+        }
+        return width;
+    }
     double value(const double* z) const {
         std::copy_n(z, count(), point.data());
         const nb::gil_scoped_acquire acquire;
         return nb::cast<double>(value_());
     }
-    // f', and the diagonal f''.
-    void differentiate(const double* z, double* slope, double* curvature) const {
-        std::copy_n(z, count(), point.data());
-        {
-            const nb::gil_scoped_acquire acquire;
-            differentiate_();
-        }
+    // f'.
+    void differentiate(const double* z, double* slope) const {
+        call(differentiate_, z);
         std::copy_n(first.data(), count(), slope);
+    }
+    // The diagonal c.
+    void curve(const double* z, double* curvature) const {
+        call(curve_, z);
         std::copy_n(second.data(), count(), curvature);
     }
-    // f(z) + f*(share f'(z)) - share <f'(z), z> at the z of the last `differentiate`.
-    double bend(double share) const {
+    // f(z) + f*(share f'(z)) - share <f'(z), z>.
+    double bend(const double* z, double share) const {
+        std::copy_n(z, count(), point.data());
         const nb::gil_scoped_acquire acquire;
         return nb::cast<double>(bend_(share));
     }
+
+  private:
+    void call(const nb::callable& function, const double* z) const {
+        std::copy_n(z, count(), point.data());
+        const nb::gil_scoped_acquire acquire;
+        function();
+    }
 };
 
-// min over c, b of  f(A c + b) + ridge/2 c'Mc + level g + coupling/2 g^2 with g = p'|c| (over
-// c >= 0 where not `is_signed`), and g <= radius where that is finite. No metric: M is I.
+// What a level asks:  level g + coupling/2 g^2 + ridge/2 c'Mc  with the gauge g = p'|c|, or the sum
+// over groups of p ||c_group||, and g <= radius where that is finite.
+struct Terms {
+    double level, coupling, ridge, radius;
+};
+
+// min over c, b of  f(A c + Q b) + the terms of each level, over c >= 0 where not `is_signed`.
+// `free` columns Q, one after the other. No metric: M is I. Group k holds members[starts[k]] to
+// members[starts[k + 1]]; no `starts`: each column is one.
 struct PricedProblem {
     const FewColumns& columns;
     Index count;
     const PythonLoss& loss;
     const double* metric;
     const double* price;
-    double level;
-    double coupling;
-    double ridge;
-    double radius;
+    const Terms* terms;
+    Index levels;
+    const double* basis;
+    Index free;
     bool is_signed;
-    bool intercept;
+    const Index* starts;
+    const Index* members;
+    Index groups;
 };
 
-// The Hessian of the last model, kept for the next: of the columns `chosen`, less their means, at
-// curvatures that were `curvature` before damping, rows `stride` apart, and the factor of those of
-// them that its minimum used. Valid as long as columns keep their numbers.
+// The Hessian of the last model, kept for the next: of the columns `chosen`, less their projections
+// on the free ones (`means`, a row of `free` numbers each), at curvatures that were `curvature`
+// before damping, rows `stride` apart, and the factor of those of them that the last minimum used;
+// `inner` is the factor of Q'DQ, L. Where the columns or the loss ask for it, `pulled` has K'a and
+// L'M for each column, `height` numbers: their products are subtracted. `around` are the
+// predictions at which K is. `axes` has the eigenvectors and then the eigenvalues of the corner of
+// each group. Valid as long as columns keep their numbers.
 struct KeptHessian {
     using Square = std::unique_ptr<double[]>;  // what is not written costs nothing
     std::vector<Index> chosen, order;
-    std::vector<double> curvature, damped, means;
+    std::vector<double> curvature, damped, means, inner, basis, pulled, pulled_basis, shares,
+        around;
+    std::vector<std::vector<double>> axes;
+    Index height = 0;
     Square gram, factor;
     Index stride = 0, factored = 0;
-    double mass = 0.0, damping = 0.0, ridge = 0.0;
-    bool intercept = false;
+    double damping = 0.0, ridge = 0.0;
+    double waste = 0.0;  // operations of the steps that a new one would have saved
 };
 
 struct NewtonLimits {
-    double gap;      // ends where about so much is left, as the kernel sees it; 0: never
-    Index steps;     // at most so many
+    double gap;      // a level ends where about so much is left, as the kernel sees it; 0: never
+    double share;    // or this share of the objective
+    Index steps;     // at most so many steps a level
     double seconds;  // ends after so many
 };
 
-// Moves `weights`, feasible, and `shift`, the intercept, until the gap is small, a step promises no
-// decrease beyond rounding, or a limit is met. The point is never worse than the start.
+// A level on its way.
+struct Point {
+    Index number;
+    Terms terms;
+    std::vector<double> w, b, linear, slope, scores, surplus;
+    // The end of a step over the chosen columns, its beginning, and how it moves the rest.
+    std::vector<double> end, start, turn, move;
+    double value = kInfinity, gap = kInfinity, promised = 0.0;
+    Index steps = 0;
+    int idle = 0;
+    bool sloped = false;  // whether `slope` is that of `linear`
+    bool fresh = false, last = false, done = false;
+};
+
+// Moves the points, from that of the first row on, until each gap is small, a step promises no
+// decrease beyond rounding, or a limit is met. No point is worse than its start, that of the level
+// before.
 class Fit {
   public:
-    Fit(const PricedProblem& problem, double* weights, double* shift, const NewtonLimits& limits,
+    Fit(const PricedProblem& problem, double* weights, double* shifts, const NewtonLimits& limits,
         KeptHessian& kept)
         : p_(problem),
           n_(problem.loss.count()),
-          w_(weights),
-          b_(shift),
+          weights_(weights),
+          shifts_(shifts),
           limits_(limits),
-          linear_(as_size(n_)),
-          slope_(as_size(n_)),
-          curvature_(as_size(n_)),
-          move_(as_size(n_)),
           trial_(as_size(n_)),
-          scores_(as_size(p_.count)),
           k_(kept),
           place_(as_size(p_.count), -1) {
-        bool mine = k_.intercept == p_.intercept && as_size(n_) == k_.curvature.size();
+        bool mine = as_size(n_) == k_.curvature.size() &&
+                    k_.basis.size() == as_size(n_ * p_.free) &&
+                    std::equal(k_.basis.begin(), k_.basis.end(), p_.basis);
         for (const Index j : k_.chosen) mine = mine && j < p_.count;
-        mine = mine && (p_.metric == nullptr || k_.ridge == p_.ridge);
-        if (!mine) k_ = KeptHessian{};
-        k_.intercept = p_.intercept;
-        if (k_.ridge != p_.ridge) k_.factored = 0;
-        k_.ridge = p_.ridge;
-        damping_ = mine ? k_.damping : 0.0;
+        if (!mine) {
+            k_ = KeptHessian{};
+            k_.basis.assign(p_.basis, p_.basis + n_ * p_.free);
+        }
         for (std::size_t i = 0; i < k_.chosen.size(); ++i)
             place_[as_size(k_.chosen[i])] = static_cast<Index>(i);
+        if (!k_.damped.empty() && p_.loss.couples()) couple_again();
+        of_.resize(as_size(p_.starts ? p_.count : 0));
+        for (Index k = 0; p_.starts && k < p_.groups; ++k)
+            for (Index e = p_.starts[k]; e < p_.starts[k + 1]; ++e) of_[as_size(p_.members[e])] = k;
     }
 
-    Index run() {
-        std::fill(linear_.begin(), linear_.end(), *b_);
-        for (Index j = 0; j < p_.count; ++j)
-            if (w_[j] != 0.0) p_.columns.add(j, w_[j], linear_.data());
-        value_ = p_.loss.value(linear_.data()) + penalty(gauge(w_), square(w_));
-        Index steps = 0;
-        int idle = 0;
-        while (steps < limits_.steps && idle < kPatience && std::isfinite(value_)) {
-            p_.loss.differentiate(linear_.data(), slope_.data(), curvature_.data());
-            p_.columns.scores(slope_.data(), scores_.data());
-            add_ridge(w_, scores_.data());
-            if (limits_.gap > 0.0 && gap() <= limits_.gap) break;
+    // Returns how many levels have begun; `steps` counts those of all.
+    Index run(Index& steps) {
+        if (is_quadratic()) forget_other_weights();
+        Index begun = 0;
+        while (true) {
+            begun = begin(begun);
+            if (points_.empty()) break;
+            find_slopes();
+            for (auto& p : points_) p->done = p->done || is_near(*p);
+            retire();
+            if (points_.empty()) continue;
             if (spent() >= limits_.seconds || !model()) break;
-            double promised = minimise_model();
-            if (promised == kInfinity && damping_ < 1.0 && !is_quadratic()) {
-                // A model without a minimum: of more curvature it has one.
-                more_damping();
-                continue;
-            }
-            if (!(promised < -kAtRest * value_) && !fresh_ && !is_quadratic()) {
-                // The last digits are those of the curvature here.
-                k_.damped.clear();
-                if (!model()) break;
-                promised = minimise_model();
-            }
-            const bool last = !(promised < -kAtRest * value_);
-            const double before = value_;
-            if (!(promised < 0.0)) break;
-            const double length = search(promised);
-            if (length > 0.0) ++steps;
-            if (last || (length == 0.0 && fresh_ && damping_ >= 1.0)) break;
-            idle = value_ < before * (1.0 - kAtRest) ? 0 : idle + 1;
-            follow(length, promised);
+            for (auto& p : points_) plan(*p);
+            move_all();
+            for (auto& p : points_) advance(*p);
+            retire();
         }
-        return steps;
+        for (auto& p : points_) p->done = true;
+        retire();
+        steps = steps_;
+        return begun;
     }
 
   private:
@@ -178,163 +234,368 @@ class Fit {
     }
     bool is_quadratic() const { return p_.loss.quadratic; }
     // What inner methods add to the diagonal: a metric is part of the Hessian that they get.
-    double diagonal() const { return p_.metric == nullptr ? p_.ridge : 0.0; }
+    double diagonal(const Terms& t) const { return p_.metric == nullptr ? t.ridge : 0.0; }
 
     double gauge(const double* w) const {
         double total = 0.0;
-        for (Index j = 0; j < p_.count; ++j) total += p_.price[j] * std::fabs(w[j]);
+        for (Index k = 0; k < p_.groups; ++k) total += p_.price[k] * length(w, k);
         return total;
     }
+    // The length of a group of x.
+    double length(const double* x, Index k) const {
+        if (!p_.starts) return std::fabs(x[k]);
+        double square = 0.0;
+        for (Index e = p_.starts[k]; e < p_.starts[k + 1]; ++e)
+            square += x[p_.members[e]] * x[p_.members[e]];
+        return std::sqrt(square);
+    }
+    // A column of a group.
+    Index first(Index k) const { return p_.starts ? p_.members[p_.starts[k]] : k; }
+    Index members(Index k) const { return p_.starts ? p_.starts[k + 1] - p_.starts[k] : 1; }
     // y += ridge M w.
-    void add_ridge(const double* w, double* y) const {
-        for (Index j = 0; p_.ridge > 0.0 && j < p_.count; ++j) {
+    void add_ridge(double ridge, const double* w, double* y) const {
+        for (Index j = 0; ridge > 0.0 && j < p_.count; ++j) {
             if (w[j] == 0.0) continue;
             if (p_.metric == nullptr)
-                y[j] += p_.ridge * w[j];
+                y[j] += ridge * w[j];
             else
-                add_multiple(y, p_.ridge * w[j], p_.metric + j * p_.count, p_.count);
+                add_multiple(y, ridge * w[j], p_.metric + j * p_.count, p_.count);
         }
     }
-    // w'M w.
-    double square(const double* w) const {
-        if (!(p_.ridge > 0.0)) return 0.0;
-        if (p_.metric == nullptr) return dot(w, w, p_.count);
-        double total = 0.0;
-        for (Index j = 0; j < p_.count; ++j)
-            if (w[j] != 0.0) total += w[j] * dot(p_.metric + j * p_.count, w, p_.count);
-        return total;
-    }
-    double penalty(double g, double square) const {
-        return p_.level * g + 0.5 * p_.coupling * g * g + 0.5 * p_.ridge * square;
+    // The terms of a level at w.
+    double penalty(const Terms& t, const double* w) const {
+        double square = 0.0;
+        if (t.ridge > 0.0 && p_.metric == nullptr) square = dot(w, w, p_.count);
+        for (Index j = 0; t.ridge > 0.0 && p_.metric != nullptr && j < p_.count; ++j)
+            if (w[j] != 0.0) square += w[j] * dot(p_.metric + j * p_.count, w, p_.count);
+        const double g = gauge(w);
+        return t.level * g + 0.5 * t.coupling * g * g + 0.5 * t.ridge * square;
     }
 
-    // What the smooth part pulls column j with, per unit of its price.
-    double pull(Index j) const {
-        const double z = -scores_[as_size(j)];
-        return (p_.is_signed ? std::fabs(z) : z) / p_.price[j];
+    // What the smooth part pulls a group with, per unit of its price.
+    double pull(const Point& p, Index k) const {
+        return (p_.is_signed ? length(p.scores.data(), k) : -at(p.scores, k)) / p_.price[k];
     }
 
-    // The gap of the dual point -f', scaled into the unit ball of the polar, to second order.
-    double gap() const {
-        double polar = 0.0, along = 0.0, g = 0.0;
+    // Lets levels begin where the one before them is after its first step; returns how many have.
+    Index begin(Index begun) {
+        const auto before = newest_;
+        if (before && before->steps == 0 && !before->done) return begun;
+        const Index most = before ? kBeginning : 1;
+        for (Index more = 0; more < most && begun < p_.levels; ++more) {
+            if (static_cast<Index>(points_.size()) >= kVectorLanes) break;
+            auto p = std::make_shared<Point>();
+            newest_ = p;
+            points_.push_back(p);
+            p->number = begun;
+            p->terms = p_.terms[begun++];
+            if (before) {
+                p->w = before->w;
+                p->b = before->b;
+                p->linear = before->linear;
+                p->slope = before->slope;
+                p->sloped = before->sloped;
+                p->value = before->value - penalty(before->terms, p->w.data());
+            } else {
+                set_out(*p);
+            }
+            p->value += penalty(p->terms, p->w.data());
+            p->done = !std::isfinite(p->value);
+            p->slope.resize(as_size(n_));
+            p->scores.resize(as_size(p_.count));
+            p->surplus.resize(as_size(p_.free));
+        }
+        return begun;
+    }
+
+    void set_out(Point& p) {
+        p.w.assign(weights_, weights_ + p_.count);
+        p.b.assign(shifts_, shifts_ + p_.free);
+        p.linear.assign(as_size(n_), 0.0);
+        double* y = p.linear.data();
+        for (Index q = 0; q < p_.free; ++q) add_multiple(y, at(p.b, q), p_.basis + q * n_, n_);
+        std::vector<Index> used;
+        std::vector<double> factors;
         for (Index j = 0; j < p_.count; ++j) {
-            polar = std::max(polar, pull(j));
-            along -= w_[j] * scores_[as_size(j)];
-            g += p_.price[j] * std::fabs(w_[j]);
+            if (at(p.w, j) == 0.0) continue;
+            used.push_back(j);
+            factors.push_back(at(p.w, j));
         }
-        if (p_.radius < kInfinity) return p_.radius * polar - along;
-        if (p_.coupling > 0.0)
-            return 0.5 * p_.coupling * g * g + 0.5 * polar * polar / p_.coupling - along;
-        const double share = polar > p_.level ? p_.level / polar : 1.0;
-        const double open = p_.level * g - share * along;
+        p_.columns.add(used, factors.data(), 1, &y);
+        p.value = p_.loss.value(y);
+    }
+
+    // Writes the points that are at their end.
+    void retire() {
+        std::size_t kept = 0;
+        for (auto& p : points_) {
+            if (!p->done) {
+                points_[kept++] = p;
+                continue;
+            }
+            std::copy(p->w.begin(), p->w.end(), weights_ + p->number * p_.count);
+            std::copy(p->b.begin(), p->b.end(), shifts_ + p->number * p_.free);
+        }
+        points_.resize(kept);
+    }
+
+    void find_slopes() {
+        std::vector<const double*> slopes;
+        const Index count = static_cast<Index>(points_.size());
+        for (auto& p : points_) {
+            if (!p->sloped) p_.loss.differentiate(p->linear.data(), p->slope.data());
+            p->sloped = true;
+            slopes.push_back(p->slope.data());
+        }
+        scores_.resize(as_size(count * p_.count));
+        p_.columns.scores(slopes.data(), count, scores_.data(), p_.count);
+        for (Index k = 0; k < count; ++k) {
+            Point& p = *points_[as_size(k)];
+            std::copy_n(scores_.data() + k * p_.count, p_.count, p.scores.data());
+            add_ridge(p.terms.ridge, p.w.data(), p.scores.data());
+            for (Index q = 0; q < p_.free; ++q)
+                at(p.surplus, q) = dot(p_.basis + q * n_, p.slope.data(), n_);
+        }
+    }
+
+    // Whether the gap is small: of the dual point -f', scaled into the unit ball of the polar, to
+    // second order.
+    bool is_near(Point& p) const {
+        const double enough = std::max(limits_.gap, limits_.share * p.value);
+        p.gap = gap(p, enough);
+        return enough > 0.0 && p.gap <= enough;
+    }
+
+    double gap(const Point& p, double enough) const {
+        const Terms& t = p.terms;
+        double polar = 0.0;
+        const double g = gauge(p.w.data()), along = -dot(p.w.data(), p.scores.data(), p_.count);
+        for (Index k = 0; k < p_.groups; ++k) polar = std::max(polar, pull(p, k));
+        if (t.radius < kInfinity) return t.radius * polar - along;
+        if (t.coupling > 0.0)
+            return 0.5 * t.coupling * g * g + 0.5 * polar * polar / t.coupling - along;
+        const double beyond = std::max(polar / t.level - 1.0, 0.0);
+        if (t.ridge > 0.0) return t.level * g - along + p.value * beyond;
+        const double share = 1.0 / (1.0 + beyond);
+        const double open = t.level * g - share * along;
         // What is open already is enough to go on.
-        return share < 1.0 && open <= limits_.gap ? open + p_.loss.bend(share) : open;
+        if (!(share < 1.0 && open <= enough)) return open;
+        // f*(share u) <= share f*(u), as f >= 0. Of a loss that couples samples the conjugate
+        // itself takes as long as a step, and only tells of a start that it needs none.
+        const double most = open + (1.0 - share) * (p.value - t.level * g);
+        const bool settled = most <= enough || (p.steps > 0 && p_.loss.couples());
+        return settled ? most : open + p_.loss.bend(p.linear.data(), share);
     }
 
     // The price of a unit of the gauge at this point; in the ball, only where its bound is reached.
-    double cost() const {
-        if (p_.radius < kInfinity) {
-            double along = 0.0, g = 0.0;
-            for (Index j = 0; j < p_.count; ++j) {
-                along -= w_[j] * scores_[as_size(j)];
-                g += p_.price[j] * std::fabs(w_[j]);
-            }
-            return g < p_.radius * (1.0 - 1e-12) ? 0.0 : along / p_.radius;
+    double cost(const Point& p) const {
+        const double g = gauge(p.w.data());
+        if (p.terms.radius < kInfinity) {
+            const double along = -dot(p.w.data(), p.scores.data(), p_.count);
+            return g < p.terms.radius * (1.0 - 1e-12) ? 0.0 : along / p.terms.radius;
         }
-        return p_.coupling > 0.0 ? p_.coupling * gauge(w_) : p_.level;
+        return p.terms.coupling > 0.0 ? p.terms.coupling * g : p.terms.level;
     }
 
-    // The columns that want in, the most violated ones where they are many.
+    // The columns of groups that want in, the most violated ones of each level where they are many.
     void find_entering() {
         entering_.clear();
-        Index used = 0;
-        for (Index j = 0; j < p_.count; ++j) used += w_[j] != 0.0;
-        const double least = cost();
-        for (Index j = 0; j < p_.count; ++j)
-            if (place_[as_size(j)] < 0 && (w_[j] != 0.0 || pull(j) > least)) entering_.push_back(j);
-        const Index most = std::max(kEntering, used / kShare);
-        Index wanting = 0;
-        for (const Index j : entering_) wanting += w_[j] == 0.0;
-        if (wanting <= most) return;
-        std::stable_sort(entering_.begin(), entering_.end(), [&](Index a, Index b) {
-            const bool in_use = w_[a] != 0.0, other = w_[b] != 0.0;
-            return in_use != other ? in_use : in_use ? a < b : pull(a) > pull(b);
-        });
-        entering_.resize(as_size(static_cast<Index>(entering_.size()) - wanting + most));
-    }
-
-    // Whether the Hessian at hand will do here.
-    bool is_alike() const {
-        if (k_.damped.empty() || damping_ != k_.damping) return false;
-        if (is_quadratic()) return k_.curvature == curvature_;
-        // Of few columns a new one costs no more than the rest of a step.
-        if (static_cast<Index>(k_.chosen.size()) <= kEntering) return false;
-        double change = 0.0, total = 0.0;
-        for (Index i = 0; i < n_; ++i) {
-            change += std::fabs(at(curvature_, i) - at(k_.curvature, i));
-            total += at(k_.curvature, i);
+        std::vector<Index> wanting;
+        for (auto& p : points_) {
+            wanting.clear();
+            Index used = 0;
+            const double least = cost(*p);
+            for (Index k = 0; k < p_.groups; ++k) {
+                const bool in_use = length(p->w.data(), k) != 0.0;
+                used += in_use;
+                if (place_[as_size(first(k))] != -1) continue;
+                if (in_use)
+                    add_entering(k);
+                else if (pull(*p, k) > least)
+                    wanting.push_back(k);
+            }
+            const Index most = std::max(kEntering, used / kShare);
+            if (static_cast<Index>(wanting.size()) > most) {
+                std::stable_sort(wanting.begin(), wanting.end(),
+                                 [&](Index a, Index b) { return pull(*p, a) > pull(*p, b); });
+                wanting.resize(as_size(most));
+            }
+            for (const Index k : wanting) add_entering(k);
         }
-        return change <= kAlike * total;
+        for (const Index j : entering_) place_[as_size(j)] = -1;
     }
 
-    // H over the chosen columns: A'DA of columns less their D-weighted means where there is an
-    // intercept. False where nothing has curvature, or the model would be too large.
+    void add_entering(Index k) {
+        const Index from = p_.starts ? p_.starts[k] : k;
+        for (Index e = from; e < from + members(k); ++e) {
+            entering_.push_back(p_.starts ? p_.members[e] : k);
+            place_[as_size(entering_.back())] = kListed;
+        }
+    }
+
+    // A quadratic has one Hessian: that of the same weights of samples.
+    void forget_other_weights() {
+        std::vector<double> own(as_size(n_));
+        p_.loss.curve(trial_.data(), own.data());
+        if (own == k_.curvature) return;
+        forget();
+    }
+
+    void forget() {
+        for (const Index j : k_.chosen) place_[as_size(j)] = -1;
+        k_.chosen.clear();
+        k_.means.clear();
+        k_.pulled.clear();
+        k_.axes.clear();
+        k_.damped.clear();
+        k_.factored = 0;
+    }
+
+    // K at the point of the Hessian at hand, which another loss would not have.
+    void couple_again() {
+        std::vector<double> own(as_size(n_));
+        p_.loss.curve(k_.around.data(), own.data());
+        if (own != k_.curvature) forget();
+    }
+
+    // Operations of a step of one level, in entries that are read.
+    double work_of_step(double size) const {
+        const double entries = p_.columns.entries(), share = size / static_cast<double>(p_.count);
+        return entries * (1.0 + share) / static_cast<double>(points_.size()) +
+               static_cast<double>(n_ * kCostly) + std::max(work_of_model_, size * size);
+    }
+
+    // The point whose curvatures a new Hessian has to have; null where the one at hand will do.
+    const Point* due() {
+        if (k_.damped.empty()) return points_.front().get();
+        if (is_quadratic()) return refresh_ ? points_.front().get() : nullptr;
+        const double size = static_cast<double>(k_.chosen.size());
+        const double step = work_of_step(size),
+                     whole = p_.columns.gram_work(size) +
+                             static_cast<double>(width()) * size * size / kBlasGain;
+        const Point* latest = nullptr;
+        for (auto& p : points_) {
+            if (refresh_ == p.get()) return refresh_;
+            if (p->steps < kFreeSteps && step < whole) continue;
+            latest = p.get();
+            k_.waste += step;
+        }
+        return k_.waste >= whole ? latest : nullptr;
+    }
+
+    // H over the chosen columns. False where nothing has curvature, or the model would be too
+    // large.
     bool model() {
-        fresh_ = !is_alike();
-        if (fresh_) {
-            for (const Index j : k_.chosen) place_[as_size(j)] = -1;
-            k_.chosen.clear();
-            k_.means.clear();
-            k_.factored = 0;
-            k_.curvature = curvature_;
+        const double ridge = points_.front()->terms.ridge;
+        if (p_.metric != nullptr && ridge != k_.ridge) {
+            k_.ridge = ridge;
+            forget();
+        }
+        const Point* around = due();
+        refresh_ = nullptr;
+        for (auto& p : points_) p->fresh = is_quadratic() || p.get() == around;
+        if (around != nullptr) {
+            forget();
+            k_.waste = 0.0;
+            k_.curvature.resize(as_size(n_));
+            p_.loss.curve(around->linear.data(), k_.curvature.data());
+            if (p_.loss.couples()) {
+                k_.around = around->linear;
+                couple_basis();
+            }
             damp();
-            while (!(k_.mass > 0.0) && damping_ < 1.0 && !is_quadratic()) {
+            while (!has_curvature() && k_.damping < 1.0) {
                 more_damping();  // straight everywhere
                 damp();
             }
-            if (!(k_.mass > 0.0)) return false;
+            if (!has_curvature()) {
+                forget();
+                return false;
+            }
         }
-        surplus_ = 0.0;
-        for (const double s : slope_) surplus_ += s;
         find_entering();
         const Index known = static_cast<Index>(k_.chosen.size());
         const Index size = known + static_cast<Index>(entering_.size());
         const double made =
             static_cast<double>(n_) * static_cast<double>(size) * static_cast<double>(size - known);
-        if (size == 0 || size > kMostColumns || made > kMostWork) return false;
+        // What would end after the time is not begun.
+        const double most = std::min(kMostWork, kSlowest * (limits_.seconds - spent()));
+        if (size == 0 || size > kMostColumns || made > most) return false;
         extend(known, size);
         return true;
     }
 
     void damp() {
-        k_.damped = curvature_;
-        k_.damping = damping_;
+        k_.damped = k_.curvature;
         const double* s = p_.loss.weight.data();
         double most = p_.loss.smoothness;
-        if (damping_ > 0.0 && !std::isfinite(most)) {  // the largest there is
+        if (k_.damping > 0.0 && !std::isfinite(most)) {  // the largest there is
             most = 0.0;
             for (Index i = 0; i < n_; ++i)
-                if (s[i] > 0.0) most = std::max(most, at(curvature_, i) / s[i]);
+                if (s[i] > 0.0) most = std::max(most, at(k_.curvature, i) / s[i]);
             if (most == 0.0) most = 1.0;
         }
-        for (Index i = 0; damping_ > 0.0 && i < n_; ++i) at(k_.damped, i) += damping_ * most * s[i];
-        k_.mass = 0.0;
-        for (const double d : k_.damped) k_.mass += d;
+        for (Index i = 0; k_.damping > 0.0 && i < n_; ++i)
+            at(k_.damped, i) += k_.damping * most * s[i];
+    }
+
+    // Whether Q'DQ, or D where there is no Q, is positive; factors it.
+    bool has_curvature() {
+        const Index free = p_.free;
+        double mass = 0.0;
+        for (const double d : k_.damped) mass += d;
+        if (!(mass > 0.0)) return false;
+        k_.inner.assign(as_size(free * free), 0.0);
+        for (Index q = 0; q < free; ++q) {
+            const double* own = p_.basis + q * n_;
+            for (Index i = 0; i < n_; ++i) at(trial_, i) = at(k_.damped, i) * own[i];
+            for (Index p = q; p < free; ++p)
+                at(k_.inner, q * free + p) = dot(p_.basis + p * n_, trial_.data(), n_) -
+                                             dot(pulled_basis(p), pulled_basis(q), width());
+        }
+        return blas::cholesky(free, k_.inner.data(), free);
+    }
+
+    // Entries of K'a; none where the loss couples nothing.
+    Index width() const { return p_.loss.couples() ? k_.height - p_.free : 0; }
+    const double* pulled_basis(Index q) const { return k_.pulled_basis.data() + q * width(); }
+
+    void couple_basis() {
+        k_.pulled_basis.clear();
+        k_.shares.clear();
+        Index width = 0;
+        const Index most = size_of(p_.loss.batch);
+        for (Index q = 0; q < std::max<Index>(p_.free, 1); q += most) {
+            const Index rows = std::min(p_.free - q, most);
+            std::copy_n(p_.basis + q * n_, rows * n_, p_.loss.batch.data());
+            width = p_.loss.couple(rows, 0, k_.pulled_basis);
+        }
+        k_.height = width + p_.free;
     }
 
     // Makes room for those entering, and keeps of the others those in use and in the factor.
     Index keep_used() {
         std::vector<Index> kept, where(k_.chosen.size(), -1);
-        std::vector<char> factored(k_.chosen.size(), 0);
-        for (Index i = 0; i < k_.factored; ++i) factored[as_size(k_.order[as_size(i)])] = 1;
+        std::vector<char> needed(k_.chosen.size(), 0);
+        for (Index i = 0; i < k_.factored; ++i) needed[as_size(k_.order[as_size(i)])] = 1;
+        for (auto& p : points_)
+            for (std::size_t i = 0; i < k_.chosen.size(); ++i)
+                if (at(p->w, k_.chosen[i]) != 0.0) needed[i] = 1;
         for (std::size_t i = 0; i < k_.chosen.size(); ++i) {
-            if (w_[k_.chosen[i]] == 0.0 && factored[i] == 0) continue;
+            if (!p_.starts && needed[i] == 0) continue;
+            if (p_.starts) {  // all of a group or nothing
+                const Index k = of_[as_size(k_.chosen[i])];
+                bool any = false;
+                for (Index e = p_.starts[k]; e < p_.starts[k + 1]; ++e)
+                    any = any || needed[as_size(place_[as_size(p_.members[e])])] != 0;
+                if (!any) continue;
+            }
             where[i] = static_cast<Index>(kept.size());
             kept.push_back(static_cast<Index>(i));
         }
         const Index count = static_cast<Index>(kept.size());
         const Index size = count + static_cast<Index>(entering_.size());
-        const Index old = k_.stride, stride = std::min(p_.count, 2 * size);
+        const Index old = k_.stride, stride = std::min(p_.count, 2 * size), free = p_.free;
         KeptHessian::Square gram(new double[as_size(stride * stride)]),
             factor(new double[as_size(stride * stride)]);
         for (Index r = 0; r < count; ++r) {
@@ -353,13 +614,18 @@ class Fit {
             k_.order[as_size(i)] = where[as_size(k_.order[as_size(i)])];
         for (const Index j : k_.chosen) place_[as_size(j)] = -1;
         for (Index i = 0; i < count; ++i) {
-            const auto from = as_size(kept[as_size(i)]);
-            k_.chosen[as_size(i)] = k_.chosen[from];
-            k_.means[as_size(i)] = k_.means[from];
+            const Index from = kept[as_size(i)];
+            k_.chosen[as_size(i)] = k_.chosen[as_size(from)];
+            std::copy_n(k_.means.data() + from * free, free, k_.means.data() + i * free);
+            if (!k_.pulled.empty())
+                std::copy_n(k_.pulled.data() + from * k_.height, k_.height,
+                            k_.pulled.data() + i * k_.height);
             place_[as_size(k_.chosen[as_size(i)])] = i;
         }
         k_.chosen.resize(as_size(count));
-        k_.means.resize(as_size(count));
+        k_.means.resize(as_size(count * free));
+        if (!k_.pulled.empty()) k_.pulled.resize(as_size(count * k_.height));
+        k_.axes.clear();
         return count;
     }
 
@@ -372,146 +638,524 @@ class Fit {
         for (const Index j : entering_) {
             place_[as_size(j)] = static_cast<Index>(k_.chosen.size());
             k_.chosen.push_back(j);
-            k_.means.push_back(p_.intercept ? p_.columns.score(j, k_.damped.data()) / k_.mass
-                                            : 0.0);
         }
-        p_.columns.gram(k_.chosen, known, k_.damped.data(),
-                        p_.intercept ? k_.means.data() : nullptr, k_.gram.get(), k_.stride);
+        k_.means.resize(as_size(size * p_.free));
+        const bool apart = p_.loss.couples() || (p_.free > 0 && !p_.columns.projects());
+        if (apart) couple(known, size);
+        project(known, size);
+        const WeightedBasis weighted{k_.damped.data(), p_.basis, apart ? 0 : p_.free,
+                                     k_.means.data()};
+        p_.columns.gram(k_.chosen, known, weighted, k_.gram.get(), k_.stride);
+        if (apart) subtract_pulled(known, size);
         if (p_.metric == nullptr) return;
         for (Index r = known; r < size; ++r) {
             const double* row = p_.metric + k_.chosen[as_size(r)] * p_.count;
             for (Index c = 0; c < size; ++c) {
-                const double more = p_.ridge * row[k_.chosen[as_size(c)]];
+                const double more = k_.ridge * row[k_.chosen[as_size(c)]];
                 k_.gram[as_size(r * k_.stride + c)] += more;
                 if (c < known) k_.gram[as_size(c * k_.stride + r)] += more;
             }
         }
     }
 
-    // Finds end_ over the chosen columns and the way there; returns the decrease that the slopes
-    // at its beginning promise, infinity where there is no minimum.
-    double minimise_model() {
-        const Index size = static_cast<Index>(k_.chosen.size());
+    // K'a of those that enter.
+    void couple(Index known, Index size) {
+        if (!p_.loss.couples()) {
+            k_.height = p_.free;
+            k_.pulled.resize(as_size(size * k_.height));
+            return;
+        }
+        k_.pulled.reserve(as_size(size * k_.height));
+        if (p_.columns.tasks() > 1 && p_.columns.tasks() == p_.loss.coupled) {
+            if (k_.shares.empty()) couple_tasks();
+            k_.pulled.resize(as_size(size * k_.height));
+            for (Index c = known; c < size; ++c)
+                p_.columns.spread(k_.chosen[as_size(c)], k_.shares.data(),
+                                  k_.pulled.data() + c * k_.height);
+            return;
+        }
+        const Index most = size_of(p_.loss.batch);
+        for (Index c = known; c < size; c += most) {
+            const Index rows = std::min(size - c, most);
+            for (Index row = 0; row < rows; ++row)
+                p_.columns.copy(k_.chosen[as_size(c + row)], p_.loss.batch.data() + row * n_);
+            p_.loss.couple(rows, p_.free, k_.pulled);
+        }
+    }
+
+    // K'e of the samples e of each task: a K that couples the tasks of a row only is diagonal in
+    // rows.
+    void couple_tasks() {
+        const Index q = p_.columns.tasks(), most = size_of(p_.loss.batch);
+        for (Index t = 0; t < q; t += most) {
+            const Index rows = std::min(q - t, most);
+            std::fill_n(p_.loss.batch.data(), rows * n_, 0.0);
+            for (Index row = 0; row < rows; ++row)
+                for (Index i = t + row; i < n_; i += q) p_.loss.batch.data()[row * n_ + i] = 1.0;
+            p_.loss.couple(rows, 0, k_.shares);
+        }
+    }
+
+    // H -= P'P in the rows and columns of those that enter; P has K'a, and L'M below it.
+    void subtract_pulled(Index known, Index size) {
+        const Index height = k_.height, free = p_.free, more = size - known;
+        for (Index c = known; c < size; ++c)
+            for (Index q = 0; q < free; ++q) {
+                double& below = at(k_.pulled, c * height + height - free + q);
+                below = 0.0;
+                for (Index p = q; p < free; ++p)
+                    below += at(k_.inner, q * free + p) * at(k_.means, c * free + p);
+            }
+        if (height == 0) return;
+        double* rows = k_.gram.get() + known * k_.stride;
+        if (known == 0) {
+            blas::add_gram(size, height, -1.0, k_.pulled.data(), height, 1.0, rows, k_.stride);
+            for (Index r = 0; r < size; ++r)
+                for (Index c = 0; c < r; ++c) rows[r * k_.stride + c] = rows[c * k_.stride + r];
+            return;
+        }
+        std::vector<double> minus(k_.pulled.begin() + known * height, k_.pulled.end());
+        for (double& number : minus) number = -number;
+        blas::product(size, more, height, k_.pulled.data(), height, minus.data(), height, 1.0, rows,
+                      k_.stride);
+        for (Index r = known; r < size; ++r)
+            for (Index c = 0; c < r; ++c)
+                k_.gram[as_size(c * k_.stride + r)] = k_.gram[as_size(r * k_.stride + c)];
+    }
+
+    // (Q'DQ)^-1 Q'D a of those that enter.
+    void project(Index known, Index size) {
+        const Index free = p_.free;
+        for (Index q = 0; q < free; ++q) {
+            const double* own = p_.basis + q * n_;
+            for (Index i = 0; i < n_; ++i) at(trial_, i) = at(k_.damped, i) * own[i];
+            for (Index c = known; c < size; ++c)
+                at(k_.means, c * free + q) =
+                    p_.columns.score(k_.chosen[as_size(c)], trial_.data()) -
+                    dot(pulled_basis(q), k_.pulled.data() + c * k_.height, width());
+        }
+        if (free > 0)
+            blas::cholesky_solve(free, k_.inner.data(), free, k_.means.data() + known * free,
+                                 size - known);
+    }
+
+    // Finds the end of a step over the chosen columns, and whether it is worth a search.
+    void plan(Point& p) {
+        const Index size = static_cast<Index>(k_.chosen.size()), free = p_.free;
         gradient_.resize(as_size(size));
-        start_.resize(as_size(size));
-        price_.resize(as_size(size));
-        end_.resize(as_size(size));
+        if (!p_.starts) price_.resize(as_size(size));
+        p.start.resize(as_size(size));
         for (Index i = 0; i < size; ++i) {
             const Index j = k_.chosen[as_size(i)];
-            at(start_, i) = w_[j];
-            at(price_, i) = p_.price[j];
-            at(gradient_, i) = scores_[as_size(j)] - at(k_.means, i) * surplus_;
+            at(p.start, i) = at(p.w, j);
+            if (!p_.starts) at(price_, i) = p_.price[j];
+            at(gradient_, i) =
+                at(p.scores, j) - dot(k_.means.data() + i * free, p.surplus.data(), free);
         }
-        if (!by_signs(size) && !by_active_set(size)) return kInfinity;
-        return promise(size);
+        if (p_.starts) find_cuts(size);
+        if (k_.ridge != p.terms.ridge) k_.factored = 0;
+        k_.ridge = p.terms.ridge;
+        const double before = p.promised;
+        p.end = p.start;
+        const bool near = p_.starts ? by_blocks(p, size, false) : by_coordinates(p, size);
+        p.promised = near ? promise(p, size) : kInfinity;
+        // The last digits need an exact minimum.
+        if (!(p.promised < -kAtRest * p.value)) {
+            const bool found =
+                p_.starts ? by_blocks(p, size, true) : by_signs(p, size) || by_active_set(p, size);
+            p.promised = found ? promise(p, size) : kInfinity;
+        }
+        p.last = !(p.promised < -kAtRest * p.value);
+        p.move.clear();
+        if (p.last && !p.fresh) {
+            refresh_ = &p;  // the last digits are those of the curvature here
+        } else if (p.promised == kInfinity && k_.damping < 1.0 && !is_quadratic()) {
+            // A model without a minimum: of more curvature it has one.
+            more_damping();
+            refresh_ = &p;
+        } else if (!(p.promised < (p.last ? kRounding * p.value : 0.0))) {
+            p.done = true;
+        } else {
+            if (!p.fresh && before < 0.0 && p.promised < kContraction * before) refresh_ = &p;
+            p.move.assign(as_size(n_), 0.0);
+        }
+    }
+
+    static bool is_plain(const Terms& t) {
+        return t.level > 0.0 && t.coupling == 0.0 && t.radius == kInfinity;
+    }
+
+    // Coordinate after coordinate, to the size of the gap, where the norm is a sum of prices:
+    // false where that takes the work of a new factor. Goes on from `end`, and keeps the gradient.
+    bool by_coordinates(Point& p, Index size) {
+        const double enough = std::max(limits_.gap, limits_.share * p.value);
+        if (!is_plain(p.terms) || !(enough > 0.0)) return false;
+        const double n = static_cast<double>(size), most = n * n * n / (3.0 * kBlasGain);
+        // A slope beyond its price by such a share adds as much of the objective to the gap.
+        const double least = std::max(p.gap, enough) / p.value;
+        double work = 0.0;
+        bool whole = true;
+        while (work < most) {
+            double largest = 0.0;
+            work += n;
+            for (Index i = 0; i < size; ++i) {
+                if (!whole && at(p.end, i) == 0.0) continue;
+                const double* row = k_.gram.get() + i * k_.stride;
+                const double h = row[i] + diagonal(p.terms);
+                const double z = at(p.end, i) * h - at(gradient_, i);
+                const double price = p.terms.level * at(price_, i);
+                const double low = p_.is_signed ? -price : -kInfinity;
+                const double to = z > price ? z - price : z < low ? z + price : 0.0;
+                const double change = h > 0.0 ? to / h - at(p.end, i) : 0.0;
+                if (change == 0.0) continue;
+                at(p.end, i) = to / h;
+                add_multiple(gradient_.data(), change, row, size);
+                at(gradient_, i) += diagonal(p.terms) * change;
+                largest = std::max(largest, std::fabs(change) * h / price);
+                work += n;
+            }
+            work_of_model_ = work;
+            if (whole && largest <= least) return true;
+            whole = largest <= least;
+        }
+        return false;
+    }
+
+    // Where the groups of the chosen columns begin, and their prices.
+    void find_cuts(Index size) {
+        cuts_.clear();
+        price_.clear();
+        for (Index i = 0; i < size; i += members(of_[as_size(k_.chosen[as_size(i)])])) {
+            cuts_.push_back(i);
+            price_.push_back(p_.price[of_[as_size(k_.chosen[as_size(i)])]]);
+        }
+        cuts_.push_back(size);
+        for (std::size_t k = k_.axes.size(); k < price_.size(); ++k) {
+            const Index from = cuts_[k], m = cuts_[k + 1] - from;
+            std::vector<double> corner(as_size(m * (m + 1)));
+            for (Index a = 0; a < m; ++a)
+                std::copy_n(k_.gram.get() + (from + a) * k_.stride + from, m,
+                            corner.data() + a * m);
+            blas::eigenvectors(m, corner.data(), corner.data() + m * m);
+            k_.axes.push_back(std::move(corner));
+        }
+    }
+
+    // Group after group, each to its minimum, and Newton steps over those in use where sweeps take
+    // the work of its factor: to the size of the gap, or `exactly`.
+    bool by_blocks(Point& p, Index size, bool exactly) {
+        if (p.terms.radius < kInfinity) return false;
+        const double enough = std::max(limits_.gap, limits_.share * p.value);
+        if (!exactly && !(enough > 0.0)) return false;
+        const double least = exactly ? kExact : std::max(p.gap, enough) / p.value;
+        const Index groups = static_cast<Index>(price_.size());
+        double work = 0.0;
+        bool whole = true;
+        for (int rounds = 0; rounds < kMostRounds && spent() < limits_.seconds;) {
+            double largest = 0.0, used = 0.0;
+            gauge_ = chosen_gauge(p.end);
+            for (Index k = 0; k < groups; ++k) {
+                if (!whole && chosen_length(p.end, k) == 0.0) continue;
+                largest = std::max(largest, minimize_block(p, k, size));
+                used += chosen_length(p.end, k) > 0.0 ? static_cast<double>(width_of(k)) : 0.0;
+            }
+            work_of_model_ = work += used * static_cast<double>(size);
+            if (whole && largest <= least) return true;
+            whole = largest <= least;
+            if (work * kBlasGain < used * used * (used / 3.0 + static_cast<double>(size))) continue;
+            ++rounds;
+            work = 0.0;
+            newton_over_blocks(p, size);
+        }
+        return true;  // as near as rounding allows
+    }
+
+    Index width_of(Index k) const { return cuts_[as_size(k + 1)] - cuts_[as_size(k)]; }
+    double chosen_length(const std::vector<double>& v, Index k) const {
+        const double* own = v.data() + cuts_[as_size(k)];
+        return std::sqrt(dot(own, own, width_of(k)));
+    }
+
+    double chosen_gauge(const std::vector<double>& v) const {
+        double total = 0.0;
+        for (std::size_t k = 0; k < price_.size(); ++k)
+            total += price_[k] * chosen_length(v, static_cast<Index>(k));
+        return total;
+    }
+
+    // argmin over one group, of 1/2 u'(H + ridge I)u - z'u + price ||u||; returns how far its slope
+    // was from that, as a share of the price. In the axes of H the length s solves the sum of
+    // z^2 / (h s + price)^2 = 1: Newton's method on the root's inverse, nearly a line in s. Where
+    // the gauge g counts squared, the price is that next to the others, and more of a ridge.
+    double minimize_block(Point& p, Index k, Index size) {
+        const Index from = cuts_[as_size(k)], m = width_of(k);
+        const double* axes = k_.axes[as_size(k)].data();
+        const double* h = axes + m * m;
+        const double own_price = at(price_, k), coupling = p.terms.coupling;
+        const double ridge = diagonal(p.terms), more = coupling * own_price * own_price;
+        const double rest = std::max(gauge_ - own_price * chosen_length(p.end, k), 0.0);
+        const double price = own_price * (p.terms.level + coupling * rest);
+        double* u = p.end.data() + from;
+        const double* slope = gradient_.data() + from;
+        z_.resize(as_size(3 * m));
+        double *old = z_.data() + m, *now = old + m;
+        double square = 0.0, s = 0.0, alone = 0.0;
+        for (Index a = 0; a < m; ++a) {
+            const double own = dot(axes + a * m, u, m);
+            at(z_, a) = std::max(h[a] + ridge, 0.0) * own - dot(axes + a * m, slope, m);
+            square += at(z_, a) * at(z_, a);
+            s += own * own;
+            old[a] = own;
+            if (price == 0.0)
+                alone = std::hypot(alone, at(z_, a) / (std::max(h[a] + ridge, 0.0) + more));
+        }
+        s = std::sqrt(s);
+        gauge_ = rest;
+        const bool in = std::sqrt(square) > price;
+        if (!in && s == 0.0) return 0.0;
+        if (price == 0.0) s = alone;
+        for (int step = 0; in && price > 0.0 && step < kHalvings; ++step) {
+            double sum = 0.0, bend = 0.0;
+            for (Index a = 0; a < m; ++a) {
+                const double curve = std::max(h[a] + ridge, 0.0) + more,
+                             d = 1.0 / (curve * s + price);
+                const double part = at(z_, a) * d;
+                sum += part * part;
+                bend += part * part * curve * d;
+            }
+            const double root = std::sqrt(sum);
+            if (!(bend > 0.0)) return 0.0;  // no curvature: the other groups decide
+            const double next = std::max(s + (root - 1.0) * sum / bend, 0.0);
+            const bool still = std::fabs(next - s) <= 1e-14 * next;
+            s = next;
+            if (still) break;
+        }
+        double most = 0.0;
+        for (Index a = 0; a < m; ++a) {
+            const double curve = std::max(h[a] + ridge, 0.0) + more;
+            now[a] = in ? at(z_, a) * s / (curve * s + price) : 0.0;
+            most = std::max(most, std::fabs(now[a] - old[a]) * curve);
+            old[a] = now[a] - old[a];
+        }
+        for (Index b = 0; b < m; ++b) {
+            double change = 0.0, to = 0.0;
+            for (Index a = 0; a < m; ++a) {
+                change += axes[a * m + b] * old[a];
+                to += axes[a * m + b] * now[a];
+            }
+            u[b] = to;
+            if (change == 0.0) continue;
+            add_multiple(gradient_.data(), change, k_.gram.get() + (from + b) * k_.stride, size);
+            at(gradient_, from + b) += ridge * change;
+        }
+        if (in) gauge_ += own_price * s;
+        return most / (own_price * (p.terms.level + coupling * gauge_));
+    }
+
+    // A Newton step over the groups in use, shortened until the model descends.
+    void newton_over_blocks(Point& p, Index size) {
+        std::vector<Index> in, of;
+        std::vector<double> away;  // price u / ||u||
+        const double ridge = diagonal(p.terms), gauge = chosen_gauge(p.end);
+        const double level = p.terms.level + p.terms.coupling * gauge;
+        for (std::size_t k = 0; k < price_.size(); ++k) {
+            const double s = chosen_length(p.end, static_cast<Index>(k));
+            for (Index i = cuts_[k]; s > 0.0 && i < cuts_[k + 1]; ++i) {
+                in.push_back(i);
+                of.push_back(static_cast<Index>(k));
+                away.push_back(level * price_[k] * at(p.end, i) / s);
+            }
+        }
+        const Index n = static_cast<Index>(in.size());
+        std::vector<double> matrix(as_size(n * n)), way(as_size(n)), turn(as_size(size));
+        for (Index c = 0; c < n; ++c) {
+            const Index i = in[as_size(c)], k = of[as_size(c)];
+            const double s = chosen_length(p.end, k), price = level * at(price_, k);
+            const double squared = p.terms.coupling / (level * level) * at(away, c);
+            at(way, c) = -at(gradient_, i) - at(away, c);
+            for (Index r = c; r < n; ++r) {
+                double entry = k_.gram[as_size(i * k_.stride + in[as_size(r)])];
+                if (of[as_size(r)] == k) entry -= at(away, c) * at(away, r) / (price * s);
+                if (r == c) entry += ridge + price / s;
+                entry += squared * at(away, r);
+                at(matrix, c * n + r) = entry;
+            }
+        }
+        if (!blas::cholesky(n, matrix.data(), n)) return;
+        blas::cholesky_solve(n, matrix.data(), n, way.data());
+        double slope = 0.0, bend = 0.0;
+        for (Index c = 0; c < n; ++c) {
+            const Index i = in[as_size(c)];
+            add_multiple(turn.data(), at(way, c), k_.gram.get() + i * k_.stride, size);
+            at(turn, i) += ridge * at(way, c);
+            slope += at(gradient_, i) * at(way, c);
+        }
+        for (Index c = 0; c < n; ++c) bend += at(turn, in[as_size(c)]) * at(way, c);
+        std::vector<double> there;
+        double length = 1.0;
+        for (int trial = 0; trial < kFewTrials; ++trial, length *= 0.5) {
+            there = p.end;
+            for (Index c = 0; c < n; ++c) at(there, in[as_size(c)]) += length * at(way, c);
+            const double longer = chosen_gauge(there) - gauge;
+            const double change = length * (slope + 0.5 * length * bend) +
+                                  (level + 0.5 * p.terms.coupling * longer) * longer;
+            if (!(change < 0.0)) continue;
+            p.end.swap(there);
+            add_multiple(gradient_.data(), length, turn.data(), size);
+            return;
+        }
     }
 
     // All exchanges of signs at once, where the norm is a sum of prices.
-    bool by_signs(Index size) {
-        if (!(p_.level > 0.0) || p_.coupling > 0.0 || p_.radius < kInfinity) return false;
+    bool by_signs(Point& p, Index size) {
+        const Terms& t = p.terms;
+        if (!is_plain(t)) return false;
+        found_.resize(as_size(size));
         Index live = 0;
         for (const double d : k_.damped) live += d > 0.0;
-        const Index most = p_.ridge > 0.0 ? size : std::min(size, live - p_.intercept);
+        const Index most = t.ridge > 0.0 ? size : std::min(size, live - p_.free);
         const SignedQuadratic quadratic{k_.gram.get(),
                                         k_.stride,
                                         size,
                                         gradient_.data(),
                                         price_.data(),
-                                        diagonal(),
+                                        diagonal(t),
                                         std::max<Index>(most, 1),
                                         p_.is_signed};
         SupportFactor state{k_.factor.get(), k_.stride, k_.order.data(), k_.factored};
         const bool solved =
-            pivot_path(quadratic, &p_.level, 1, state, start_.data(), end_.data()) == 1;
+            pivot_path(quadratic, &t.level, 1, state, p.end.data(), found_.data()) == 1;
+        if (solved) p.end = found_;
         k_.factored = state.count;
         return solved;
     }
 
-    bool by_active_set(Index size) {
+    bool by_active_set(Point& p, Index size) {
+        const Terms& t = p.terms;
         k_.factored = 0;
-        end_ = start_;
-        const QuadraticProgram program{k_.gram.get(), k_.stride,     size,        gradient_.data(),
-                                       true,          price_.data(), p_.coupling, diagonal(),
-                                       p_.radius,     false,         p_.level,    p_.is_signed};
+        const QuadraticProgram program{k_.gram.get(), k_.stride,     size,       gradient_.data(),
+                                       true,          price_.data(), t.coupling, diagonal(t),
+                                       t.radius,      false,         t.level,    p_.is_signed};
         ActiveFactor state{k_.factor.get(), k_.stride, k_.order.data(), 0, 0, 0.0};
-        const QPOutcome outcome = active_set(program, state, end_.data(), kEntering, kMostPivots);
+        const QPOutcome outcome = active_set(program, state, p.end.data(), kEntering, kMostPivots);
         return outcome.status != QPStatus::not_finite && outcome.status != QPStatus::bad_state;
     }
 
-    double promise(Index size) {
-        turn_ = p_.intercept ? -surplus_ / k_.mass : 0.0;
-        for (Index i = 0; i < size; ++i) turn_ -= at(k_.means, i) * (at(end_, i) - at(start_, i));
-        std::fill(move_.begin(), move_.end(), turn_);
-        double along = turn_ * surplus_, longer = 0.0;
-        gauge_ = 0.0;
+    // The decrease that the slopes at the beginning of a step promise.
+    double promise(Point& p, Index size) const {
+        const Index free = p_.free;
+        const Terms& t = p.terms;
+        p.turn = p.surplus;
+        if (free > 0) blas::cholesky_solve(free, k_.inner.data(), free, p.turn.data());
+        for (double& turn : p.turn) turn = -turn;
+        double along = 0.0, longer = 0.0, g = 0.0;
         for (Index i = 0; i < size; ++i) {
-            const Index j = k_.chosen[as_size(i)];
-            const double change = at(end_, i) - at(start_, i);
-            if (change != 0.0) p_.columns.add(j, change, move_.data());
-            along += scores_[as_size(j)] * change;
-            longer += p_.price[j] * (std::fabs(at(end_, i)) - std::fabs(at(start_, i)));
-            gauge_ += p_.price[j] * std::fabs(at(start_, i));
+            const double change = at(p.end, i) - at(p.start, i);
+            for (Index q = 0; q < free; ++q) at(p.turn, q) -= at(k_.means, i * free + q) * change;
+            along += at(p.scores, k_.chosen[as_size(i)]) * change;
         }
-        return along + (p_.level + p_.coupling * (gauge_ + 0.5 * longer)) * longer;
+        for (Index k = 0; k < static_cast<Index>(price_.size()); ++k) {
+            const double end = p_.starts ? chosen_length(p.end, k) : std::fabs(at(p.end, k));
+            const double start = p_.starts ? chosen_length(p.start, k) : std::fabs(at(p.start, k));
+            longer += at(price_, k) * (end - start);
+            g += at(price_, k) * start;
+        }
+        along += dot(p.turn.data(), p.surplus.data(), free);
+        return along + (t.level + t.coupling * (g + 0.5 * longer)) * longer;
+    }
+
+    // The changes of the predictions of all levels, in one reading of the columns.
+    void move_all() {
+        const Index size = static_cast<Index>(k_.chosen.size());
+        std::vector<double*> moves;
+        std::vector<double> changes;
+        for (auto& p : points_) {
+            if (p->move.empty()) continue;
+            for (Index i = 0; i < size; ++i) changes.push_back(at(p->end, i) - at(p->start, i));
+            for (Index q = 0; q < p_.free; ++q)
+                add_multiple(p->move.data(), at(p->turn, q), p_.basis + q * n_, n_);
+            moves.push_back(p->move.data());
+        }
+        const Index count = static_cast<Index>(moves.size());
+        if (count > 0) p_.columns.add(k_.chosen, changes.data(), count, moves.data());
+    }
+
+    // Goes as far as the objective allows, and draws from it what comes next.
+    void advance(Point& p) {
+        if (p.move.empty()) return;
+        const double before = p.value;
+        const double length = search(p);
+        steps_ += length > 0.0;
+        p.steps += 1;
+        p.idle = p.value < before * (1.0 - kAtRest) ? 0 : p.idle + 1;
+        const bool stuck = length == 0.0 && p.fresh && k_.damping >= 1.0;
+        p.done = p.last || stuck || p.idle >= kPatience || p.steps >= limits_.steps;
+        if (length < 1.0 || k_.damping > 0.0) refresh_ = &p;
+        if (length < 0.25 && p.fresh)
+            more_damping();
+        else if (length == 1.0)
+            k_.damping = k_.damping > kTiny ? 0.1 * k_.damping : 0.0;
     }
 
     // Armijo's rule; returns the length of the step, 0 where there is none. At the end of the whole
     // way zeros are exact zeros.
-    double search(double promised) {
+    double search(Point& p) {
         const Index size = static_cast<Index>(k_.chosen.size());
         double length = 1.0;
         for (int halving = 0; halving < kHalvings; ++halving, length *= 0.5) {
-            double g = 0.0;
             reached_.assign(as_size(p_.count), 0.0);
             for (Index i = 0; i < size; ++i) {
-                if (halving > 0) at(end_, i) = 0.5 * (at(end_, i) + at(start_, i));
-                g += at(price_, i) * std::fabs(at(end_, i));
-                at(reached_, k_.chosen[as_size(i)]) = at(end_, i);
+                if (halving > 0) at(p.end, i) = 0.5 * (at(p.end, i) + at(p.start, i));
+                at(reached_, k_.chosen[as_size(i)]) = at(p.end, i);
             }
-            for (Index i = 0; i < n_; ++i) at(trial_, i) = at(linear_, i) + length * at(move_, i);
-            const double now = p_.loss.value(trial_.data()) + penalty(g, square(reached_.data()));
-            if (!(now <= value_ + kArmijo * length * promised + 1e-14 * std::fabs(value_)))
+            for (Index i = 0; i < n_; ++i) at(trial_, i) = at(p.linear, i) + length * at(p.move, i);
+            const double now = p_.loss.value(trial_.data()) + penalty(p.terms, reached_.data());
+            if (!(now <= p.value + kArmijo * length * p.promised + 1e-14 * std::fabs(p.value)))
                 continue;
-            if (!(now < value_) && halving > 0) return 0.0;
-            for (Index i = 0; i < size; ++i) w_[k_.chosen[as_size(i)]] = at(end_, i);
-            *b_ += length * turn_;
-            linear_.swap(trial_);
-            value_ = now;
+            if (!(now < p.value) && halving > 0) return 0.0;
+            p.w.swap(reached_);
+            for (Index q = 0; q < p_.free; ++q) at(p.b, q) += length * at(p.turn, q);
+            p.linear.swap(trial_);
+            p.value = now;
+            // Now, as a loss may keep what it knows of its last point only.
+            p_.loss.differentiate(p.linear.data(), p.slope.data());
+            p.sloped = true;
             return length;
         }
         return 0.0;
     }
 
-    void more_damping() { damping_ = std::min(1.0, std::max(10.0 * damping_, kFirstDamping)); }
-
-    // What a step's length tells of the model.
-    void follow(double length, double promised) {
-        if (length < 0.25)
-            more_damping();
-        else if (length == 1.0)
-            damping_ = damping_ > kFirstDamping ? 0.1 * damping_ : 0.0;
-        const bool slow = !fresh_ && promised < kContraction * promised_;
-        if (!is_quadratic() && (slow || length < 1.0)) k_.damped.clear();
-        promised_ = promised;
+    void more_damping() {
+        k_.damping = k_.damping > 0.0 ? std::min(1.0, 10.0 * k_.damping) : kFirstDamping;
     }
 
     static double& at(std::vector<double>& v, Index i) { return v[as_size(i)]; }
     static double at(const std::vector<double>& v, Index i) { return v[as_size(i)]; }
 
+    // In `place_`: listed already among those that enter.
+    static constexpr Index kListed = -2;
+    // Steps of a level that a new Hessian would not save.
+    static constexpr Index kFreeSteps = 2;
+
     const PricedProblem& p_;
     Index n_;
-    double* w_;
-    double* b_;
+    double* weights_;
+    double* shifts_;
     const NewtonLimits& limits_;
     const std::chrono::steady_clock::time_point begun_ = std::chrono::steady_clock::now();
-    std::vector<double> linear_, slope_, curvature_, move_, trial_, scores_;
+    std::vector<double> trial_;
     KeptHessian& k_;
     // Where a column is among those of the model, and its quadratic program.
     std::vector<Index> place_, entering_;
-    std::vector<double> gradient_, start_, price_, end_, reached_;
-    bool fresh_ = true;
-    double value_ = kInfinity, surplus_ = 0.0, turn_ = 0.0, gauge_ = 0.0;
-    double damping_ = 0.0, promised_ = 0.0;
+    std::vector<double> gradient_, price_, found_, reached_, scores_, z_;
+    // The group of each column, and where groups begin among the chosen columns.
+    std::vector<Index> of_, cuts_;
+    std::vector<std::shared_ptr<Point>> points_;
+    std::shared_ptr<Point> newest_;
+    const Point* refresh_ = nullptr;
+    Index steps_ = 0;
+    double work_of_model_ = 0.0;  // of the last one, by coordinates
+    double gauge_ = 0.0;          // of the end of a step over groups
 };
 
 // What Python holds of a Hessian; ``taken`` while a call works on it.
@@ -537,48 +1181,89 @@ class Lent {
     bool mine_;
 };
 
-// level, coupling, ridge, radius, is_signed, intercept
-using Prices = std::tuple<double, double, double, double, bool, bool>;
+// price, terms (a row a level), basis (a row a free column), metric, is_signed; starts, members of
+// groups, empty where each column is one
+using Prices = std::tuple<Doubles, Rows, Rows, Doubles, bool, Positions, Positions>;
+// gap, share, steps, seconds
+using Ends = std::tuple<double, double, Index, double>;
 
-// shift: in and out the intercept; seconds: ends after so many. Returns the number of steps.
-Index run(const FewColumns& columns, const PythonLoss& loss, const Doubles& price,
-          const Prices& prices, const Doubles& metric, double gap, Index steps, double seconds,
-          HeldHessian& kept, const OutDoubles& weights, const OutDoubles& shift) {
-    const auto& [level, coupling, ridge, radius, is_signed, intercept] = prices;
-    expect(size_of(price) == size_of(weights), "weights and price must have an entry a column");
-    const PricedProblem problem{columns,      size_of(weights),
-                                loss,         size_of(metric) ? metric.data() : nullptr,
-                                price.data(), level,
-                                coupling,     ridge,
-                                radius,       is_signed,
-                                intercept};
+// weights, shifts: rows of the levels, in the first the start. Returns the numbers of levels that
+// have begun and of steps.
+std::tuple<Index, Index> run(const FewColumns& columns, const PythonLoss& loss,
+                             const Prices& prices, const Ends& ends, HeldHessian& kept,
+                             const OutDoubleMatrix& weights, const OutDoubleMatrix& shifts) {
+    const auto& [price, terms, basis, metric, is_signed, starts, members] = prices;
+    const Index levels = size_of(terms), cuts = size_of(starts);
+    expect(size_of(price) == (cuts ? cuts - 1 : size_of(weights, 1)) &&
+               (cuts == 0 || size_of(members) == size_of(weights, 1)),
+           "weights and price must have an entry a column, or a group");
+    expect_within(members, size_of(weights, 1));
+    expect(size_of(terms, 1) == 4 && size_of(weights) == levels && size_of(shifts) == levels &&
+               size_of(basis) == size_of(shifts, 1) &&
+               (size_of(basis) == 0 || size_of(basis, 1) == loss.count()),
+           "levels, weights, shifts and free columns do not fit together");
+    static_assert(sizeof(Terms) == 4 * sizeof(double));
+    const PricedProblem problem{columns,
+                                size_of(weights, 1),
+                                loss,
+                                size_of(metric) ? metric.data() : nullptr,
+                                price.data(),
+                                reinterpret_cast<const Terms*>(terms.data()),
+                                levels,
+                                basis.data(),
+                                size_of(basis),
+                                is_signed,
+                                cuts ? starts.data() : nullptr,
+                                members.data(),
+                                size_of(price)};
     Lent hessian(kept);
-    const NewtonLimits limits{gap, steps, seconds};
-    return Fit(problem, weights.data(), shift.data(), limits, hessian.get()).run();
+    const auto& [gap, share, steps, seconds] = ends;
+    const NewtonLimits limits{gap, share, steps, seconds};
+    Index made = 0;
+    const Index begun =
+        Fit(problem, weights.data(), shifts.data(), limits, hessian.get()).run(made);
+    return {begun, made};
 }
 
-Index newton_qp_dense(const DoubleMatrix& columns, const PythonLoss& loss, const Doubles& price,
-                      const Prices& prices, const Doubles& metric, double gap, Index steps,
-                      double seconds, HeldHessian& kept, const OutDoubles& weights,
-                      const OutDoubles& shift) {
-    expect(size_of(columns) == loss.count() && size_of(columns, 1) == size_of(weights),
+std::tuple<Index, Index> newton_qp_dense(const DoubleMatrix& columns, const PythonLoss& loss,
+                                         const Prices& prices, const Ends& ends, HeldHessian& kept,
+                                         const OutDoubleMatrix& weights,
+                                         const OutDoubleMatrix& shifts) {
+    expect(size_of(columns) == loss.count() && size_of(columns, 1) == size_of(weights, 1),
            "columns, target and weights do not fit together");
     const auto few = dense_columns(columns.data(), size_of(columns), size_of(columns, 1));
-    return run(*few, loss, price, prices, metric, gap, steps, seconds, kept, weights, shift);
+    return run(*few, loss, prices, ends, kept, weights, shifts);
 }
 
-Index newton_qp_csc(const std::tuple<Doubles, Vector, Vector>& columns, const PythonLoss& loss,
-                    const Doubles& price, const Prices& prices, const Doubles& metric, double gap,
-                    Index steps, double seconds, HeldHessian& kept, const OutDoubles& weights,
-                    const OutDoubles& shift) {
+std::tuple<Index, Index> newton_qp_csc(const std::tuple<Doubles, Vector, Vector>& columns,
+                                       const PythonLoss& loss, const Prices& prices,
+                                       const Ends& ends, HeldHessian& kept,
+                                       const OutDoubleMatrix& weights,
+                                       const OutDoubleMatrix& shifts) {
     const auto& [data, indices, indptr] = columns;
     return by_index(indices, [&](const auto* rows) {
         using Row = std::remove_const_t<std::remove_pointer_t<decltype(rows)>>;
         const auto few =
             compressed_columns<Row>(data.data(), rows, static_cast<const Row*>(indptr.data()),
-                                    loss.count(), size_of(weights));
-        return run(*few, loss, price, prices, metric, gap, steps, seconds, kept, weights, shift);
+                                    loss.count(), size_of(weights, 1));
+        return run(*few, loss, prices, ends, kept, weights, shifts);
     });
+}
+
+// columns: features (a row each), the row and the task of each column, and how many tasks there are
+std::tuple<Index, Index> newton_qp_tasks(
+    const std::tuple<Rows, Positions, Positions, Index>& columns, const PythonLoss& loss,
+    const Prices& prices, const Ends& ends, HeldHessian& kept, const OutDoubleMatrix& weights,
+    const OutDoubleMatrix& shifts) {
+    const auto& [features, places, tasks, n_tasks] = columns;
+    expect(size_of(features, 1) * n_tasks == loss.count() &&
+               size_of(places) == size_of(weights, 1) && size_of(tasks) == size_of(places),
+           "columns, target and weights do not fit together");
+    expect_within(places, size_of(features));
+    expect_within(tasks, n_tasks);
+    const auto few = task_columns({features.data(), size_of(features), size_of(features, 1),
+                                   places.data(), tasks.data(), n_tasks, size_of(places)});
+    return run(*few, loss, prices, ends, kept, weights, shifts);
 }
 
 }  // namespace
@@ -586,10 +1271,12 @@ Index newton_qp_csc(const std::tuple<Doubles, Vector, Vector>& columns, const Py
 void bind_newton(nb::module_& m) {
     nb::class_<HeldHessian>(m, "KeptHessian").def(nb::init<>());
     nb::class_<PythonLoss>(m, "PythonLoss")
-        .def(nb::init<nb::callable, nb::callable, nb::callable, OutDoubles, OutDoubles, OutDoubles,
-                      Doubles, double, bool>());
+        .def(nb::init<nb::callable, nb::callable, nb::callable, nb::callable, nb::callable,
+                      OutDoubles, OutDoubles, OutDoubles, OutDoubleMatrix, Doubles, double, bool,
+                      Index>());
     define(m, "newton_qp", &newton_qp_dense);
     define(m, "newton_qp_csc", &newton_qp_csc);
+    define(m, "newton_qp_tasks", &newton_qp_tasks);
 }
 
 }  // namespace atomlearn

@@ -16,8 +16,6 @@ namespace {
 
 // Rounds without fewer exchanges than ever before, after which pivoting is left.
 constexpr int kPatience = 3;
-// Operations of a blocked factorization in the time of one rotation of two entries.
-constexpr double kBlasGain = 16.0;
 
 class Pivoting {
   public:

@@ -45,6 +45,8 @@ constexpr Index kRun = 256;
 constexpr Index kAhead = 12;
 // Plain operations in the time of one that sorts or searches, about.
 constexpr Index kCostly = 16;
+// Operations of a blocked product or factorization in the time of one that reads its entries.
+constexpr double kBlasGain = 16.0;
 
 // Whether this process is the child of a fork. OpenMP's threads do not survive one, and its pool
 // waits for them forever: a child runs every kernel on the thread that called it.

@@ -19,7 +19,7 @@ from atomlearn.core.interfaces.scores import ArrayScores
 
 
 def check_same_rows(first: Block, second: Block) -> None:
-    """Raise where columns of one block cannot follow those of the other."""
+    """Raise ValueError unless both blocks have the same number of rows."""
     if first.shape[0] != second.shape[0]:
         raise ValueError(
             f"cannot append columns of {second.shape[0]} rows to a block of {first.shape[0]} "
@@ -29,7 +29,7 @@ def check_same_rows(first: Block, second: Block) -> None:
 
 @dataclass(slots=True)
 class _Room:
-    """A Fortran array that successive blocks share; its first ``used`` columns are taken."""
+    """A Fortran array shared by successive blocks; its first ``used`` columns are in use."""
 
     array: NDArray[Any]
     used: int
@@ -71,7 +71,7 @@ class DenseBlock(Block):
         return self._array
 
     def stored(self) -> NDArray[Any]:
-        """Return A itself, read-only use."""
+        """Return A itself, which must not be modified."""
         return self._array
 
     def predict(self, weights: Array) -> Array:
@@ -94,31 +94,38 @@ class DenseBlock(Block):
     def _weighted_gram(
         self, curvature: Array, positions: Columns | None, means: Array | None
     ) -> Array:
+        """Return (A - 1 m')' diag(c) (A - 1 m'), c = ``curvature`` >= 0, m = ``means`` (None: 0).
+
+        ``positions`` : the columns of the block that make up A; None: all of them.
+        """
         rows = np.flatnonzero(curvature)
         few = rows if 4 * rows.size <= 3 * curvature.size else None
         root = np.sqrt(curvature if few is None else curvature[few])
 
-        def scaled(some: slice) -> Array:
+        def scaled(piece: slice) -> Array:
+            """Return these rows of diag(sqrt(c)) (A - 1 m'), in float64."""
             if few is not None:
-                at = np.arange(self.shape[1]) if positions is None else positions
-                part = _kernels.gather_dense(self._array, at, few[some])
+                chosen = np.arange(self.shape[1]) if positions is None else positions
+                rows_of_piece = _kernels.gather_dense(self._array, chosen, few[piece])
             elif positions is None:
-                part = self._array[some].astype(np.float64)
+                rows_of_piece = self._array[piece].astype(np.float64)
             else:
-                part = _kernels.gather_dense(self._array[some], positions)
+                rows_of_piece = _kernels.gather_dense(self._array[piece], positions)
             if means is not None:
-                part -= means
-            part *= root[some, None]
-            return part
+                rows_of_piece -= means
+            rows_of_piece *= root[piece, None]
+            return rows_of_piece
 
         def product(rows: slice) -> Array:
-            # A few rows at a time: fresh memory for all of them takes longer than the product.
+            """Return B'B for these rows B of diag(sqrt(c)) (A - 1 m')."""
+            # In pieces: allocating memory for all rows takes longer than the product.
             total = np.zeros((size, size))
             for piece in LIMITS.pieces(rows.stop - rows.start, size):
                 deadline.check()
-                part = scaled(slice(rows.start + piece.start, rows.start + piece.stop))
-                # NumPy sees an array with its own transpose and calls BLAS's syrk: half the work.
-                total += part.T @ part
+                root_rows = scaled(slice(rows.start + piece.start, rows.start + piece.stop))
+                # NumPy computes a product of an array with its own transpose by BLAS's syrk, in
+                # half the time.
+                total += root_rows.T @ root_rows
             return total
 
         size = self.shape[1] if positions is None else positions.size
@@ -129,28 +136,30 @@ class DenseBlock(Block):
         return _kernels.scores_dense(self._array, weights, squared=True)
 
     def gather(self, columns: Columns) -> DenseBlock:
+        """Return these columns of A; the block itself if they are all columns in order."""
         n_columns = self.shape[1]
         if columns.size == n_columns and (columns == np.arange(n_columns)).all():
             return self
         return DenseBlock(_kernels.gather_dense(self._array, columns, None, self.dtype))
 
     def append(self, other: Block) -> Block:
+        """Return [A, B] for B = ``other``; writes B into spare room behind A if there is any."""
         check_same_rows(self, other)
         n_samples, size = self.shape
         total = size + other.shape[1]
         if not size:
             return other
-        room = self._room
+        storage = self._room
         columns = other.dense()
         dtype = np.result_type(self.dtype, columns.dtype) if size else columns.dtype
-        if room.used != size or room.array.shape[1] < total or room.array.dtype != dtype:
+        if storage.used != size or storage.array.shape[1] < total or storage.array.dtype != dtype:
             # Spare room costs address space, not memory, until it is written to.
             capacity = max(total, size + size // 2 + 8)
-            room = _Room(np.empty((n_samples, capacity), dtype=dtype, order="F"), size)
-            room.array[:, :size] = self._array
-        room.array[:, size:total] = columns
-        room.used = total
-        return DenseBlock(room.array, room)
+            storage = _Room(np.empty((n_samples, capacity), dtype=dtype, order="F"), size)
+            storage.array[:, :size] = self._array
+        storage.array[:, size:total] = columns
+        storage.used = total
+        return DenseBlock(storage.array, storage)
 
 
 class SparseBlock(Block):
@@ -185,7 +194,7 @@ class SparseBlock(Block):
 
     @classmethod
     def of(cls, X: Any) -> SparseBlock:
-        """Return the non-zeros of an array, or the entries of a sparse one, as a block."""
+        """Return the nonzero entries of a dense or sparse array as a block."""
         X = sp.csc_array(X)
         data = X.data.astype(np.float64, copy=False)
         return cls(data, X.indices, X.indptr, X.shape[0])
@@ -198,7 +207,7 @@ class SparseBlock(Block):
         return self._data, self._indices, self._indptr
 
     def stored(self) -> sp.csc_array:
-        """Return A as a SciPy array that shares this block's memory; read-only use."""
+        """Return A as a SciPy array that shares memory with the block and must not be modified."""
         return sp.csc_array(self._parts, shape=self.shape, copy=False)
 
     def dense(self) -> Array:
@@ -211,7 +220,7 @@ class SparseBlock(Block):
         return ArrayScores(_kernels.sparse_dots(*self._parts, v))
 
     def gram(self, curvature: Array, positions: Columns | None = None) -> Array:
-        """Return A_S' diag(curvature) A_S: samples are the vectors of the sum."""
+        """Return A_S' diag(curvature) A_S, S = ``positions``, as a sum over the rows of A."""
         chosen = self if positions is None else self.gather(positions)
         return weighted_squares(chosen.stored().tocsr(), curvature)
 
@@ -219,17 +228,19 @@ class SparseBlock(Block):
         return _kernels.sparse_dots(*self._parts, weights, squared=True)
 
     def gather(self, columns: Columns) -> SparseBlock:
+        """Return these columns of A; the block itself if they are all columns in order."""
         n_columns = self.shape[1]
         if columns.size == n_columns and (columns == np.arange(n_columns)).all():
             return self
         return SparseBlock(*take_compressed(*self._parts, columns), self._n_samples)
 
     def append(self, other: Block) -> Block:
+        """Return [A, B] for B = ``other``, as a sparse block."""
         check_same_rows(self, other)
         if not self.shape[1]:
             return other
-        more = other.stored() if other.traits.is_sparse else sp.csc_array(other.dense())
-        return SparseBlock.of(sp.hstack([self.stored(), more], format="csc"))
+        added = other.stored() if other.traits.is_sparse else sp.csc_array(other.dense())
+        return SparseBlock.of(sp.hstack([self.stored(), added], format="csc"))
 
 
 @singledispatch
@@ -241,8 +252,11 @@ def coupled_gram(block: Block, curvature: Array, coupling: Any) -> Array:
 
 @coupled_gram.register
 def _sparse_coupled_gram(block: SparseBlock, curvature: Array, coupling: Any) -> Array:
+    """Return A'(diag(c) - K K')A for a sparse block A, c = ``curvature`` and K = ``coupling``."""
     if not sp.issparse(coupling):
         return coupled_gram.dispatch(Block)(block, curvature, coupling)
     stored: Any = coupling
-    few = (stored.T @ block.stored()).tocsr()
-    return np.asarray(block.gram(curvature) - weighted_squares(few, np.ones(few.shape[0])))
+    cross_products = (stored.T @ block.stored()).tocsr()
+    return np.asarray(
+        block.gram(curvature) - weighted_squares(cross_products, np.ones(cross_products.shape[0]))
+    )

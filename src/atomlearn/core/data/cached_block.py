@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from functools import singledispatch
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from atomlearn import _kernels
 from atomlearn._kernels import ActiveFactor
@@ -14,6 +16,10 @@ from atomlearn.core.data.limits import LIMITS
 from atomlearn.core.interfaces import Array, Block, Columns, Deadline, Design, Scores
 from atomlearn.core.interfaces.forwarding import forward
 
+#: Columns of a Gram matrix that nobody requests any more, before they are dropped, beyond as many
+#: as are requested.
+FORGOTTEN = 1000
+
 
 class GrowingGram:
     """The Gram matrix H = A'CA of a block A, extended by O(n m) work for each new column.
@@ -22,15 +28,22 @@ class GrowingGram:
     intercept. With a ``basis`` Q (n_samples, r), A is replaced by its residual on Q in the metric
     C, which eliminates unpenalized columns. Both happen before any product, so no digits cancel.
 
-    curvature : (n_samples,), the diagonal of C.
+    curvature : (n_samples,), the diagonal of C. dtype : of H; the products are computed in it.
     """
 
-    def __init__(self, curvature: Array, centered: bool, basis: Array | None = None) -> None:
+    def __init__(
+        self,
+        curvature: Array,
+        centered: bool,
+        basis: Array | None = None,
+        dtype: type[np.floating[Any]] = np.float64,
+    ) -> None:
         self.curvature = curvature
         self.centered = centered
         self.basis = basis
+        self.dtype = dtype
         self.size = 0
-        self._buffer: Array = np.zeros((0, 0))
+        self._buffer: NDArray[Any] = np.zeros((0, 0), dtype)
         self._means: Array = np.zeros(0)
         self._factor = ActiveFactor()
         self._factored: tuple[float, float, Array] = (0.0, 0.0, np.zeros(0))
@@ -38,13 +51,13 @@ class GrowingGram:
     @classmethod
     def known(cls, curvature: Array, matrix: Array) -> GrowingGram:
         """Return the object for a known H = ``matrix`` of columns that are not centered."""
-        made = cls(curvature, False)
-        made._buffer, made.size, made._means = matrix, matrix.shape[0], np.zeros(matrix.shape[0])
-        return made
+        gram = cls(curvature, False)
+        gram._buffer, gram.size, gram._means = matrix, matrix.shape[0], np.zeros(matrix.shape[0])
+        return gram
 
     @property
-    def matrix(self) -> Array:
-        """H, (size, size); read-only use."""
+    def matrix(self) -> NDArray[Any]:
+        """H, (size, size); it must not be modified."""
         return self._buffer[: self.size, : self.size]
 
     def factor(self, coupling: float, ridge: float, price: Array) -> ActiveFactor:
@@ -53,8 +66,8 @@ class GrowingGram:
         price : p, (m,), which may have grown.
         """
         old_coupling, old_ridge, old_price = self._factored
-        same = (old_coupling, old_ridge) == (coupling, ridge)
-        if not same or not np.array_equal(price[: old_price.size], old_price):
+        is_unchanged = (old_coupling, old_ridge) == (coupling, ridge)
+        if not is_unchanged or not np.array_equal(price[: old_price.size], old_price):
             self._factor.forget()
         self._factored = coupling, ridge, price
         return self._factor
@@ -70,7 +83,7 @@ class GrowingGram:
             return
         self._means = np.append(self._means, np.zeros(total - start))
         if self._buffer.shape[0] < total:
-            buffer = _room(total) if start else np.empty((total, total))
+            buffer = self._room(total) if start else np.empty((total, total), self.dtype)
             buffer[:start, :start] = self.matrix
             self._buffer = buffer
         packed = block.traits.bytes_an_entry < 4.0
@@ -80,17 +93,18 @@ class GrowingGram:
             self._buffer[:total, :total] = self._whole(block, self._means)
             self.size = total
             return
-        asked = np.arange(total) if columns is None else columns
-        width = max(1, LIMITS.most_dense // (8 * block.shape[0]))
+        chosen = np.arange(total) if columns is None else columns
+        width = max(1, LIMITS.most_dense // (self.dtype().itemsize * block.shape[0]))
         while self.size < total:
             Deadline.current().check()
             end = min(self.size + width, total)
-            self._extend(block, asked[:end])
+            self._extend(block, chosen[:end])
 
-    def _extend(self, block: Block, asked: Columns) -> None:
+    def _extend(self, block: Block, chosen: Columns) -> None:
+        """Compute and store the rows and columns of H for the new columns ``chosen[size:]``."""
         start = self.size
-        end = asked.size
-        columns = np.array(block.gather(asked[start:]).dense(), dtype=np.float64, order="F")
+        end = chosen.size
+        columns = np.array(block.gather(chosen[start:]).dense(), dtype=np.float64, order="F")
         if self.centered:
             means = self.curvature @ columns / self.curvature.sum()
             columns -= means
@@ -98,7 +112,7 @@ class GrowingGram:
         if self.basis is not None:
             columns = without(columns, self.basis, self.curvature)
         columns *= self.curvature[:, None]
-        products = _products(block, columns, asked)
+        products = _products(block, columns.astype(self.dtype, copy=False), chosen)
         corner = products[:, start:]
         products[:, start:] = 0.5 * (corner + corner.T)
         self._buffer[start:end, :end] = products
@@ -106,16 +120,34 @@ class GrowingGram:
         self.size = end
 
     def take(self, positions: Columns) -> GrowingGram:
-        """Return the Gram matrix of a subset of the known columns, without a factor."""
-        taken = GrowingGram(self.curvature, self.centered, self.basis)
+        """Return the Gram matrix of a subset of the known columns.
+
+        The factor is kept if all its columns are in the subset.
+        """
+        taken = GrowingGram(self.curvature, self.centered, self.basis, self.dtype)
         taken.size = positions.size
-        # Room for more columns, which are likely to follow, saves the next copy.
-        taken._buffer = _room(positions.size)
+        # Spare room for more columns, which usually follow, saves the next copy.
+        taken._buffer = self._room(positions.size)
         taken.matrix[:] = self._buffer[np.ix_(positions, positions)]
         taken._means = self._means[positions]
+        active = self._factor.active
+        (coupling, ridge, price) = self._factored
+        position_of = np.full(self.size, -1)
+        position_of[positions] = np.arange(positions.size)
+        # Columns added after the factorization have no price yet, and must come last.
+        priced = positions[: np.count_nonzero(positions < price.size)]
+        if (priced < price.size).all() and (position_of[active] >= 0).all():
+            taken._factor = self._factor.moved(position_of)
+            taken._factored = coupling, ridge, price[priced]
         return taken
 
+    def _room(self, size: int) -> NDArray[Any]:
+        """Return an empty square array with spare rows and columns for a matrix of this size."""
+        capacity = size + size // 2 + 8
+        return np.empty((capacity, capacity), self.dtype)
+
     def _whole(self, block: Block, means: Array) -> Array:
+        """Return H of all columns at once, by the block's own product."""
         if not self.centered:
             return block.gram(self.curvature)
         if isinstance(block, DenseBlock):
@@ -135,36 +167,37 @@ def without(columns: Array, basis: Array, curvature: Array) -> Array:
     return columns
 
 
-def _room(size: int) -> Array:
-    capacity = size + size // 2 + 8
-    return np.empty((capacity, capacity))
-
-
-def _products(block: Block, columns: Array, asked: Columns) -> Array:
-    """Return B'A for dense B = ``columns`` and A the columns ``asked`` of the block."""
-    found = np.empty((columns.shape[1], asked.size))
-    plain = block.stored() is not None and not block.traits.is_sparse
-    kept = plain or block.traits.bytes_an_entry < 4.0
-    if not kept or columns.shape[1] == 1:
-        block = block.gather(asked)
-        for row, column in zip(found, columns.T, strict=True):
+def _products(block: Block, columns: NDArray[Any], chosen: Columns) -> NDArray[Any]:
+    """Return B'A for dense B = ``columns`` and A the columns ``chosen`` of the block."""
+    products = np.empty((columns.shape[1], chosen.size), columns.dtype)
+    is_packed = block.traits.bytes_an_entry < 4.0
+    is_dense = is_packed or (block.stored() is not None and not block.traits.is_sparse)
+    if not is_dense or columns.shape[1] == 1:
+        block = block.gather(chosen)
+        for row, column in zip(products, columns.T, strict=True):
             row[:] = block.scores(np.ascontiguousarray(column)).full()
-        return found
-    pieces = LIMITS.pieces(asked.size, block.shape[0], 4 * LIMITS.piece_entries)
+        return products
+    pieces = LIMITS.pieces(chosen.size, block.shape[0], 4 * LIMITS.piece_entries)
 
     def work(piece: int) -> None:
-        # Packed or float32 columns are converted to float64 in small batches.
-        few = block.gather(asked[pieces[piece]]).dense()
-        found[:, pieces[piece]] = columns.T @ few.astype(np.float64, copy=False)
+        """Compute the products with the columns of one piece."""
+        # Packed or float32 columns are converted in batches that stay in a processor's cache.
+        numbers = chosen[pieces[piece]]
+        dense = np.empty((block.shape[0], numbers.size), columns.dtype, order="F")
+        for part in LIMITS.pieces(numbers.size, block.shape[0], LIMITS.piece_entries // 8):
+            dense[:, part] = block.gather(numbers[part]).dense()
+        products[:, pieces[piece]] = columns.T @ dense
 
-    _kernels.share_out(work, len(pieces), float(columns.size) * asked.size)
-    return found
+    _kernels.share_out(work, len(pieces), float(columns.size) * chosen.size)
+    return products
 
 
 class CachedBlock(Block):
     """A block that caches its Gram matrix for one curvature and extends it by new columns.
 
-    A block made by ``append`` shares the cached arrays, so use only the latest one.
+    The matrix is H = A'QA of [V] section 3.3, which grows and shrinks with the atoms, as its factor
+    does; the columns are the cache for features of [T] section 5.5. A block made by ``append``
+    shares the cached arrays, so use only the latest one.
 
     Examples
     --------
@@ -193,14 +226,14 @@ class CachedBlock(Block):
     @classmethod
     def with_gram(cls, block: Block, curvature: Array, gram: Array) -> CachedBlock:
         """Return the block with the known Gram matrix A' diag(curvature) A in its cache."""
-        made = cls(block)
-        made._growing = GrowingGram.known(curvature, gram)
-        return made
+        cached = cls(block)
+        cached._growing = GrowingGram.known(curvature, gram)
+        return cached
 
     def knows_gram(self, curvature: Array) -> bool:
         """Return whether A'CA of all columns is cached for this array object ``curvature``."""
-        held = self._growing
-        return held is not None and held.curvature is curvature and held.size == self.shape[1]
+        cache = self._growing
+        return cache is not None and cache.curvature is curvature and cache.size == self.shape[1]
 
     def predict(self, weights: Array) -> Array:
         return self.inner.predict(weights)
@@ -215,8 +248,9 @@ class CachedBlock(Block):
         return self.inner.dense()
 
     def gather(self, columns: Columns) -> CachedBlock:
+        """Return these columns, with the cached Gram matrix if it contains all of them."""
         taken = CachedBlock(self.inner.gather(columns))
-        if self._growing is not None and self._growing.size == self.shape[1]:
+        if self._growing is not None and (columns < self._growing.size).all():
             taken._growing = self._growing.take(columns)
         return taken
 
@@ -232,18 +266,29 @@ class CachedBlock(Block):
         return longer
 
     def growing_part(
-        self, columns: Columns, curvature: Array, basis: Array | None, centered: bool = False
+        self,
+        columns: Columns,
+        curvature: Array,
+        basis: Array | None,
+        centered: bool = False,
+        dtype: type[np.floating[Any]] = np.float64,
     ) -> tuple[Columns, GrowingGram]:
         """Return the columns requested so far, new ones last, and their Gram matrix.
 
         The columns are not copied, as several paths may share one array. The arguments are those
-        of ``GrowingGram``; if they change, the cache is cleared.
+        of ``GrowingGram``; if they change, the cache is cleared. Of columns requested long ago the
+        matrix keeps about as many as are requested now.
         """
-        known, gram = self._part or (columns[:0], GrowingGram(curvature, centered, basis))
-        asked = (gram.curvature is curvature, gram.basis is basis, gram.centered == centered)
-        if not all(asked):
+        new = GrowingGram(curvature, centered, basis, dtype)
+        known, gram = self._part or (columns[:0], new)
+        same = gram.curvature is curvature and gram.basis is basis
+        if not same or (gram.centered, gram.dtype) != (centered, dtype):
             known = columns[:0]
-            gram = GrowingGram(curvature, centered, basis)
+            gram = new
+        kept = np.flatnonzero(np.isin(known, columns))
+        if known.size - kept.size > FORGOTTEN + columns.size:
+            known = known[kept]
+            gram = gram.take(kept)
         known = np.append(known, np.setdiff1d(columns, known))
         gram.extend_to(self.inner, known)
         self._part = known, gram
@@ -270,13 +315,14 @@ class CachedBlock(Block):
         return growing
 
     def gram(self, curvature: Array, positions: Columns | None = None) -> Array:
-        held = self._growing
-        if held is None or held.centered or held.basis is not None or held.size < self.shape[1]:
+        """Return A' diag(curvature) A, from the cache if it has this very matrix."""
+        cache = self._growing
+        if cache is None or cache.centered or cache.basis is not None or cache.size < self.shape[1]:
             return self.inner.gram(curvature, positions)
-        if not np.array_equal(held.curvature, curvature):
+        if not np.array_equal(cache.curvature, curvature):
             return self.inner.gram(curvature, positions)
-        known = held.matrix
-        return known.copy() if positions is None else known[np.ix_(positions, positions)]
+        cached = cache.matrix
+        return cached.copy() if positions is None else cached[np.ix_(positions, positions)]
 
 
 forward(CachedBlock, "inner", Block, Design)
@@ -289,6 +335,7 @@ def distinct_columns(block: Block) -> tuple[Block, Columns]:
 
 
 @distinct_columns.register
-def _of_cached(block: CachedBlock) -> tuple[Block, Columns]:
+def _distinct_cached(block: CachedBlock) -> tuple[Block, Columns]:
+    """Return the distinct columns of a cached block, with its cache if all are distinct."""
     base, positions = distinct_columns(block.inner)
     return (block if base is block.inner else base), positions

@@ -1,4 +1,4 @@
-"""CenteredBlock: columns with offsets taken off; rows and multiples of any block."""
+"""CenteredBlock: columns with offsets subtracted; rows and multiples of any block."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from atomlearn.core.interfaces.scores import ArrayScores
 
 
 class CenteredBlock(Block):
-    """A - 1 o': sparse columns with offsets taken off every row, never made dense.
+    """A - 1 o': sparse columns with the offset o_j subtracted from each row, never made dense.
 
     Digits cancel in ``gram`` and ``squared_norms`` only where a column's offset is large against
     its spread, which columns that are mostly zeros cannot have.
@@ -39,10 +39,11 @@ class CenteredBlock(Block):
         return self._inner.predict(weights) - self._offsets @ weights
 
     def scores(self, v: Array) -> Scores:
+        """Return (A - 1 o')'v = A'v - o sum(v)."""
         return ArrayScores(self._inner.scores(v).full() - self._offsets * float(v.sum()))
 
     def gram(self, curvature: Array, positions: Columns | None = None) -> Array:
-        """Return A'CA - o b' - b o' with b = A'c - (sum c / 2) o."""
+        """Return A'CA - o b' - b o' for c = ``curvature``, C = diag(c), b = A'c - (sum c / 2) o."""
         pull = self._pull(curvature)
         offsets = self._offsets
         if positions is not None:
@@ -53,11 +54,13 @@ class CenteredBlock(Block):
         return result
 
     def _squares(self, weights: Array) -> Array:
+        """Return sum_i w_i (a_ij - o_j)^2 of each column j, w = ``weights``, at least 0."""
         squares = self._inner.squared_norms(weights)
         squares -= 2.0 * self._offsets * self._pull(weights)
         return np.maximum(squares, 0.0)
 
     def _pull(self, curvature: Array) -> Array:
+        """Return b = A'c - (sum(c) / 2) o, c = ``curvature``, as in ``gram``."""
         half = 0.5 * float(curvature.sum())
         return self._inner.scores(curvature).full() - half * self._offsets
 
@@ -65,6 +68,7 @@ class CenteredBlock(Block):
         return CenteredBlock(self._inner.gather(columns), self._offsets[columns])
 
     def append(self, other: Block) -> CenteredBlock:
+        """Return the columns of both blocks, each with its offset; offsets of others are 0."""
         inner = other
         offsets = np.zeros(other.shape[1])
         if isinstance(other, CenteredBlock):
@@ -74,10 +78,10 @@ class CenteredBlock(Block):
 
 
 def chosen_rows(block: Block, rows: Rows) -> Block:
-    """Return the given rows of any block."""
-    own = block.with_rows(rows)
-    if own is not None:
-        return own
+    """Return the block with only these rows, by the block's own method if it has one."""
+    chosen = block.with_rows(rows)
+    if chosen is not None:
+        return chosen
     if block.traits.is_sparse:
         return SparseBlock.of(block.stored()[rows])
     return DenseBlock(block.dense()[rows])

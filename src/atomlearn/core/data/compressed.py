@@ -1,4 +1,4 @@
-"""Compressed columns and rows: checked, searched, and multiplied with themselves."""
+"""Compressed sparse arrays (CSC, CSR): checks, scaling, columns, sums of squares."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ is_sparse: Callable[[object], bool] = sp.issparse
 
 
 def checked_parts(X: Any) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
-    """Return data, indices and indptr of a CSC or CSR array; raise if they are broken.
+    """Return data, indices and indptr of a CSC or CSR array; raise ValueError if they are invalid.
 
     No index is followed before it has been checked.
     """
@@ -33,7 +33,7 @@ def checked_parts(X: Any) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
             parts[0],
             *(part.astype(np.int32 if narrow else np.int64, copy=False) for part in parts[1:]),
         )
-        # First and by comparison: differences, which SciPy looks at, may overflow.
+        # Checked first, and by comparisons: the differences that SciPy computes may overflow.
         if (indptr != parts[2]).any() or np.less(indptr[1:], indptr[:-1]).any():
             raise ValueError("indptr must not decrease, nor hold values out of range")
         checked = type(X)(X.shape, dtype=X.dtype)
@@ -53,7 +53,7 @@ def checked_parts(X: Any) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
 
 
 def in_place_or_copied(array: NDArray[Any]) -> NDArray[Any]:
-    """Return an array as kernels read it: a copy only if it has gaps, or is at odd addresses.
+    """Return an array that kernels can read: itself if contiguous and aligned, else a copy.
 
     Arrays out of network buffers and records may be at any address.
     """
@@ -61,7 +61,7 @@ def in_place_or_copied(array: NDArray[Any]) -> NDArray[Any]:
 
 
 def scaled_columns(X: Any, factors: Array) -> Any:
-    """Return a CSC or CSR array with column j multiplied by factors[j], in its own type."""
+    """Return a CSC or CSR array with column j multiplied by factors[j], in the same format."""
     of_columns = X.format == "csc"
     each = np.repeat(factors, np.diff(X.indptr)) if of_columns else factors[X.indices]
     scaled = X.copy()
@@ -101,9 +101,9 @@ def weighted_squares(vectors: sp.csr_array, weights: Array) -> Array:
 def take_compressed(
     data: NDArray[Any], indices: NDArray[Any], indptr: NDArray[Any], columns: Columns
 ) -> tuple[Array, NDArray[Any], NDArray[Any]]:
-    """Return float64 data, row indices and pointers of these columns, in their order."""
+    """Return float64 data, row indices and column pointers of these columns, in their order."""
     starts = indptr[columns].astype(np.int64)
     lengths = indptr[columns + 1].astype(np.int64) - starts
-    places = ranges(starts, lengths)
+    positions = ranges(starts, lengths)
     pointers = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(lengths)])
-    return data[places].astype(np.float64), indices[places], pointers.astype(indices.dtype)
+    return data[positions].astype(np.float64), indices[positions], pointers.astype(indices.dtype)

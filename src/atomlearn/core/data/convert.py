@@ -1,4 +1,4 @@
-"""as_design(X): the design of any kind of X, or the reason why X is refused."""
+"""as_design(X): convert X of any supported type to a design, or raise with the reason."""
 
 from __future__ import annotations
 
@@ -73,9 +73,9 @@ def held_design(X: object, *, check_finite: bool = True) -> DenseDesign | Sparse
 
 
 def readable(X: Any) -> Any:
-    """Return X as it is, refused if NumPy would read numbers that were not meant.
+    """Return X unchanged; raise if NumPy would read numbers that are not meant.
 
-    Those that a mask hides, days of dates, and the real parts of complex numbers.
+    These are masked entries, dates (as days), and the real parts of complex numbers.
     """
     unmasked("X", X)
     X = as_table(X)
@@ -111,7 +111,7 @@ def feature_names(X: object) -> list[str] | None:
 
 
 def check_shape(shape: tuple[int, ...], X: object) -> None:
-    """Refuse X of this shape if it is not two-dimensional, or empty."""
+    """Raise ValueError unless X has two dimensions and neither of them is 0."""
     kind = type(X).__name__
     if len(shape) == 1:
         raise ValueError(
@@ -123,16 +123,16 @@ def check_shape(shape: tuple[int, ...], X: object) -> None:
             f"X must be 2-d (rows are samples), got a {len(shape)}-d {kind} of shape {shape}. "
             "Reshape your data: X.reshape(len(X), -1) flattens every sample"
         )
-    for count, what in zip(shape, ("sample", "feature"), strict=True):
+    for count, axis_kind in zip(shape, ("sample", "feature"), strict=True):
         if count == 0:
             raise ValueError(
-                f"X has 0 {what}(s) (shape={shape}) while a minimum of 1 is required; "
+                f"X has 0 {axis_kind}(s) (shape={shape}) while a minimum of 1 is required; "
                 "check how the data was loaded or filtered"
             )
 
 
 def _numeric_array(X: object) -> NDArray[Any]:
-    """Return anything array-like as float32 or float64, copying only where the type forces it."""
+    """Return an array-like X as float32 or float64; copy only if the dtype requires it."""
     unmasked("X", X)
     try:
         array = np.asarray(X)
@@ -150,7 +150,7 @@ def _numeric_array(X: object) -> NDArray[Any]:
 
 
 def check_kind(dtype: np.dtype[Any]) -> None:
-    """Refuse a type that is none of real numbers."""
+    """Raise TypeError unless the dtype is of real numbers."""
     if dtype.kind == "c":
         raise ValueError(
             f"Complex data not supported: X has dtype {dtype}; pass X.real, or real and imaginary "
@@ -164,12 +164,13 @@ def check_kind(dtype: np.dtype[Any]) -> None:
 
 
 def _sparse_design(X: Any, check_finite: bool) -> SparseDesign:
+    """Return a sparse X as a design of float32 or float64, after checks."""
     check_shape(X.shape, X)
     check_kind(X.dtype)
     X = as_compressed(X)
     if X.dtype not in (np.float32, np.float64) or not X.dtype.isnative:
-        data, *places = checked_parts(X)
-        X = type(X)((data.astype(narrowest([data.dtype])), *places), shape=X.shape)
+        data, *indices = checked_parts(X)
+        X = type(X)((data.astype(narrowest([data.dtype])), *indices), shape=X.shape)
     design = SparseDesign(X)
     if check_finite and not np.isfinite(X.data).all():
         refuse_not_finite(design)
@@ -191,8 +192,8 @@ def as_compressed(X: Any) -> Any:
         return X
     try:
         triplets = X.tocoo()
-        places = triplets.row, triplets.col
-        return sp.coo_array((triplets.data, places), shape=X.shape).tocsc()
+        coordinates = triplets.row, triplets.col
+        return sp.coo_array((triplets.data, coordinates), shape=X.shape).tocsc()
     except (ValueError, IndexError, TypeError) as error:
         raise ValueError(
             f"{X.format.upper()} array of shape {tuple(X.shape)} is broken ({error}); rebuild it "
@@ -201,24 +202,30 @@ def as_compressed(X: Any) -> Any:
 
 
 def refuse_entry(value: Any, row: int, column: int, names: list[str] | None) -> None:
-    """Raise ValueError for an entry that is not finite, with its place and the remedy."""
-    what = "NaN" if np.isnan(value) else "infinity"
+    """Raise ValueError for a non-finite entry; the message has its position and the remedy."""
+    shown = "NaN" if np.isnan(value) else "infinity"
     name = "" if names is None else f", {names[column]!r}"
     raise ValueError(
-        f"X contains {what} at (row, column) = ({row}, {column}){name}; impute missing values "
+        f"X contains {shown} at (row, column) = ({row}, {column}){name}; impute missing values "
         "(for example with sklearn.impute.SimpleImputer) or leave such rows out"
     )
 
 
-def refuse_not_finite(design: Design, X: object = None, first: tuple[int, int] = (0, 0)) -> None:
-    """Refuse NaN and infinity, with row and column: one pass without a copy.
+def is_finite(design: Design) -> bool:
+    """Return whether all entries are finite, by one pass; False if sums of finite ones overflow."""
+    return bool(np.isfinite(design.scores(np.ones(design.shape[0])).full()).all())
 
-    X : the source of the design, which may name the columns; first : where this piece begins.
+
+def refuse_not_finite(design: Design, X: object = None, first: tuple[int, int] = (0, 0)) -> None:
+    """Raise ValueError with row and column of a NaN or infinite entry: one pass without a copy.
+
+    ``X`` : the source of the design, which may name the columns; ``first`` : the number of the
+    first row of this piece.
     """
     # A sum is finite only if all its terms are.
     sums = design.scores(np.ones(design.shape[0])).full()
     for column in np.flatnonzero(~np.isfinite(sums)).tolist():
-        # The exact test of a suspect: finite entries near 1e308 overflow a sum, too.
+        # An exact check of this column, as sums of finite entries near 1e308 overflow, too.
         entries = design.gather(np.array([column])).dense()[:, 0]
         bad = np.flatnonzero(~np.isfinite(entries))
         if bad.size:
@@ -237,7 +244,7 @@ def existing_columns(columns: Columns, n_features: int) -> Columns:
 
 
 def one_weight_each(weights: Array, n_features: int) -> Array:
-    """Return weights as float64 (n_features,), or raise an error that names their shape."""
+    """Return weights as float64 (n_features,); raise ValueError for another shape."""
     weights = np.asarray(weights, dtype=np.float64)
     if weights.shape != (n_features,):
         raise ValueError(f"weights must have shape ({n_features},), got {weights.shape}")

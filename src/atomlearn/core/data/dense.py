@@ -1,4 +1,4 @@
-"""X as an array: both orders, both precisions, any strides, read-only and memory-mapped."""
+"""DenseDesign: X as an array in any memory order, float32 or float64, also memory-mapped."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class DenseDesign(Design):
                 f"DenseDesign needs aligned float32 or float64 data in native byte order, got "
                 f"dtype {X.dtype}; as_design(X) converts it once"
             )
-        # A plain view: subclasses (memmap, matrix) have their own ideas of slicing.
+        # A view as a plain ndarray: subclasses (memmap, matrix) index differently.
         self._X: NDArray[Any] = X.view(np.ndarray)
         if X.itemsize not in X.strides and 1 not in X.shape:
             self._X = np.ascontiguousarray(self._X)
@@ -61,7 +61,7 @@ class DenseDesign(Design):
 
     @property
     def array(self) -> NDArray[Any]:
-        """The array that was given, of which ``rows`` may use a part; read-only use."""
+        """The array that was given, of which ``rows`` may select some; it must not be modified."""
         return self._X
 
     def stored(self) -> Any:
@@ -96,5 +96,5 @@ class DenseDesign(Design):
         return _kernels.scores_dense(self._X, curvature, self._rows, squared=True)
 
     def with_rows(self, rows: NDArray[np.int64]) -> DenseDesign:
-        """Return the design of these rows of this one, without copying X."""
+        """Return the design of these rows, without copying X."""
         return DenseDesign(self._X, rows if self._rows is None else self._rows[rows])

@@ -1,8 +1,10 @@
-"""Tables (pandas, polars, pyarrow) as one numeric array: numbers and booleans only."""
+"""Data frames of every library that narwhals supports, converted to one numeric array."""
 
 from __future__ import annotations
 
+import importlib.util
 from collections.abc import Iterable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,17 +15,41 @@ from atomlearn.core.interfaces.numbers import all_text
 
 
 def as_table(X: Any) -> Any:
-    """Return such a table as one of pyarrow, which shares its memory; anything else as it is."""
+    """Return a table that has only Arrow's PyCapsule interface as a pyarrow or polars table.
+
+    The new table shares its memory. Other objects are returned unchanged.
+    """
     if not is_arrow(X):
         return X
-    try:
-        import pyarrow as pa
-    except ImportError as error:
+    import narwhals.stable.v2 as nw
+
+    readers: list[Any] = [name for name in ("pyarrow", "polars") if importlib.util.find_spec(name)]
+    if not readers:
         raise ImportError(
             f"{type(X).__name__} offers its columns as Arrow does, which pyarrow reads; "
             "pip install pyarrow"
-        ) from error
-    return pa.table(X)
+        )
+    return nw.from_arrow(X, backend=readers[0]).to_native()
+
+
+def as_frame(X: Any) -> Any:
+    """Return a table as a narwhals data frame; raise if it is lazy or one-dimensional."""
+    import narwhals.stable.v2 as nw
+    from narwhals.exceptions import DuplicateError
+
+    X = as_table(X)
+    name = f"{library_of(X)} {type(X).__name__}"
+    try:
+        frame = nw.from_native(X, allow_series=True, pass_through=True)
+    except DuplicateError:  # Columns are then named by their numbers.
+        numbers = [*map(str, range(X.shape[1]))]
+        rename = X.rename_columns if library_of(X) == "pyarrow" else partial(X.set_axis, axis=1)
+        return nw.from_native(rename(numbers))
+    if isinstance(frame, nw.LazyFrame):
+        raise TypeError(f"{name} holds no data yet; pass X.collect()")
+    if not isinstance(frame, nw.DataFrame):
+        raise ValueError(f"{name} is one-dimensional; pass a DataFrame, for example X.to_frame()")
+    return frame
 
 
 def table_names(X: object) -> list[str] | None:
@@ -44,87 +70,61 @@ def narrowest(types: Iterable[np.dtype[Any]]) -> np.dtype[Any]:
     return np.dtype(np.float32 if exact else np.float64)
 
 
-def frame_to_array(X: Any) -> NDArray[Any]:
-    """Return the table as a float32 or float64 array, missing entries as NaN.
+def number_types(frame: Any) -> list[np.dtype[Any] | None]:
+    """Return the NumPy dtype of each column of a narwhals frame, None for non-numeric columns."""
+    import narwhals.stable.v2 as nw
 
-    A pandas table of one float type is viewed, not copied; others are filled column by column
-    into one Fortran array.
+    type_of: dict[Any, np.dtype[Any] | None] = {}
+    types = []
+    empty = frame.head(0)
+    for name, kind in frame.schema.items():
+        if kind not in type_of or kind == nw.Unknown:
+            # Zero rows tell how the library maps its types to those of NumPy.
+            type_ = empty.get_column(name).to_numpy().dtype
+            is_number = type_.kind in "biuf" and kind not in (nw.Categorical, nw.Enum)
+            type_of[kind] = type_ if is_number else None
+        types.append(type_of[kind])
+    return types
+
+
+def holds_numbers(X: Any) -> bool:
+    """Return whether all columns of a table are numbers or booleans, not dates or strings."""
+    if library_of(X) == "pandas":
+        # Complex columns are refused as those of arrays are.
+        return all(kind.kind in "biufc" for kind in set(np.ravel(X.dtypes)))
+    return all(kind is not None for kind in number_types(as_frame(X)))
+
+
+def frame_to_array(X: Any) -> NDArray[Any]:
+    """Return the table as a float32 or float64 array, with NaN for missing entries.
+
+    A pandas table of one float type is viewed, not copied; others become one Fortran array.
     """
-    library = library_of(X)
-    name = f"{library} {type(X).__name__}"
-    if library == "pandas":
-        return _from_pandas(X, name)
-    if library == "polars":
-        return _from_polars(X, name)
-    return _from_pyarrow(X, name)
+    import narwhals.stable.v2 as nw
+
+    frame = as_frame(X)
+    types = number_types(frame)
+    each = zip(frame.schema.items(), types, strict=True)
+    name = f"{library_of(X) or 'Arrow'} {type(X).__name__}"
+    _refuse(name, [column for column, type_ in each if type_ is None])
+    number_kinds = [kind for kind in types if kind is not None]
+    dtype = narrowest(number_kinds)
+    if library_of(X) == "pandas":
+        is_view = set(X.dtypes) == {dtype}
+        return np.asarray(X.to_numpy() if is_view else X.to_numpy(dtype=dtype, na_value=np.nan))
+    if not number_kinds:
+        return np.zeros((len(frame), 0))
+    target = nw.Float32 if dtype == np.float32 else nw.Float64
+    return np.asfortranarray(frame.select(nw.all().cast(target)).to_numpy())
 
 
 def _refuse(name: str, bad: list[tuple[Any, Any]]) -> None:
+    """Raise TypeError if columns are not numeric; ``bad`` has their names and types."""
     if not bad:
         return
-    shown = ", ".join(f"{column!r} ({kind})" for column, kind in bad[:5])
-    more = f" and {len(bad) - 5} more" if len(bad) > 5 else ""
-    words = [column for column, kind in bad if "date" not in str(kind)]
-    encoded = f"make_column_transformer((OneHotEncoder(), {words[:5]}), remainder='passthrough')"
-    way = f"in a pipeline behind scikit-learn's {encoded}, or " if words else ""
+    listed = ", ".join(f"{column!r} ({kind})" for column, kind in bad[:5])
+    remainder = f" and {len(bad) - 5} more" if len(bad) > 5 else ""
     raise TypeError(
-        f"{name} has columns that are not numeric or boolean: {shown}{more}; encode them as "
-        f"numbers, {way}by datasets.read(table, target, dates='elapsed'); or leave them out"
+        f"{name} has columns that are not numeric or boolean: {listed}{remainder}; fit an "
+        "estimator with encode=True, encode them by datasets.read(table, target), or leave them out"
     )
-
-
-def _from_pandas(X: Any, name: str) -> NDArray[Any]:
-    if not hasattr(X, "columns"):
-        raise ValueError(f"{name} is one-dimensional; pass a DataFrame, for example X.to_frame()")
-    import pandas as pd
-
-    def numpy_type(dtype: Any) -> np.dtype[Any] | None:
-        base = dtype.subtype if isinstance(dtype, pd.SparseDtype) else dtype
-        base = getattr(base, "numpy_dtype", base)
-        return base if isinstance(base, np.dtype) and base.kind in "biuf" else None
-
-    types = [numpy_type(dtype) for dtype in X.dtypes]
-    _refuse(name, [(c, d) for c, d, t in zip(X.columns, X.dtypes, types, strict=True) if t is None])
-    if len(set(X.dtypes)) == 1 and X.dtypes.iloc[0] in (np.float32, np.float64):
-        return np.asarray(X.to_numpy())
-
-    known = [kind for kind in types if kind is not None]
-    return np.asarray(X.to_numpy(dtype=narrowest(known), na_value=np.nan))
-
-
-def _from_polars(X: Any, name: str) -> NDArray[Any]:
-    import polars as pl
-
-    if isinstance(X, pl.LazyFrame):
-        raise TypeError(f"{name} holds no data yet; pass X.collect()")
-    if not isinstance(X, pl.DataFrame):
-        raise ValueError(f"{name} is one-dimensional; pass a DataFrame, for example X.to_frame()")
-    kinds = X.dtypes
-    usable = [kind.is_integer() or kind.is_float() or kind == pl.Boolean for kind in kinds]
-    _refuse(name, [(c, k) for c, k, ok in zip(X.columns, kinds, usable, strict=True) if not ok])
-    # Zero rows of the table tell how polars maps its types to NumPy's.
-    empty = X.clear()
-    types = [empty.to_series(position).to_numpy().dtype for position in range(X.width)]
-
-    target = pl.Float32 if narrowest(types) == np.float32 else pl.Float64
-    return np.asarray(X.cast(target).to_numpy(order="fortran"))
-
-
-def _from_pyarrow(X: Any, name: str) -> NDArray[Any]:
-    import pyarrow as pa
-
-    if not isinstance(X, (pa.Table, pa.RecordBatch)):
-        raise ValueError(f"{name} is one-dimensional; pass a pyarrow.Table")
-    kinds = X.schema.types
-    ok = [
-        pa.types.is_integer(k) or pa.types.is_floating(k) or pa.types.is_boolean(k) for k in kinds
-    ]
-    _refuse(
-        name, [(c, k) for c, k, good in zip(X.schema.names, kinds, ok, strict=True) if not good]
-    )
-    dtype = narrowest(np.dtype(kind.to_pandas_dtype()) for kind in kinds)
-    target = pa.float32() if dtype == np.float32 else pa.float64()
-    result = np.empty(X.shape, dtype=dtype, order="F")
-    for position in range(len(kinds)):
-        result[:, position] = np.asarray(X.column(position).cast(target, safe=False))
-    return result

@@ -1,4 +1,4 @@
-"""Lifted: the design X L of a lifted norm, whose columns are gathered when they are wanted."""
+"""Lifted: the design X L of a lifted norm; its columns are gathered when they are needed."""
 
 from __future__ import annotations
 
@@ -32,6 +32,15 @@ class Lifted(Derived):
         self.shape = self.design.shape[0], self.expansion.shape[1]
         self.traits = replace(self.traits, n_distinct=self.design.shape[1])
 
+    @property
+    def searched(self) -> tuple[float, float]:
+        """Return the work of searches of X plus that of searches of the nested sets."""
+        done, possible = self.design.searched
+        nested = self.expansion.nested
+        if nested is None:
+            return done, possible
+        return done + nested.work.columns, possible + nested.work.possible
+
     def scores(self, v: Array) -> Scores:
         return self.expansion.scores(self.design.scores(v))
 
@@ -39,29 +48,32 @@ class Lifted(Derived):
         return [self.expansion.scores(z) for z in self.design.scores_many(V)]
 
     def gather(self, columns: Columns) -> Block:
-        at = self.expansion.touched(columns)
-        block = self.design.gather(at.features)
+        """Return the columns of X L."""
+        touched = self.expansion.touched(columns)
+        block = self.design.gather(touched.features)
         if self.expansion.repeats:
-            return RepeatedBlock(block, at.features, at.rows)
-        local = at.matrix(columns.size)
+            return RepeatedBlock(block, touched.features, touched.rows)
+        local = touched.matrix(columns.size)
         if block.traits.is_sparse:
             return SparseBlock.of(block.stored() @ local)
         return DenseBlock(np.asfortranarray(block.dense() @ local.toarray()))
 
     def taken_off(self, columns: Columns) -> Array:
-        at = self.expansion.touched(columns)
-        taken = self.design.taken_off(at.features)
+        """Return a bound for the columns of X L on the offsets that cancel in their scores."""
+        touched = self.expansion.touched(columns)
+        taken = self.design.taken_off(touched.features)
         if self.expansion.repeats:
-            return taken[at.rows]
-        # Features that are mixed can cancel as offsets do: their scores are added up, too.
-        squares = self.design.gather(at.features).squared_norms() / self.shape[0]
-        return np.asarray(abs(at.matrix(columns.size)).T @ (taken + np.sqrt(squares)))
+            return taken[touched.rows]
+        # If a column of L has several entries, scores of features are added, and may cancel too.
+        squares = self.design.gather(touched.features).squared_norms() / self.shape[0]
+        return np.asarray(abs(touched.matrix(columns.size)).T @ (taken + np.sqrt(squares)))
 
     def squared_norms(self, curvature: Array | None = None) -> Array:
-        """Return sum_i c_i (X L)_ij^2, or an upper bound where L mixes features."""
+        """Return sum_i c_i (X L)_ij^2, or an upper bound if a column of L has several entries."""
         return self.expansion.squared_norms(self.design.squared_norms(curvature))
 
     def predict(self, weights: Array) -> Array:
+        """Return X L u for u = ``weights``."""
         used = np.flatnonzero(weights)
         features, values = self.expansion.apply(used, weights[used])
         dense = np.zeros(self.design.shape[1])
@@ -86,6 +98,7 @@ class RepeatedBlock(Block):
         self.traits = replace(self.traits, n_distinct=self.base.shape[1])
 
     def predict(self, weights: Array) -> Array:
+        """Return A w: the weights of all copies of a feature are added first."""
         sums = np.bincount(self.positions, weights=weights, minlength=self.features.size)
         return self.base.predict(sums.astype(np.float64, copy=False))
 
@@ -99,18 +112,21 @@ class RepeatedBlock(Block):
         return np.asfortranarray(self.base.dense()[:, self.positions])
 
     def gram(self, curvature: Array, positions: Columns | None = None) -> Array:
+        """Return A_S' diag(c) A_S, computed once for each distinct feature."""
         chosen = self.positions if positions is None else self.positions[positions]
-        used, place = np.unique(chosen, return_inverse=True)
-        return self.base.gram(curvature, used)[np.ix_(place.ravel(), place.ravel())]
+        distinct, inverse = np.unique(chosen, return_inverse=True)
+        return self.base.gram(curvature, distinct)[np.ix_(inverse.ravel(), inverse.ravel())]
 
     def gather(self, columns: Columns) -> RepeatedBlock:
+        """Return these columns; features without a column are dropped."""
         chosen = self.positions[columns]
-        used, place = np.unique(chosen, return_inverse=True)
-        if used.size == self.features.size:
+        distinct, inverse = np.unique(chosen, return_inverse=True)
+        if distinct.size == self.features.size:
             return RepeatedBlock(self.base, self.features, chosen)
-        return RepeatedBlock(self.base.gather(used), self.features[used], place.ravel())
+        return RepeatedBlock(self.base.gather(distinct), self.features[distinct], inverse.ravel())
 
     def append(self, other: Block) -> RepeatedBlock:
+        """Return the columns of both blocks; a feature that both have is stored once."""
         if not isinstance(other, RepeatedBlock):
             raise TypeError(
                 f"a block of repeated features takes one of its own kind, got "
@@ -119,13 +135,13 @@ class RepeatedBlock(Block):
         if not self.positions.size:
             return other
         order = np.argsort(self.features, kind="stable")
-        places = np.searchsorted(self.features, other.features, sorter=order)
-        places = order[np.minimum(places, order.size - 1)] if order.size else places
-        known = np.zeros(other.features.size, dtype=bool)
+        positions = np.searchsorted(self.features, other.features, sorter=order)
+        positions = order[np.minimum(positions, order.size - 1)] if order.size else positions
+        is_present = np.zeros(other.features.size, dtype=bool)
         if order.size:
-            known = self.features[places] == other.features
-        new = np.flatnonzero(~known)
-        target = np.where(known, places, self.features.size - 1 + np.cumsum(~known))
+            is_present = self.features[positions] == other.features
+        new = np.flatnonzero(~is_present)
+        target = np.where(is_present, positions, self.features.size - 1 + np.cumsum(~is_present))
         base = self.base.append(other.base.gather(new)) if new.size else self.base
         return RepeatedBlock(
             base,
@@ -136,13 +152,16 @@ class RepeatedBlock(Block):
 
 @distinct_columns.register
 def _features(block: RepeatedBlock) -> tuple[Block, Columns]:
+    """Return the distinct features, and the position among them of each column."""
     return block.base, block.positions
 
 
 @affine_block.register
 def _repeated(block: RepeatedBlock, means: Array, factors: Array) -> Block:
-    each = np.zeros((2, block.features.size))
-    each[:, block.positions] = means, factors
-    if not np.array_equal(each[:, block.positions], (means, factors)):
+    """Return the block with columns (x_j - means_j) factors_j; copies of a feature stay shared."""
+    # The mean and factor of each feature, from one of its copies; all copies must have the same.
+    of_features = np.zeros((2, block.features.size))
+    of_features[:, block.positions] = means, factors
+    if not np.array_equal(of_features[:, block.positions], (means, factors)):
         return affine_block.dispatch(Block)(block, means, factors)  # copies of a feature differ
-    return RepeatedBlock(affine_block(block.base, *each), block.features, block.positions)
+    return RepeatedBlock(affine_block(block.base, *of_features), block.features, block.positions)

@@ -1,4 +1,4 @@
-"""Limits: what decides between ways to the same answer over explicit data."""
+"""Sizes at which one algorithm becomes faster than another with the same result."""
 
 from __future__ import annotations
 
@@ -7,27 +7,28 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class DataLimits:
-    """Sizes and shares from which on one way is taken rather than another.
+    """Sizes and densities that decide between two algorithms with the same result.
 
     None of them changes an answer beyond rounding; they were found by timing both ways (the
     scripts of ``benchmarks/micro``) on processors with 1 to 2 MB of cache a core;
     ``benchmarks/sensitivity.py`` varies each of them.
     """
 
-    #: Columns at least this full are worked on faster by BLAS than by sparse products, and so are
-    #: sums of squares of sparse vectors (at 0.1 four times slower, at 0.2 as fast).
+    #: Share of nonzero entries from which BLAS is faster than sparse products, also for sums of
+    #: squares of sparse vectors (at 0.1 four times slower, at 0.2 as fast).
     dense_from: float = 0.15
-    #: Products of two sparse columns this full are searched faster by BLAS, in dense pieces.
+    #: Share of nonzero entries from which products of two columns are searched by BLAS, in dense
+    #: pieces.
     blas_from: float = 0.05
-    #: Entries checked, multiplied or made dense at a time (8 MB), whatever the size of X.
+    #: Number of entries that are checked, multiplied or made dense at a time (8 MB).
     piece_entries: int = 2**20
-    #: A difference of sums this small against its terms has lost 4 of 16 digits, and is computed
-    #: afresh from the column itself.
+    #: A difference smaller than this share of its terms has lost 4 of 16 digits, and is recomputed
+    #: from the column itself.
     cancelled: float = 1e-4
-    #: Numbers that are held dense at most (512 MB in float64): coefficients of implicit columns,
-    #: the columns that one pass asks for, the vectors of one reading and their scores.
+    #: Maximum number of entries of dense arrays (512 MB in float64): coefficients of implicit
+    #: columns, gathered columns, the vectors of one pass and their scores.
     most_dense: int = 2**26
-    #: Columns of explicit data: the scores of one vector take 17 GB then.
+    #: Maximum number of columns of explicit data; the scores of one vector then take 17 GB.
     most_columns: int = 2**31 - 1
 
     def pieces(self, count: int, size: int, most: int | None = None) -> list[slice]:

@@ -14,11 +14,11 @@ from atomlearn.core.data.dense import DenseDesign
 from atomlearn.core.data.sparse import SparseDesign
 from atomlearn.core.interfaces import EPS, Array
 
-#: Asymmetry, and eigenvalues below zero, up to this share of the largest are numbers rounded.
+#: Asymmetry, and negative eigenvalues, up to this share of the largest entry count as rounding.
 ROUNDING = 1e-10
-#: Numbers kept as floats are this close: what b may have outside of the range of Q, relative to b.
-#: And where diagonal entries of a Cholesky factor differ by more, Q counts as singular, and its
-#: factor is made of its eigenvectors.
+#: Relative tolerance for rounded input: for the part of b outside of the range of Q, and for the
+#: ratio of diagonal entries of a Cholesky factor, below which Q counts as singular and is factored
+#: by its eigenvectors.
 SINGLE = 1e-6
 
 
@@ -96,16 +96,17 @@ def from_moments(gram: Any, correlation: ArrayLike) -> tuple[DenseDesign | Spars
     t *= scale
     if len(blocks) == 1:
         return DenseDesign(np.asfortranarray(scale * factors[0][:, np.argsort(order)])), t
-    whole = sp.block_diag([sp.coo_array(factor) for factor in factors], format="csc")
-    return SparseDesign(sp.csc_array(scale * whole[:, np.argsort(order)])), t
+    matrix = sp.block_diag([sp.coo_array(factor) for factor in factors], format="csc")
+    return SparseDesign(sp.csc_array(scale * matrix[:, np.argsort(order)])), t
 
 
 def _name(number: int, count: int) -> str:
+    """Return the name of a block in errors."""
     return "gram" if count == 1 else f"block {number} of gram"
 
 
 def _blocks(gram: Any) -> tuple[list[Array], NDArray[np.int64]]:
-    """Return the diagonal blocks, and the columns that they are of, block after block."""
+    """Return the diagonal blocks of ``gram``, and the columns of all blocks, concatenated."""
     if sp.issparse(gram):
         return _components(gram)
     listed = isinstance(gram, list | tuple) and any(np.ndim(block) == 2 for block in gram)
@@ -121,7 +122,7 @@ def _blocks(gram: Any) -> tuple[list[Array], NDArray[np.int64]]:
 
 
 def _components(gram: Any) -> tuple[list[Array], NDArray[np.int64]]:
-    """Return the blocks of a sparse Q: the connected parts of its pattern."""
+    """Return the diagonal blocks of a sparse Q: the connected components of its pattern."""
     matrix = sp.csr_array(gram)
     if matrix.shape[0] != matrix.shape[1] or not matrix.shape[0]:
         raise ValueError(f"from_moments: gram must be square, got shape {matrix.shape}")
@@ -134,7 +135,10 @@ def _components(gram: Any) -> tuple[list[Array], NDArray[np.int64]]:
 
 
 def _factored(Q: Array, b: Array, largest: float, name: str) -> tuple[Array, Array]:
-    """Return R, t with R'R = Q and R't = b; R is triangular where Q is definite."""
+    """Return R, t with R'R = Q and R't = b; R is triangular if Q is positive definite.
+
+    ``largest`` : the largest |b_j| over all blocks; ``name`` : that of the block, for errors.
+    """
     _finite(name, Q)
     size = float(np.abs(Q).max())
     if float(np.abs(Q - Q.T).max()) > ROUNDING * size:
@@ -153,11 +157,11 @@ def _factored(Q: Array, b: Array, largest: float, name: str) -> tuple[Array, Arr
             f"from_moments: {name} has the eigenvalue {values[0]:.3g}, but must be positive "
             "semidefinite; shrink it, (1 - s) * Q + s * np.eye(len(Q))"
         )
-    kept = values > 4.0 * b.size * EPS * float(values[-1])
-    # Nothing kept: Q = 0, a row of zeros represents it.
-    roots = np.sqrt(values[kept])
-    R = roots[:, None] * vectors[:, kept].T if kept.any() else np.zeros((1, b.size))
-    t = (vectors[:, kept].T @ b) / roots if kept.any() else np.zeros(1)
+    is_positive = values > 4.0 * b.size * EPS * float(values[-1])
+    # Q = 0: represented by one row of zeros.
+    roots = np.sqrt(values[is_positive])
+    R = roots[:, None] * vectors[:, is_positive].T if is_positive.any() else np.zeros((1, b.size))
+    t = (vectors[:, is_positive].T @ b) / roots if is_positive.any() else np.zeros(1)
     outside = float(np.abs(R.T @ t - b).max())
     if outside > SINGLE * largest:
         raise ValueError(

@@ -89,7 +89,7 @@ class RowSubset(Forwarding):
 
 
 class SpreadRows(Derived):
-    """A row subset of a design without ``with_rows``: v is padded with zeros in other rows."""
+    """A row subset of a design without ``with_rows``: v is padded with zeros for other rows."""
 
     def __init__(self, design: Design, rows: Rows) -> None:
         super().__init__(design)
@@ -108,7 +108,8 @@ class SpreadRows(Derived):
         return self.design.scores_above(self._spread(V), bounds, affine)
 
     def gather(self, columns: Columns) -> Block:
-        # A part of them at a time: all rows of all of them may be more than fits into memory.
+        """Return these columns at the rows of this design, gathered in pieces."""
+        # In pieces: all rows of these columns together may not fit into memory.
         width = max(1, LIMITS.most_dense // self.design.shape[0])
         parts = np.split(columns, range(width, columns.size, width))
         blocks = (chosen_rows(self.design.gather(part), self.rows) for part in parts)
@@ -127,7 +128,8 @@ class SpreadRows(Derived):
         return self.design.squared_norms(self._spread(weights))
 
     def _spread(self, v: Array) -> Array:
-        # A row taken twice gets both values: its sum is what X'v needs.
+        """Return v over all rows of X: added up for repeated rows, 0 for rows not taken."""
+        # For a repeated row both values are added, as in X'v.
         spread = np.zeros((self.design.shape[0], *v.shape[1:]))
         np.add.at(spread, self.rows, v)
         return spread
@@ -173,6 +175,7 @@ class ColumnSubset(Derived):
         return [self._picked(z) for z in self.design.scores_many(V)]
 
     def _picked(self, z: Scores) -> Scores:
+        """Return the scores of the columns of this design, from those of all columns."""
         return ArrayScores(np.ascontiguousarray(z.at(self.columns)))
 
     def gather(self, columns: Columns) -> Block:
@@ -194,23 +197,24 @@ class ColumnSubset(Derived):
         return self.design.squared_norms(curvature)[self.columns]
 
     def with_rows(self, rows: Rows) -> ColumnSubset | None:
+        """Return the same columns of some rows; None if the design cannot select rows."""
         view = self.design.with_rows(rows)
         return None if view is None else ColumnSubset(view, self.columns)
 
 
 def check_rows(rows: ArrayLike, n_samples: int) -> Rows:
-    """Return row numbers as int64 from numbers or a boolean mask; raise if they are wrong."""
-    given = np.asarray(rows)
-    if given.dtype == np.bool_ and given.shape == (n_samples,):
-        given = np.flatnonzero(given)
+    """Return row numbers as int64 from numbers or a boolean mask; raise if they are invalid."""
+    numbers = np.asarray(rows)
+    if numbers.dtype == np.bool_ and numbers.shape == (n_samples,):
+        numbers = np.flatnonzero(numbers)
     remedy = f"or a boolean mask of length {n_samples}"
-    if given.shape == (0,) and given.dtype.kind in "iu":
+    if numbers.shape == (0,) and numbers.dtype.kind in "iu":
         raise ValueError("rows is empty; keep at least one row")
-    return _numbers("row", given, n_samples, remedy)
+    return _numbers("row", numbers, n_samples, remedy)
 
 
 def check_columns(columns: ArrayLike, n_features: int) -> Columns:
-    """Return increasing column numbers as int64, or raise an error that names the fault."""
+    """Return increasing column numbers as int64; raise if they are invalid."""
     remedy = "np.flatnonzero(mask) of a mask"
     numbers = _numbers("column", np.asarray(columns), n_features, remedy)
     if (numbers[1:] <= numbers[:-1]).any():
@@ -218,15 +222,16 @@ def check_columns(columns: ArrayLike, n_features: int) -> Columns:
     return numbers
 
 
-def _numbers(what: str, given: NDArray[Any], limit: int, remedy: str) -> NDArray[np.int64]:
-    if given.ndim != 1 or given.dtype.kind not in "iu":
+def _numbers(kind: str, numbers: NDArray[Any], limit: int, remedy: str) -> NDArray[np.int64]:
+    """Return row or column numbers in [0, limit) as int64; errors name ``kind`` and ``remedy``."""
+    if numbers.ndim != 1 or numbers.dtype.kind not in "iu":
         raise ValueError(
-            f"{what}s must be a 1-d array of {what} numbers, {remedy}; got {given.dtype} of shape "
-            f"{given.shape}"
+            f"{kind}s must be a 1-d array of {kind} numbers, {remedy}; got {numbers.dtype} of "
+            f"shape {numbers.shape}"
         )
-    low, high = (int(given.min()), int(given.max())) if given.size else (0, limit - 1)
+    low, high = (int(numbers.min()), int(numbers.max())) if numbers.size else (0, limit - 1)
     if low < 0 or high >= limit:
         raise ValueError(
-            f"{what}s must be between 0 and {limit - 1}, got values from {low} to {high}"
+            f"{kind}s must be between 0 and {limit - 1}, got values from {low} to {high}"
         )
-    return given.astype(np.int64, copy=False)
+    return numbers.astype(np.int64, copy=False)

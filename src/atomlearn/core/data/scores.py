@@ -1,4 +1,4 @@
-"""Scores z = X'v in the forms that explicit designs give them, all of them or the large ones."""
+"""Scores z = X'v of explicit designs: all of them, or only the large ones."""
 
 from __future__ import annotations
 
@@ -50,6 +50,7 @@ class ShiftedScores(Scores):
         self.n_columns = self._base.n_columns
 
     def top(self, count: int) -> tuple[Columns, Array]:
+        """Return the largest |z - shift| among all shifted columns and the largest others."""
         count = max(0, min(int(count), self.n_columns))
         columns, values = self._base.top(min(count + self._columns.size, self.n_columns))
         untouched = ~np.isin(columns, self._columns)
@@ -64,8 +65,8 @@ class ShiftedScores(Scores):
         values = np.array(self._base.at(columns), dtype=np.float64)
         if self._columns.size:
             touched = np.isin(columns, self._columns)
-            places = np.searchsorted(self._columns, columns[touched])
-            values[touched] -= self._shift[places]
+            positions = np.searchsorted(self._columns, columns[touched])
+            values[touched] -= self._shift[positions]
         return values
 
     def full(self) -> Array:
@@ -74,10 +75,11 @@ class ShiftedScores(Scores):
         return z
 
     def group_norms(self, labels: NDArray[np.int64], n_groups: int) -> Array:
+        """Return the l2 norm of z - shift over each group."""
         norms = np.array(self._base.group_norms(labels, n_groups), dtype=np.float64)
         touched = np.zeros(n_groups, dtype=bool)
         touched[labels[self._columns]] = True
-        # Touched groups are summed afresh: correcting the base's sums would cancel digits.
+        # The sums of touched groups are recomputed, because correcting them would cancel digits.
         members = np.flatnonzero(touched[labels])
         values = self.at(members)
         norms[touched] = norms_by_label(values, labels[members], n_groups)[touched]
@@ -85,7 +87,7 @@ class ShiftedScores(Scores):
 
 
 class ConcatenatedScores(Scores):
-    """The scores of designs side by side: part after part.
+    """The scores of concatenated designs, X = [X_1, X_2, ...].
 
     Examples
     --------
@@ -102,16 +104,18 @@ class ConcatenatedScores(Scores):
         self.n_columns = int(self._starts[-1])
 
     def top(self, count: int) -> tuple[Columns, Array]:
+        """Return the largest scores among the largest of each part."""
         tops = [part.top(count) for part in self._parts]
         columns = [top[0] + start for top, start in zip(tops, self._starts[:-1], strict=True)]
         return largest(np.concatenate(columns), np.concatenate([top[1] for top in tops]), count)
 
     def at(self, columns: Columns) -> Array:
+        """Return the scores of these columns, each from the part that has the column."""
         values = np.empty(columns.shape[0])
         owner = np.searchsorted(self._starts, columns, side="right") - 1
         for index, part in enumerate(self._parts):
-            mine = owner == index
-            values[mine] = part.at(columns[mine] - self._starts[index])
+            is_owned = owner == index
+            values[is_owned] = part.at(columns[is_owned] - self._starts[index])
         return values
 
     def full(self) -> Array:
@@ -119,7 +123,7 @@ class ConcatenatedScores(Scores):
 
 
 class FoundScores(Scores):
-    """z_j at the columns that were found, which are all with \\|z_j\\| >= ``bound``.
+    """The scores z_j of some columns, which include all columns with \\|z_j\\| >= ``bound``.
 
     Parameters
     ----------
@@ -144,30 +148,36 @@ class FoundScores(Scores):
         self.n_columns = n_columns
         self._order: Columns = np.argsort(-np.abs(values), kind="stable")
 
-    def _unknown(self, asked: str) -> LookupError:
+    def _unknown(self, columns: str) -> LookupError:
+        """Return the error for scores that were not kept."""
         return LookupError(
-            f"only scores of magnitude {self._bound:.3g} and more were kept, not {asked}; ask the "
-            "design for scores_many"
+            f"only scores of magnitude {self._bound:.3g} and more were kept, not {columns}; ask "
+            "the design for scores_many"
         )
 
     def top(self, count: int) -> tuple[Columns, Array]:
-        places = self._order[: min(int(count), self.n_columns)]
-        values = self._values[places]
-        few = places.size < min(count, self.n_columns)
-        if few or (values.size and abs(values[-1]) < self._bound):
+        """Return the largest scores; raise LookupError if they were not kept."""
+        positions = self._order[: min(int(count), self.n_columns)]
+        values = self._values[positions]
+        is_short = positions.size < min(count, self.n_columns)
+        if is_short or (values.size and abs(values[-1]) < self._bound):
             raise self._unknown(f"the {count} largest")
-        return self._columns[places], values
+        return self._columns[positions], values
 
     def above(self, bound: float) -> tuple[Columns, Array]:
+        """Return the scores of at least this magnitude; raise LookupError if some were not kept."""
         if bound < self._bound:
             raise self._unknown(f"all from {bound:.3g} on")
-        places = self._order
-        places = places[: np.searchsorted(-np.abs(self._values[places]), -bound, side="right")]
-        return self._columns[places], self._values[places]
+        positions = self._order
+        positions = positions[
+            : np.searchsorted(-np.abs(self._values[positions]), -bound, side="right")
+        ]
+        return self._columns[positions], self._values[positions]
 
     def at(self, columns: Columns) -> Array:
-        places = np.searchsorted(self._columns, columns)
-        inside = np.minimum(places, self._columns.size - 1)
+        """Return the scores of these columns; raise LookupError if one was not kept."""
+        positions = np.searchsorted(self._columns, columns)
+        inside = np.minimum(positions, self._columns.size - 1)
         if columns.size and (not self._columns.size or (self._columns[inside] != columns).any()):
             raise self._unknown("those of each column")
         return self._values[inside] if columns.size else np.zeros(0)

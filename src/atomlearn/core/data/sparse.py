@@ -1,4 +1,4 @@
-"""X in compressed sparse columns or rows, 32- and 64-bit indices."""
+"""SparseDesign: X as a CSC or CSR array with 32- or 64-bit indices."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class SparseDesign(Design):
             merged = view.copy()
             merged.sum_duplicates()
             self._data, self._indices, self._indptr = checked_parts(merged)
-        # Where X itself is nearly full, its columns are too: never go back to sparse blocks.
+        # If X is dense enough, all blocks are dense, so that blocks can be appended.
         self._full = self.nonzeros >= LIMITS.dense_from * self.shape[0] * self.shape[1]
 
     @property
@@ -74,7 +74,7 @@ class SparseDesign(Design):
         return int(self._data.shape[0])
 
     def stored(self) -> sp.csc_array | sp.csr_array:
-        """Return X as a SciPy array that shares this design's memory; read-only use."""
+        """Return X as a SciPy array that shares memory with the design and must not be modified."""
         container = sp.csc_array if self._by_columns else sp.csr_array
         X = container(self.shape, dtype=self._data.dtype)
         # Set one by one: the constructor would copy 64-bit indices that fit into 32 bits.
@@ -89,7 +89,7 @@ class SparseDesign(Design):
         return ArrayScores(self._transposed(v))
 
     def _transposed(self, v: Array, squared: bool = False) -> Array:
-        """Return X'v, or that of the squares of X; by columns if they exist."""
+        """Return X'v, or (X * X)'v if ``squared``; from CSC if the design has it."""
         columns = self if self._by_columns else self._turned
         if columns is not None:
             return _kernels.sparse_dots(*columns._parts, v, squared)
@@ -100,7 +100,7 @@ class SparseDesign(Design):
         return [ArrayScores(z) for z in _kernels.many_csc(*self._columns()._parts, V)]
 
     def _columns(self) -> SparseDesign:
-        """Return the same data by columns, which is copied once if it is stored by rows."""
+        """Return X in CSC format; an X in CSR format is converted once and kept."""
         if self._by_columns:
             return self
         if self._turned is None:
@@ -117,7 +117,7 @@ class SparseDesign(Design):
         return self._transposed(weights, squared=True)
 
     def gather(self, columns: Columns) -> Block:
-        """Return the columns as dense ones where X is full enough, else as sparse ones."""
+        """Return the columns as a dense block if X is dense enough, else as a sparse one."""
         parts = take_compressed(*self._columns()._parts, columns)
         return block_of_entries(parts, self.shape[0], self._full)
 
@@ -125,7 +125,7 @@ class SparseDesign(Design):
 def block_of_entries(
     parts: tuple[Array, NDArray[Any], NDArray[Any]], n_samples: int, full: bool
 ) -> Block:
-    """Return gathered columns as a block: a dense one if all of X is ``full`` enough."""
+    """Return gathered columns as a block: dense if the density ``full`` of X is high enough."""
     block = SparseBlock(*parts, n_samples)
     return DenseBlock(block.dense()) if full else block
 

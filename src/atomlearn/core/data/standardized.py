@@ -1,4 +1,4 @@
-"""Columns centered and scaled on the fly: X is neither copied nor made dense."""
+"""Standardized: columns centered and scaled on the fly, without a copy of X."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def affine_block(block: Block, means: Array, factors: Array) -> Block:
 
 
 class Affine(Derived):
-    """Column j is (x_j - mean_j) factor_j, formed on the fly: what ``Standardized`` is a case of.
+    """Column j is (x_j - means_j) factors_j, computed on the fly; the base of ``Standardized``.
 
     Parameters
     ----------
@@ -56,31 +56,35 @@ class Affine(Derived):
     def scores_many(self, V: Array) -> Sequence[Scores]:
         return self._affine(self.design.scores_many(V), V)
 
-    def _affine(self, many: Sequence[Scores], V: Array) -> Sequence[Scores]:
-        return affine_scores(many, V, (self.means, self.factors))
+    def _affine(self, scores: Sequence[Scores], V: Array) -> Sequence[Scores]:
+        return affine_scores(scores, V, (self.means, self.factors))
 
     def scores_above(
         self, V: Array, bounds: Array, affine: tuple[Array, Array] | None = None
     ) -> Sequence[Scores]:
+        """Return the large scores of the transformed columns, found by the inner design."""
         if affine is not None:
             return super().scores_above(V, bounds, affine)
         return self.design.scores_above(V, bounds, (self.means, self.factors))
 
     def gather(self, columns: Columns) -> Block:
+        """Return the columns (x_j - means_j) factors_j; sparse ones keep their means separate."""
         block = self.design.gather(columns)
         means = self.means[columns]
         factors = self.factors[columns]
         if not block.traits.is_sparse:
             return affine_block(block, means, factors)
         scaled = SparseBlock.of(scaled_columns(block.stored(), factors))
-        # Of one kind whichever columns they are, so that blocks can be appended.
+        # The kind of block does not depend on the columns, so that blocks can be appended.
         return CenteredBlock(scaled, means * factors) if self._centered else scaled
 
     def taken_off(self, columns: Columns) -> Array:
-        own = np.abs(self.means[columns]) + np.abs(self.design.taken_off(columns))
-        return own * np.abs(self.factors[columns])
+        """Return the magnitudes (|m_j| + inner offset) |f_j| that scores lose digits to."""
+        magnitudes = np.abs(self.means[columns]) + np.abs(self.design.taken_off(columns))
+        return magnitudes * np.abs(self.factors[columns])
 
     def predict(self, weights: Array) -> Array:
+        """Return X (f * w) - m'(f * w), with means m and factors f."""
         weights = weights * self.factors
         return self.design.predict(weights) - self.means @ weights
 
@@ -91,6 +95,7 @@ class Affine(Derived):
         return self.design.product(scaled) - self.means @ scaled
 
     def _squares(self, weights: Array) -> Array:
+        """Return sum_i w_i ((x_ij - means_j) factors_j)^2 of each column j, for w = ``weights``."""
         if not weights.any():
             return np.zeros(self.shape[1])
         means, deviations = column_moments(self.design, weights)
@@ -150,7 +155,7 @@ class Standardized(Affine):
         weight: ArrayLike | None = None,
     ) -> None:
         n_features = design.shape[1]
-        # First, because it refuses designs whose columns are too many to be listed.
+        # Called first, because it raises for designs with too many columns to list.
         moments = column_moments(design, weight) if center or scale else None
         means = np.zeros(n_features)
         scales = np.ones(n_features)
@@ -166,7 +171,7 @@ class Standardized(Affine):
 
 
 def centered(design: Design, weight: ArrayLike | None = None) -> Standardized | None:
-    """Return the design with its columns centered; None if that would fill or list them.
+    """Return the design with centered columns; None if that makes sparse or implicit columns dense.
 
     Centered columns of sparse data are dense once gathered.
     """
@@ -199,7 +204,7 @@ def column_moments(design: Design, weight: ArrayLike | None = None) -> tuple[Arr
 
 
 def moments_of(design: Design, columns: Columns) -> tuple[Array, Array]:
-    """Return means and population standard deviations of some columns, which are formed."""
+    """Return means and population standard deviations of some columns, gathered in pieces."""
     means = np.empty(columns.size)
     deviations = np.empty(columns.size)
     weights = np.full(design.shape[0], 1.0 / design.shape[0])
@@ -210,7 +215,7 @@ def moments_of(design: Design, columns: Columns) -> tuple[Array, Array]:
 
 
 def scales_of_inputs(design: Design) -> tuple[Array, str]:
-    """Return the divisors of columns before products of two of them are formed, and their name.
+    """Return the divisors of the columns whose products will be taken, and a name for them.
 
     Standard deviations; for sparse columns the largest magnitudes, because the smaller the share
     of non-zeros, the more their deviations would blow up the few rows where two columns meet.
@@ -236,7 +241,7 @@ def largest_magnitudes(design: Design) -> Array:
 
 
 def scaled_design(design: Design, factors: Array) -> Design:
-    """Return X diag(factors): a copy of the values where X is sparse, else on the fly."""
+    """Return X diag(factors): with scaled values if X is sparse, else on the fly."""
     stored = design.stored()
     if design.traits.is_sparse and stored is not None:
         return SparseDesign(scaled_columns(stored, factors))
@@ -244,15 +249,16 @@ def scaled_design(design: Design, factors: Array) -> Design:
 
 
 def _dense_pieces(design: Design, columns: Columns) -> Iterator[tuple[Columns, Array]]:
+    """Yield columns in pieces, with the dense array of each piece."""
     for part in LIMITS.pieces(columns.size, design.shape[0]):
         yield columns[part], design.gather(columns[part]).dense()
 
 
 def _exact_moments(array: Array, weights: Array) -> tuple[Array, Array]:
-    """Return means and deviations of dense columns, without cancellation or overflow."""
+    """Return means and standard deviations of dense columns, without cancellation or overflow."""
     low = array.min(axis=0)
     high = array.max(axis=0)
-    # From the smallest entry, because a mean far from zero is too coarse to measure from.
+    # Differences from the smallest entry are exact, unlike those from a mean far from zero.
     height = array - low
     mean_height = weights @ height
     deviation = height - mean_height

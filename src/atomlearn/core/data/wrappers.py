@@ -1,4 +1,4 @@
-"""Designs made of designs: several side by side, and one that counts its passes.
+"""Designs made of designs: concatenated columns, and a counter of passes.
 
 Parts of designs are in ``parts.py``, ``Standardized`` has a separate file.
 """
@@ -17,11 +17,19 @@ from atomlearn.core.interfaces.forwarding import Forwarding
 
 
 class Concatenated(Design):
-    """Designs of the same rows side by side: X = [X_1, X_2, ...].
+    """Designs with the same rows, concatenated: X = [X_1, X_2, ...].
+
+    The best columns are the best of each part's best: [T] Algorithm 5, the incremental search over
+    pieces of the columns, with a cache of the B best. Parts may be files (``designs.OnDisk``).
 
     Parameters
     ----------
     designs : sequence of Design
+        The parts.
+
+    References
+    ----------
+    [T] M. Tan, I. W. Tsang, L. Wang 2014, Algorithm 5.
 
     Examples
     --------
@@ -49,14 +57,14 @@ class Concatenated(Design):
 
     @property
     def names(self) -> list[str] | None:
-        """The names of all columns, None if those of a part are not known."""
-        found: list[str] = []
+        """The names of all columns; None if one of the designs has no names."""
+        all_names: list[str] = []
         for design in self.designs:
             names = design.names
             if names is None:
                 return None
-            found += names
-        return found
+            all_names += names
+        return all_names
 
     @property
     def listable(self) -> bool:
@@ -72,39 +80,41 @@ class Concatenated(Design):
     def scores_above(
         self, V: Array, bounds: Array, affine: tuple[Array, Array] | None = None
     ) -> Sequence[Scores]:
+        """Return the large scores; a column is kept if it is large for some vector."""
         columns = []
         values = []
         for design, (a, b) in zip(self.designs, pairwise(self._starts.tolist()), strict=True):
-            found = design.scores_above(V, bounds, affine and (affine[0][a:b], affine[1][a:b]))
-            large = [z.above(bound)[0] for z, bound in zip(found, bounds.tolist(), strict=True)]
-            mine = np.unique(np.concatenate(large))
-            columns.append(mine + a)
-            values.append([z.at(mine) for z in found])
-        places = np.concatenate(columns)
+            above = design.scores_above(V, bounds, affine and (affine[0][a:b], affine[1][a:b]))
+            large = [z.above(bound)[0] for z, bound in zip(above, bounds.tolist(), strict=True)]
+            distinct = np.unique(np.concatenate(large))
+            columns.append(distinct + a)
+            values.append([z.at(distinct) for z in above])
+        numbers = np.concatenate(columns)
         size = self.shape[1]
         of_each = zip(bounds.tolist(), *values, strict=True)
-        return [FoundScores(places, np.concatenate(z), bound, size) for bound, *z in of_each]
+        return [FoundScores(numbers, np.concatenate(z), bound, size) for bound, *z in of_each]
 
     def _owned(self, columns: Columns) -> Iterator[tuple[Design, Columns, Columns]]:
-        """Yield each design in use, the places of its columns, and their numbers in it."""
+        """Yield each design with columns among these, their positions, and their numbers in it."""
         owner = np.searchsorted(self._starts, columns, side="right") - 1
         for index in np.unique(owner):
-            places = np.flatnonzero(owner == index)
-            yield self.designs[index], places, columns[places] - self._starts[index]
+            positions = np.flatnonzero(owner == index)
+            yield self.designs[index], positions, columns[positions] - self._starts[index]
 
     def gather(self, columns: Columns) -> Block:
+        """Return these columns, gathered from the designs that own them, in the given order."""
         parts = list(self._owned(columns))
         if not parts:
             return self.designs[0].gather(columns)
-        block, *others = [design.gather(mine) for design, _, mine in parts]
+        block, *others = [design.gather(own_columns) for design, _, own_columns in parts]
         for part in others:
             block = block.append(part)
-        return block.gather(np.argsort(np.concatenate([places for _, places, _ in parts])))
+        return block.gather(np.argsort(np.concatenate([positions for _, positions, _ in parts])))
 
     def taken_off(self, columns: Columns) -> Array:
         offsets = np.zeros(columns.size)
-        for design, places, mine in self._owned(columns):
-            offsets[places] = design.taken_off(mine)
+        for design, positions, own_columns in self._owned(columns):
+            offsets[positions] = design.taken_off(own_columns)
         return offsets
 
     def product(self, W: Array, columns: Columns | None = None) -> Array:
@@ -113,8 +123,8 @@ class Concatenated(Design):
             for design, part in zip(self.designs, np.split(W, self._starts[1:-1]), strict=True):
                 total += design.product(part)
             return total
-        for design, places, mine in self._owned(columns):
-            total += design.product(W[places], mine)
+        for design, positions, own_columns in self._owned(columns):
+            total += design.product(W[positions], own_columns)
         return total
 
     def predict(self, weights: Array) -> Array:
@@ -176,6 +186,7 @@ class Counted(Forwarding):
         return Counted(design, self)
 
     def _read(self, vectors: int) -> None:
+        """Count one pass for these vectors, or one for each if the design reads them one by one."""
         self._source._passes += min(vectors, 1) if self.inner.traits.reads_at_once else vectors
 
     def scores(self, v: Array) -> Scores:
@@ -189,6 +200,7 @@ class Counted(Forwarding):
     def scores_above(
         self, V: Array, bounds: Array, affine: tuple[Array, Array] | None = None
     ) -> Sequence[Scores]:
+        """Count the passes that the scores of these vectors take, and return them."""
         self._read(V.shape[1])
         return self.inner.scores_above(V, bounds, affine)
 

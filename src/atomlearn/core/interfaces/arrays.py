@@ -1,4 +1,4 @@
-"""The kinds of arrays that all rooms speak of."""
+"""Types of arrays, and functions of arrays, that all packages use."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-#: Numbers: predictions, weights, scores.
+#: Arrays of float64: predictions, weights, scores.
 Array = NDArray[np.float64]
-#: Places of columns of X, counted from 0.
+#: Indices of columns of X.
 Columns = NDArray[np.int64]
-#: Places of rows of X, counted from 0.
+#: Indices of rows of X.
 Rows = NDArray[np.int64]
-#: Which of some things are meant.
+#: Boolean masks.
 Mask = NDArray[np.bool_]
-#: What rounds to one another at 1, and the least normal number: float64.
+#: The machine epsilon, and the smallest normal number, of float64.
 EPS = float(np.finfo(np.float64).eps)
 TINY = float(np.finfo(np.float64).tiny)
 
@@ -30,21 +30,21 @@ def power_of_two(w: Array) -> float:
 
 
 def ranges(starts: Columns, sizes: Columns) -> Columns:
-    """Return starts_k, starts_k + 1, ..., ``sizes_k`` numbers for each k, one after the other."""
+    """Return the concatenation of starts_k, ..., starts_k + sizes_k - 1 over all k."""
     ends = np.cumsum(sizes)
-    places: Columns = np.repeat(starts - (ends - sizes), sizes)
-    places += np.arange(places.size)
-    return places
+    offsets: Columns = np.repeat(starts - (ends - sizes), sizes)
+    offsets += np.arange(offsets.size)
+    return offsets
 
 
 def numbered(numbers: Columns, size: int) -> tuple[Columns, Columns]:
-    """Return which of 0, ..., size - 1 are among the numbers, and the place of each there.
+    """Return the distinct numbers, increasing, and the position of each of ``numbers`` among them.
 
-    As ``np.unique`` does by sorting, in O(size).
+    It is ``np.unique`` with inverse for numbers in [0, size), in O(size) instead of a sort.
     """
-    used = np.zeros(size, dtype=np.bool_)
-    used[numbers] = True
-    found = np.flatnonzero(used)
-    place = np.empty(size, dtype=np.int64)
-    place[found] = np.arange(found.size)
-    return found, place[numbers]
+    is_present = np.zeros(size, dtype=np.bool_)
+    is_present[numbers] = True
+    distinct = np.flatnonzero(is_present)
+    position = np.empty(size, dtype=np.int64)
+    position[distinct] = np.arange(distinct.size)
+    return distinct, position[numbers]

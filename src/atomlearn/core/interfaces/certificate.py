@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import ClassVar
 
 import numpy as np
 
-from atomlearn.core.interfaces.arrays import TINY, Array
+from atomlearn.core.interfaces.arrays import TINY, Array, Columns
 
 
 class Status(StrEnum):
@@ -20,6 +22,10 @@ class Status(StrEnum):
     TIME_LIMIT = "time limit reached before the gap; raise it or loosen the gap"
     COLUMN_LIMIT = "the requested number of columns was reached"
     SELECTED = "the rule of feature generation stopped the search; the gap is that of its point"
+    SMALL_CHANGE = (
+        "a step changed the objective by less than the rule allows, which proves nothing; the gap "
+        "tells how far the optimum can be"
+    )
     STOPPED_BY_CALLBACK = "a callback asked to stop"
     INTERRUPTED = "interrupted from the keyboard; this is the best point found until then"
     PERFECT_FIT = (
@@ -38,21 +44,53 @@ class Status(StrEnum):
 
     @property
     def is_converged(self) -> bool:
-        """True where the requested gap is proved, or the objective is zero up to rounding."""
+        """Whether the requested gap is proved, or the objective is zero up to rounding."""
         return self in (Status.CONVERGED, Status.PERFECT_FIT)
 
 
-@dataclass(frozen=True, slots=True)
-class Excess:
+class Excess(ABC):
+    """E(t): the term that constraints on coefficients add to the conjugate of a penalty.
+
+    With gauge(w) that of the norm, h the penalty as a function of the gauge, and C the constraints,
+
+        sup over w in C of <z, w> - h(gauge(w))  =  min over t >= polar of  h*(t) + E(t),
+
+    where ``polar`` is the smallest t for which E(t) is finite. [Rockafellar 1970, theorem 16.4 and
+    corollary 28.3.1]
+    """
+
+    #: Whether E changes the scores by which columns are chosen (multipliers of constraints do).
+    moves_scores: ClassVar[bool] = False
+    polar: float
+
+    @abstractmethod
+    def at(self, t: float) -> float:
+        """Return E(t), or a bound on it, at t as ``best`` returned it or above."""
+
+    @abstractmethod
+    def scaled(self, factor: float) -> Excess:
+        """Return the Excess for the scores factor * z in place of z."""
+
+    @abstractmethod
+    def repriced(self, factor: float) -> Excess:
+        """Return the Excess for the gauge factor * gauge in place of gauge."""
+
+    @abstractmethod
+    def best(self, start: float, constant: float, slope: float) -> float:
+        """Return the t >= start that minimizes E(t) + constant t + (slope / 2) t^2, convex."""
+
+    def columns(self, count: int) -> Columns:
+        """Return about ``count`` columns that E depends on, if it ``moves_scores``."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class BoxExcess(Excess):
     """E(t) = sum_k width_k max(size_k - t price_k, 0), over the bounded sides of w.
 
-    With gauge(w) = sum_j p_j |w_j| and l <= w <= u, and h the penalty as a function of the gauge,
-
-        sup over l <= w <= u of <z, w> - h(gauge(w))  =  min over t >= polar of  h*(t) + E(t),
-
-    where ``polar`` is that of the sides without a bound, and each bounded side (z_j > 0 with u_j,
-    or z_j < 0 with l_j) has size |z_j|, price p_j and width u_j or -l_j: for fixed t the supremum
-    is one over each coefficient by itself. [Rockafellar 1970, theorem 16.4 and corollary 28.3.1]
+    With gauge(w) = sum_j p_j |w_j| and l <= w <= u, ``polar`` is that of the sides without a bound,
+    and each bounded side (z_j > 0 with u_j, or z_j < 0 with l_j) has size |z_j|, price p_j and
+    width u_j or -l_j: for fixed t the supremum is one over each coefficient by itself.
     """
 
     polar: float
@@ -64,20 +102,25 @@ class Excess:
         """Return E(t)."""
         return float(self.widths @ np.maximum(self.sizes - t * self.prices, 0.0))
 
-    def scaled(self, factor: float) -> Excess:
+    def scaled(self, factor: float) -> BoxExcess:
         """Return the Excess for the scores factor * z in place of z."""
-        return Excess(factor * self.polar, factor * self.sizes, self.prices, self.widths)
+        return BoxExcess(factor * self.polar, factor * self.sizes, self.prices, self.widths)
+
+    def repriced(self, factor: float) -> BoxExcess:
+        """Return the Excess for the gauge factor * gauge in place of gauge."""
+        return replace(self, polar=self.polar / factor, prices=factor * self.prices)
 
     def best(self, start: float, constant: float, slope: float) -> float:
         """Return the t >= start that minimizes E(t) + constant t + (slope / 2) t^2, convex."""
-        ends = self.sizes / self.prices
+        priced = self.prices > 0.0  # the others add the same for every t
+        ends = self.sizes[priced] / self.prices[priced]
         order = np.argsort(ends)
         ends = np.concatenate([[start], np.maximum(ends[order], start)])
-        falls = (self.widths * self.prices)[order]
-        # From ends[k] on, -E' is what is left of the falls.
+        falls = (self.widths * self.prices)[priced][order]
+        # left[k] is -E'(t) for t just above ends[k].
         left = np.concatenate([[falls.sum()], falls.sum() - np.cumsum(falls)])
-        rising = constant + slope * ends >= left
-        k = int(np.argmax(rising)) if rising.any() else ends.size - 1
+        is_increasing = constant + slope * ends >= left
+        k = int(np.argmax(is_increasing)) if is_increasing.any() else ends.size - 1
         if k == 0 or not slope:
             return float(ends[k])
         return float(np.clip((left[k - 1] - constant) / slope, ends[k - 1], ends[k]))
@@ -87,13 +130,12 @@ class Excess:
 class Certificate:
     """Objective F(w, b) and a proved bound gap >= F(w, b) - F* of the same point.
 
-    polar : gauge°(z) of the scores z of the smooth part's negative gradient there, or the best
-    known upper bound of it, from which the gap is made; search_gap : the gap if the best atom that
-    was found is the best there is (norms whose oracle is a search), None where it is known to be;
-    rounding : how much of the gap is the bound of what floating point may have lost in proving it;
-    shortfall : how far below zero the gap was computed, which only rounding can explain; terms :
-    weights of the ridge term, gauge, bounds on the polar and excess that it was computed from, as
-    ``Problem.certificate`` takes them: a problem with another loss can be certified with them.
+    polar : gauge°(z) at the scores z, the negative gradient of the smooth part, or the upper bound
+    on it that the gap uses; search_gap : for norms whose best atom is searched heuristically, the
+    gap if the atom that was found is the best, else None; rounding : the part of the gap that
+    bounds rounding errors; shortfall : how far the computed gap was below zero, which only rounding
+    can explain; terms : the arguments weights, gauge, bounds on the polar, and excess of
+    ``certify``, with which a problem with another loss can be certified too.
     """
 
     objective: float
@@ -106,7 +148,7 @@ class Certificate:
 
     @property
     def gauge(self) -> float:
-        """The gauge of the point, or the bound on it, that the objective is of."""
+        """The gauge of the point, or the upper bound on it that the objective uses."""
         return 0.0 if self.terms is None else self.terms[1]
 
     @property
@@ -119,11 +161,11 @@ class Certificate:
 
         The search itself finds nothing more there, and further atoms will not close the gap.
         """
-        enough = tolerance * abs(self.objective)
-        return self.search_gap is not None and self.search_gap <= enough < self.gap
+        allowed = tolerance * abs(self.objective)
+        return self.search_gap is not None and self.search_gap <= allowed < self.gap
 
     def widened(self, slack: float, raised: float = 0.0) -> Certificate:
-        """Return it with ``slack + raised`` added to the gaps, and ``raised`` to the objective."""
+        """Return the certificate with ``slack + raised`` added to the gaps, ``raised`` to F."""
         slack += raised
         searched = None if self.search_gap is None else self.search_gap + slack
         bounds = self.objective + raised, self.gap + slack, self.polar, searched

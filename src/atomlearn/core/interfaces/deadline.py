@@ -1,4 +1,4 @@
-"""Deadline: the moment by which long work should come to an end, and return what it has."""
+"""Deadline: the time at which long computations stop and return their best point so far."""
 
 from __future__ import annotations
 
@@ -13,31 +13,31 @@ from atomlearn.core.interfaces.numbers import positive
 
 
 class TimeIsUp(Exception):
-    """The moment came within one long piece of work; ``run`` keeps the last certified point."""
+    """The deadline passed within a computation without partial results; ``run`` handles it."""
 
 
 @dataclass(eq=False, slots=True)
 class Work:
-    """How many more steps a run may make, of those that loops count with ``Deadline.use_step``."""
+    """The number of steps left in a run; ``Deadline.use_step`` counts them."""
 
     left: int
 
 
 @dataclass(frozen=True, slots=True)
 class Deadline:
-    """A moment of the monotonic clock, or never.
+    """A time of the monotonic clock, or never.
 
-    A ``Problem`` carries one. Masters ask ``problem.deadline.use_step()`` once a step of their
-    loops, and other long work ``passed``: once it has, they return the best point they have, with
-    its certificate, and ``run`` ends with ``Status.TIME_LIMIT``. Asking costs nothing if there is
-    no limit.
+    Every ``Problem`` has one. Masters call ``problem.deadline.use_step()`` in each step of their
+    loops, and other long computations read ``passed``. After the deadline they return their best
+    point with its certificate, and ``run`` ends with ``Status.TIME_LIMIT``.
 
     Parameters
     ----------
     at : float
-        Value of ``time.monotonic()`` from which on it has passed; infinite: never.
+        The deadline, a value of ``time.monotonic()``; infinite: never.
     work : Work, optional
-        Steps after which it has passed too, whatever the clock says: as many on every machine.
+        The number of steps left, after which the deadline passes independently of the clock; it
+        makes runs reproducible.
 
     Examples
     --------
@@ -52,12 +52,12 @@ class Deadline:
 
     @classmethod
     def after(cls, seconds: float) -> Deadline:
-        """Return the deadline so many seconds from now."""
+        """Return the deadline in this number of seconds."""
         return cls(time.monotonic() + seconds)
 
     @classmethod
     def limited(cls, time_limit: float | None) -> Deadline:
-        """Return the deadline of a limit in seconds from now, checked; of None it is never."""
+        """Return the deadline after ``time_limit`` seconds, which are checked; None: never."""
         if time_limit is None:
             return cls()
         return cls.after(positive("time_limit", time_limit, "seconds, for example 60"))
@@ -69,7 +69,7 @@ class Deadline:
 
     @contextmanager
     def kept(self) -> Iterator[None]:
-        """Make it the ``current`` one of this thread, or a sooner one that is so already."""
+        """Make this the ``current`` deadline of the thread, unless an earlier one is set."""
         before = _current.get()
         try:  # before anything is set: Ctrl-C may come between any two lines
             _current.set(self.sooner(before))
@@ -78,33 +78,33 @@ class Deadline:
             _current.set(before)
 
     def check(self) -> None:
-        """Raise ``TimeIsUp`` where the moment has come: for long work whose parts are no use."""
+        """Raise ``TimeIsUp`` after the deadline, for computations without partial results."""
         if self.passed:
             raise TimeIsUp
 
     def use_step(self) -> bool:
-        """Use up one step; return whether the deadline has passed."""
+        """Count one step; return whether the deadline has passed."""
         if self.work is not None:
             self.work.left -= 1
         return self.passed
 
     @property
     def passed(self) -> bool:
-        """Whether the moment has come, or all steps are made."""
+        """Whether the time has come, or no steps are left."""
         return self.exhausted or time.monotonic() >= self.at
 
     @property
     def exhausted(self) -> bool:
-        """Whether all steps are made."""
+        """Whether no steps are left."""
         return self.work is not None and self.work.left < 0
 
     @property
     def left(self) -> float:
-        """Seconds until the moment: infinite for never, 0 where it has come."""
+        """Seconds until the deadline: infinite for never, 0 after it."""
         return max(self.at - time.monotonic(), 0.0)
 
     def sooner(self, other: Deadline) -> Deadline:
-        """Return whichever of the two passes first."""
+        """Return the earlier one of the two deadlines."""
         first = self if self.at <= other.at else other
         work = self.work or other.work
         return first if first.work is work else Deadline(first.at, work)

@@ -17,9 +17,9 @@ from atomlearn.core.interfaces.scores import Scores, affine_scores
 class RowAccess:
     """How the rows of a design are reached: by default they are in this process.
 
-    A design whose rows are on other machines overrides ``sent`` and ``summed``. The problem that
-    ``summed`` returns has coefficients as predictions; its design overrides the rest, which asks
-    the rows for what a proof needs.
+    A design whose rows are on other machines overrides ``sent`` and ``summed``. In the problem that
+    ``summed`` returns, the predictions are the coefficients; its design overrides the other
+    methods, which request the sums over rows that a proof needs.
 
     Attributes
     ----------
@@ -34,22 +34,26 @@ class RowAccess:
         return problem
 
     def foresee(self, predictions: Sequence[Array]) -> None:
-        """Ask the rows about several points in one request."""
+        """Send several points to the rows in one request, so that later requests need none."""
 
     def restrict(self, problem: Any, block: Any) -> Any:
-        """Return a problem that was restricted to the columns of ``block``, over the same rows."""
+        """Return a restricted problem over the columns of ``block``, for the same remote rows."""
         return problem
 
     def intercept(self, prediction: Array) -> float | None:
-        """Return the intercept that the loss has minimized over; None if it has none."""
+        """Return the optimal intercept inside the loss; None if the loss has none."""
         return None
+
+    def reported(self, result: Any) -> Any:
+        """Return a finished result in the original columns, as the fit was to centered ones."""
+        return result
 
     def over_rows(
         self, design: Any, columns: Columns, prediction: Array
     ) -> tuple[Array, float, int] | None:
-        """Return lengths of columns and of the slopes of the loss over the rows, and their number.
+        """Return the column norms, the norm of the slopes of the loss, and the number of rows.
 
-        None if the rows are those of ``design``.
+        All are over the remote rows; None if the rows of ``design`` are in this process.
         """
         return None
 
@@ -90,8 +94,8 @@ class Traits:
 class Design(ABC):
     """X with ``n_samples`` rows and ``n_features`` columns, wherever it lives.
 
-    Four things must be said: ``shape``, ``dtype``, ``scores`` and ``gather``. Everything else has
-    an answer that is right for every design, and is overridden where it can be had faster.
+    A subclass must define ``shape``, ``dtype``, ``scores`` and ``gather``. The other methods have
+    defaults that are right for every design; a subclass overrides those that it can do faster.
 
     Examples
     --------
@@ -126,31 +130,33 @@ class Design(ABC):
 
     #: The defaults below gather this many entries (8 MB) at a time, whatever the size of X.
     _gathered_entries = 2**20
-    #: Designs without squared norms of their own are walked through if they have at most so many
-    #: columns; more of them would take minutes.
+    #: The largest number of columns over which the default ``squared_norms`` loops; more would take
+    #: minutes.
     _walked_columns = 2**22
 
     # --- products that have an answer for every design ------------------------------------------
 
     @property
     def names(self) -> list[str] | None:
-        """The names of the columns, None where they have none."""
+        """The names of the columns, or None."""
         return None
 
     @property
     def listable(self) -> bool:
-        """Whether all columns can be walked through, and numbers of all of them be held.
+        """Whether an array of n_features numbers, and a loop over all columns, are affordable.
 
-        By default where the design has its own ``squared_norms``, or few columns. Implicit columns
-        (products of inputs, for one) may be too many; such a design is searched, not listed.
+        By default True if the design overrides ``squared_norms`` or has few columns. Implicit
+        columns, such as products of inputs, may be too many; they are searched, not listed.
         """
-        own = type(self).squared_norms is not Design.squared_norms
-        return own or self.shape[1] <= self._walked_columns
+        has_own_norms = type(self).squared_norms is not Design.squared_norms
+        return has_own_norms or self.shape[1] <= self._walked_columns
 
     #: How the columns are stored; see ``Traits``.
     traits: Traits = Traits()
     #: How the rows are reached; rows on other machines form sums, and only these travel.
     row_access: RowAccess = RowAccess()
+    #: How the words, dates and gaps of a table became these columns, if they did.
+    encoding: Any = None
 
     def scores_many(self, V: Array) -> Sequence[Scores]:
         """Return the scores of each column of ``V`` (n_samples, m), as ``scores`` would."""
@@ -166,8 +172,8 @@ class Design(ABC):
 
         affine : means and factors, each (n_features,): the columns are (x_j - means_j) factors_j.
         """
-        many = self.scores_many(V)
-        return many if affine is None else affine_scores(many, V, affine)
+        scores = self.scores_many(V)
+        return scores if affine is None else affine_scores(scores, V, affine)
 
     def predict(self, weights: Array) -> Array:
         """Return X w, shape (n_samples,), for a dense w (n_features,): at most one pass.
@@ -183,7 +189,7 @@ class Design(ABC):
     def product(self, W: Array, columns: Columns | None = None) -> Array:
         """Return X W (n_samples, t) for W (n_features, t), in float64.
 
-        Of some columns: X_S W for W (len(S), t), wherever X is.
+        With S = ``columns`` it is X_S W for W (len(S), t).
         """
         result = np.zeros((self.shape[0], W.shape[1]))
         if columns is None:
@@ -197,7 +203,7 @@ class Design(ABC):
         return result
 
     def squared_norms(self, curvature: Array | None = None) -> Array:
-        """Return sum_i c_i x_ij^2 for every column (c = 1 where None): one pass."""
+        """Return sum_i c_i x_ij^2 of every column j (c = 1 if None): one pass."""
         return self._squares(np.ones(self.shape[0]) if curvature is None else curvature)
 
     def _squares(self, weights: Array) -> Array:
@@ -214,22 +220,25 @@ class Design(ABC):
         return result
 
     def _bounded(self, columns: Columns) -> list[Columns]:
-        """Return these columns, as many at a time as can be gathered in little memory."""
+        """Return these columns in pieces that can be gathered with little memory."""
         width = max(1, self._gathered_entries // max(self.shape[0], 1))
         return [columns[start : start + width] for start in range(0, columns.size, width)]
 
     # --- parts of it ----------------------------------------------------------------------------
 
     def with_rows(self, rows: Rows) -> Self | None:
-        """Return the design of these rows, in their order, repeats included, without copying X.
+        """Return the design of these rows, in their order, repeats allowed, without copying X.
 
-        None where there is no faster way than that of every design: v is spread over all rows.
-        ``part_of``, which checks the numbers, knows what to do then.
+        None if the design has no such method; ``part_of`` then pads v with zeros and passes over
+        all rows. The row numbers must have been checked.
         """
         return None
 
     def taken_off(self, columns: Columns) -> Array:
-        """Return the offsets that scores lose digits to: taken off after sums, in their units."""
+        """Return the offsets subtracted from scores after summation, in the units of the columns.
+
+        Scores lose digits in proportion to them, which the bound on rounding includes.
+        """
         return np.zeros(columns.size)
 
     def stored(self) -> Any:
@@ -241,12 +250,15 @@ class Design(ABC):
 
     @property
     def searched(self) -> tuple[float, float]:
-        """Multiplications of searches of implicit columns so far: done, and spared or done."""
+        """The work of searches so far, and the work that searches without bounds would have done.
+
+        Both count multiplications for implicit columns, and columns for nested groups.
+        """
         return 0.0, 0.0
 
 
 class Block(Design):
-    """A few columns of X in memory: what a master works on. Products are float64 throughout.
+    """A few columns of X in memory, for which masters solve. Products are in float64.
 
     A block is a design too (its scores are cheap), so that the restricted problem is a problem, and
     ``gather`` gives some of its columns, as a copy or a view.
@@ -268,7 +280,7 @@ class Block(Design):
 
     @abstractmethod
     def gram(self, curvature: Array, positions: Columns | None = None) -> Array:
-        """Return A_S' diag(curvature) A_S, float64, S = ``positions`` (all where None)."""
+        """Return A_S' diag(curvature) A_S, float64, S = ``positions`` (None: all)."""
 
     @abstractmethod
     def append(self, other: Block) -> Block:
@@ -281,7 +293,7 @@ class Block(Design):
     def dense(self) -> Array:
         """Return the dense (n_samples, n_columns) array in Fortran order; read-only use.
 
-        float64, or float32 where that holds the columns exactly.
+        The dtype is float64, or float32 if that represents the columns exactly.
         """
 
     def _squares(self, weights: Array) -> Array:

@@ -1,9 +1,9 @@
-"""The best atom of a norm that gives only value, polar and best columns: the slope of its polar.
+"""The best atom of a norm by finite differences of its polar, for norms without the method.
 
-The polar, gauge°(z) = max over atoms of <a, z>, has the best atom for its gradient wherever that is
-unique. Central differences over the columns of the best atom find it; dividing by the gauge makes
-the atom a point of the unit ball, whatever the differences have got wrong. So every certificate
-stays exact: it is made of value and polar, and no atom of ours lies outside the ball.
+The gradient of the polar, gauge°(z) = max over atoms of <a, z>, is the best atom if it is unique.
+It is computed by central differences over the columns of the best atom, and divided by its gauge,
+so that it is in the unit ball in spite of the errors of the differences. Certificates are not
+affected by these errors: they are computed from value and polar.
 """
 
 from __future__ import annotations
@@ -20,13 +20,14 @@ from atomlearn.core.interfaces.scores import ArrayScores, Scores
 def best_by_differences(norm: Any, columns: Columns, scores: Scores) -> tuple[Columns, Array]:
     """Return columns and values of an atom with <a, z> = gauge°(z), nearly, and gauge(a) = 1.
 
-    Where several atoms are best the polar has a kink, and the differences mix them: the slope is
-    then taken close by, where one of them is best. 2 len(columns) polars, once to three times.
+    If several atoms are best, the polar has a kink at z, and the differences are a mixture of them.
+    The gradient is then computed at a point near z, at which one of them is best. It takes
+    2 len(columns) polars, up to three times.
 
     Raises
     ------
     TypeError
-        Where no slope of the polar, as a point of the ball, attains the polar.
+        If no gradient of the polar, scaled into the ball, attains the polar.
     """
     polar = norm.polar(scores)
     z = scores.at(columns)
@@ -34,25 +35,30 @@ def best_by_differences(norm: Any, columns: Columns, scores: Scores) -> tuple[Co
         return columns[:0], z[:0]
 
     def spread(values: Array) -> Array:
-        whole = np.zeros(scores.n_columns)
-        whole[columns] = values
-        return whole
+        """Return an array of all columns with these values at ``columns``, else 0."""
+        scattered = np.zeros(scores.n_columns)
+        scattered[columns] = values
+        return scattered
 
     size = float(np.abs(z).max())
     rng = np.random.default_rng(0)
     best = np.zeros(z.size)
     reached = 0.0
-    # How far from z, and how long the differences are, relative to the largest score: at z with
-    # the step that balances rounding and curvature, then far enough from kinks at z.
+    # Pairs of (distance of the point from z, step of the differences), relative to the largest
+    # score: first z itself, with the step that balances rounding and curvature, then points far
+    # enough from kinks at z.
     for shift, step in ((0.0, 6e-6), (1e-7, 1e-9), (1e-4, 1e-6)):
-        near = z + shift * size * rng.standard_normal(z.size)
+        perturbed = z + shift * size * rng.standard_normal(z.size)
         slopes = np.empty(z.size)
-        for place, move in enumerate(step * size * np.eye(z.size)):
-            above, below = (norm.polar(ArrayScores(spread(near + m))) for m in (move, -move))
-            slopes[place] = (above - below) / (2.0 * step * size)
+        for coordinate, change in enumerate(step * size * np.eye(z.size)):
+            polar_above, polar_below = (
+                norm.polar(ArrayScores(spread(perturbed + m))) for m in (change, -change)
+            )
+            slopes[coordinate] = (polar_above - polar_below) / (2.0 * step * size)
         steepest = float(np.abs(slopes).max())
         if math.isfinite(steepest) and steepest > 0.0:
-            # Seven digits: atoms of polytopes come out the same at every z at which they are best.
+            # Rounded to seven digits, so that an atom of a polytope is the same for every z at
+            # which it is best.
             rounded = np.round(slopes / steepest, 7)
             gauge = norm.value(spread(rounded))
             if gauge > 0.0 and float(rounded @ z) / gauge > reached:

@@ -1,4 +1,4 @@
-"""Points kept as factors: W = left diag(weights) right', and the terms that results are made of."""
+"""Matrices kept as factors, W = left diag(weights) right', and the terms of a result."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Factored:
 
     @property
     def rank(self) -> int:
-        """Number of terms r, the rank of W where the factors are independent."""
+        """The number of terms r, which is the rank of W if the factors are independent."""
         return int(self.weights.shape[0])
 
     @property
@@ -68,11 +68,11 @@ class Factored:
 class MatrixPart:
     """One term of a matrix fit: W is the sum of the terms of all norms of a union.
 
-    norm : the norm of this term; factor : what it is scaled by; gauge : factor * norm of the term
-    (for rays the sum of their weights, which bounds it); factored : the term by its factors, of the
-    mode-th unfolding where the norm is one of tensors (``tensor`` is its shape); columns, weights :
-    the entries of a term under a norm of vectors, in row-major order, where ``factored`` is None;
-    ahead : for warm starts, what may enter the term next, as its solver knows it.
+    norm : the norm of this term; factor : the number by which it is multiplied; gauge : factor *
+    norm of the term (for rays the sum of their weights, an upper bound); factored : the factors of
+    the term, of its mode-th unfolding for a norm of tensors (``tensor`` is their shape); columns,
+    weights : if ``factored`` is None, the nonzero entries of a term under a norm of vectors, in
+    row-major order; ahead : candidate atoms for a warm start, in the form of the solver.
     """
 
     norm: Any
@@ -86,7 +86,7 @@ class MatrixPart:
     ahead: Any = None
 
     def dense(self, shape: tuple[int, ...]) -> Array:
-        """Return the term as an array of this shape: that of the matrix, or of the tensor."""
+        """Return the term as a dense array with the shape of the matrix or tensor."""
         if self.factored is None:
             assert self.columns is not None
             dense = np.zeros(math.prod(shape))

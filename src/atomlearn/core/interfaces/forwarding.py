@@ -1,4 +1,4 @@
-"""Objects around another one: questions they have answered by it, and designs made of a design."""
+"""Classes that forward attributes to an inner object, and wrappers of designs."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ from atomlearn.core.interfaces.scores import Scores
 
 
 def forward(cls: type, inner: str, *asked: type | str) -> None:
-    """Have the attribute ``inner`` of a class answer what the class is asked.
+    """Define attributes of ``cls`` that forward to its attribute ``inner``.
 
-    asked : names, or classes: then all public names of theirs that the class does not define.
+    asked : names of attributes, or classes, which stand for all their public attributes that
+    ``cls`` does not define itself.
     """
     for each in asked:
         for name in [each] if isinstance(each, str) else vars(each).keys() - vars(cls).keys():
@@ -26,7 +27,7 @@ def forward(cls: type, inner: str, *asked: type | str) -> None:
 
 
 def _forwarded(inner: str, name: str, question: Any) -> Any:
-    """Return what asks the object inside: a method, or a property."""
+    """Return a method or property that reads ``name`` of the inner object."""
     ask = attrgetter(f"{inner}.{name}")
     if not callable(question):
         return property(ask)
@@ -34,9 +35,9 @@ def _forwarded(inner: str, name: str, question: Any) -> Any:
 
 
 class Forwarding(Design):
-    """A design that asks ``inner`` everything; wrappers inherit it and change what they change.
+    """A design that forwards everything to ``inner``; wrappers override what they change.
 
-    It asks whatever Design asks, so an ability that is new reaches through every wrapper at once.
+    Every public attribute of ``Design`` is forwarded, new ones included.
 
     Parameters
     ----------
@@ -75,21 +76,21 @@ forward(Forwarding, "inner", Design, "shape")
 
 
 def wrappers(design: Any) -> Iterator[Forwarding]:
-    """Yield the wrappers of a design that only forward, the outermost first."""
+    """Yield the forwarding wrappers around a design, the outermost first."""
     while isinstance(design, Forwarding):
         yield design
         design = design.inner
 
 
 def unwrapped(design: Any) -> Any:
-    """Return the design itself, without its wrappers."""
+    """Return the design inside all its forwarding wrappers."""
     for wrapper in wrappers(design):
         design = wrapper.inner
     return design
 
 
 class Derived(Design):
-    """A design whose columns are made of those of ``design``: what is the same of both."""
+    """A design whose columns are functions of the columns of ``design``; forwards the rest."""
 
     def __init__(self, design: Design) -> None:
         self.design = design

@@ -6,21 +6,25 @@ import os
 
 import numpy as np
 
+#: Libraries whose data frames narwhals reads in place.
+TABLES = ("pandas", "polars", "pyarrow", "modin", "cudf")
+
 
 def library_of(X: object) -> str:
-    """Return "pandas", "polars", "pyarrow" or "anndata" for their objects, else ""."""
+    """Return "pandas", "polars", "anndata", ... for objects of these libraries, else ""."""
     root = type(X).__module__.partition(".")[0]
-    return root if root in ("pandas", "polars", "pyarrow", "anndata") else ""
+    return root if root in (*TABLES, "anndata") else ""
 
 
 def is_table(X: object) -> bool:
-    """Return whether X is an object of pandas, polars or pyarrow."""
-    return library_of(X) in ("pandas", "polars", "pyarrow")
+    """Return whether X is an object of a library of data frames in memory."""
+    return library_of(X) in TABLES
 
 
 def is_arrow(X: object) -> bool:
-    """Return whether X is a table of another library, which offers its columns as Arrow does."""
-    return hasattr(X, "__arrow_c_stream__") and not is_table(X)
+    """Return whether X is a table of another kind, which offers its columns as Arrow does."""
+    is_other = not is_table(X) or type(X).__name__ == "RecordBatch"
+    return is_other and hasattr(X, "__arrow_c_stream__")
 
 
 def is_path(X: object) -> bool:

@@ -1,4 +1,4 @@
-"""Lift: norms that are the image of a simpler norm over more coordinates.
+"""Lift: a norm as the image of a simpler norm over more coordinates.
 
 Latent groups, chains, trees, hierarchies, operators and unions are all of one kind,
 
@@ -12,33 +12,73 @@ of f(X L u) + R(inner(u)): the same problem over the columns of X L, which is ne
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
 
-from atomlearn.core.interfaces.arrays import Array, Columns, numbered, power_of_two
+from atomlearn.core.interfaces.arrays import Array, Columns, numbered, power_of_two, ranges
 from atomlearn.core.interfaces.scores import ArrayScores, Scores, norms_by_label
 
+#: Total size of the sets of a tree from which the best sets are searched; for fewer it takes less
+#: time to rate them all.
+SEARCHED_FROM = 2**19
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(slots=True)
+class SearchWork:
+    """The number of columns of the sets that searches rated, and of all candidate sets."""
+
+    columns: float = 0.0
+    possible: float = 0.0
+
+
+@dataclass(frozen=True)
 class Nested:
-    """Sets of which any two are nested or disjoint: their scores are sums over a few cells.
+    """Sets of features, any two nested or disjoint; ||z_B||^2 is a sum over cells of features.
 
-    labels : (m,) the set of each lifted coordinate; home : (p,) the cell of each feature, those
-    that lie in the same sets; inside : (n_sets, n_cells) CSR, 1 where the cell lies in the set.
+    labels : (m,) the set of each lifted coordinate; home : (p,) the cell of each feature: features
+    that belong to the same sets form a cell; inside : (n_sets, n_cells) CSR, 1 if the cell is in
+    the set; sizes : (n_sets,) the number of features of each set; parents : (n_sets,) the smallest
+    set that contains each set, -1 for roots; work : the work of searches of the best sets.
     """
 
     labels: Columns
     home: Columns
     inside: sparse.csr_array
+    sizes: Columns
+    parents: Columns
+    work: SearchWork
+
+    @cached_property
+    def by_parent(self) -> tuple[Columns, Columns, Columns]:
+        """The sets ordered by parent; of each set, the first position and number of children."""
+        order = np.argsort(self.parents, kind="stable")
+        edges = np.searchsorted(self.parents[order], np.arange(-1, self.parents.size + 1))
+        return order, edges[:-1], np.diff(edges)
+
+    def children(self, sets: Columns) -> Columns:
+        """Return the children of these sets, concatenated; -1 is the parent of all roots."""
+        order, starts, counts = self.by_parent
+        return np.asarray(order[ranges(starts[sets + 1], counts[sets + 1])])
+
+    def least_inside(self, weights: Array) -> Array:
+        """Return the minimum weight over each set and the sets inside it, (n_sets,)."""
+        least = np.array(weights, dtype=np.float64)
+        levels = [self.children(np.array([-1]))]
+        while levels[-1].size:
+            levels.append(self.children(levels[-1]))
+        for level in levels[-1:0:-1]:
+            np.minimum.at(least, self.parents[level], least[level])
+        return least
 
 
 class Expansion:
     """The linear map L from m lifted coordinates to p features, a CSC array (p, m).
 
-    repeats : whether each lifted coordinate is one feature; nested : how its sets lie in each
-    other, where they are those of a tree.
+    repeats : whether each lifted coordinate is a copy of one feature; nested : the tree of the
+    sets, if any two are nested or disjoint.
     """
 
     def __init__(self, matrix: Any, repeats: bool = False, nested: Nested | None = None) -> None:
@@ -68,41 +108,43 @@ class Expansion:
         return LiftedScores(self, base)
 
     def touched(self, lifted: Columns) -> Touched:
-        """Return the features that these lifted coordinates touch, and L there."""
-        # Indexing a sparse array would check and sort what is right and sorted already.
+        """Return the features to which these lifted coordinates contribute, and L for both."""
+        # Faster than indexing a sparse array, which would check and sort valid indices.
         starts = self.matrix.indptr[lifted]
         ends = self.matrix.indptr[lifted + 1]
         sizes = ends - starts
         owners = np.repeat(np.arange(lifted.size), sizes)
-        places = np.arange(owners.size) + (ends - np.cumsum(sizes))[owners]
-        features, rows = numbered(self.matrix.indices[places], self.shape[0])
-        return Touched(features, rows, owners, self.matrix.data[places])
+        positions = np.arange(owners.size) + (ends - np.cumsum(sizes))[owners]
+        features, rows = numbered(self.matrix.indices[positions], self.shape[0])
+        return Touched(features, rows, owners, self.matrix.data[positions])
 
     def apply(self, lifted: Columns, weights: Array) -> tuple[Columns, Array]:
-        """Return the features and the coefficients of w = L u, u = ``weights`` at ``lifted``."""
-        at = self.touched(lifted)
-        shares = at.values * weights[at.owners]
-        return at.features, np.bincount(at.rows, shares, at.features.size).astype(np.float64)
+        """Return features and coefficients of w = L u; u is ``weights`` at ``lifted``, else 0."""
+        touched = self.touched(lifted)
+        shares = touched.values * weights[touched.owners]
+        return touched.features, np.bincount(touched.rows, shares, touched.features.size).astype(
+            np.float64
+        )
 
     def squared_norms(self, squares: Array) -> Array:
         """Return the squared norms of the columns of X L from those of X, ``squares``.
 
-        Exact where each lifted coordinate is one feature, else the bound by the triangle
+        They are exact if each lifted coordinate is one feature, else upper bounds by the triangle
         inequality.
         """
         return np.asarray((abs(self.matrix).T @ np.sqrt(squares)) ** 2)
 
     def place(self, features: Columns, weights: Array) -> tuple[Columns, Array] | None:
-        """Return some u with L u = w for a warm start: each feature in the first set that has it.
+        """Return u with L u = w for a warm start: each feature goes to the first set that has it.
 
-        None where that is not easily found.
+        None unless each lifted coordinate is one feature.
         """
         if not self.repeats:
             return None
         first = np.full(self.shape[0], -1)
         first[self.matrix.indices[::-1]] = np.arange(self.shape[1])[::-1]
-        places = first[features]
-        return None if (places < 0).any() else (places, weights)
+        positions = first[features]
+        return None if (positions < 0).any() else (positions, weights)
 
 
 class Touched(NamedTuple):
@@ -118,7 +160,7 @@ class Touched(NamedTuple):
     values: Array
 
     def matrix(self, count: int) -> sparse.csc_array:
-        """Return L there, over ``count`` lifted coordinates."""
+        """Return L for these rows, with ``count`` columns: the given lifted coordinates."""
         shape = (self.features.size, count)
         return sparse.csc_array((self.values, (self.rows, self.owners)), shape=shape)
 
@@ -130,9 +172,11 @@ class LiftedScores(Scores):
         self.expansion = expansion
         self.base = base
         self._full: ArrayScores | None = None
+        self._cells: Array | None = None
         self.n_columns = self.expansion.shape[1]
 
     def _all(self) -> ArrayScores:
+        """Return all lifted scores L'z, computed once."""
         if self._full is None:
             self._full = ArrayScores(np.asarray(self.expansion.matrix.T @ self.base.full()))
         return self._full
@@ -141,30 +185,127 @@ class LiftedScores(Scores):
         return self._all().full()
 
     def at(self, columns: Columns) -> Array:
-        at = self.expansion.touched(columns)
-        parts = at.values * self.base.at(at.features)[at.rows]
-        return np.bincount(at.owners, parts, columns.size).astype(np.float64)
+        """Return (L'z)_i at these lifted coordinates, from the scores of their features."""
+        touched = self.expansion.touched(columns)
+        parts = touched.values * self.base.at(touched.features)[touched.rows]
+        return np.bincount(touched.owners, parts, columns.size).astype(np.float64)
 
     def top(self, count: int) -> tuple[Columns, Array]:
         return self._all().top(count)
 
     def group_norms(self, labels: Columns, n_groups: int) -> Array:
-        """Return the norms over sets; of nested ones without listing z, which may be implicit."""
+        """Return the norms over sets; nested sets are computed from cells, without storing L'z."""
         nested = self.expansion.nested
         if nested is None or labels is not nested.labels:
             return norms_by_label(self.full(), labels, n_groups)
-        cells = self.base.group_norms(nested.home, nested.inside.shape[1])
-        unit = power_of_two(cells)
-        return np.asarray(unit * np.sqrt(nested.inside @ (cells / unit) ** 2))
+        return TreeRatings(nested, self._cell_norms(nested), None).full()
+
+    def group_ratings(self, labels: Columns, n_groups: int, weights: Array | None = None) -> Scores:
+        """Return the ratings of sets; the best nested sets are searched from the roots."""
+        nested = self.expansion.nested
+        if nested is None or labels is not nested.labels:
+            return super().group_ratings(labels, n_groups, weights)
+        return TreeRatings(nested, self._cell_norms(nested), weights)
+
+    def _cell_norms(self, nested: Nested) -> Array:
+        """Return the l2 norm of z over each cell of features, computed once."""
+        if self._cells is None:
+            self._cells = self.base.group_norms(nested.home, nested.inside.shape[1])
+        return self._cells
+
+
+class TreeRatings(Scores):
+    r"""||z_B||_2 / delta_B of nested sets B: the best are found without rating all of them.
+
+    [T] Remark 2: ||z_B||_2 is at least ||z_A||_2 for every set A inside B. So no set inside B is
+    among the best if ||z_B||_2, divided by the minimum weight inside B, is below their ratings. The
+    search begins at the roots and leaves out such sets; its result is exact. Small trees are rated
+    completely.
+
+    Parameters
+    ----------
+    nested : Nested
+        The sets.
+    cells : (n_cells,)
+        The norm of z over each cell.
+    weights : (n_sets,), optional
+        delta; None: all 1.
+    """
+
+    def __init__(self, nested: Nested, cells: Array, weights: Array | None) -> None:
+        self.nested = nested
+        self.weights = weights
+        self.n_columns = int(nested.sizes.size)
+        self._unit = power_of_two(cells)
+        self._squares = (cells / self._unit) ** 2
+
+    def at(self, columns: Columns) -> Array:
+        ratings = self._unit * np.sqrt(self.nested.inside[columns] @ self._squares)
+        return np.asarray(ratings if self.weights is None else ratings / self.weights[columns])
+
+    def full(self) -> Array:
+        """Return the ratings of all sets."""
+        ratings = self._unit * np.sqrt(self.nested.inside @ self._squares)
+        return np.asarray(ratings if self.weights is None else ratings / self.weights)
+
+    def top(self, count: int) -> tuple[Columns, Array]:
+        """Return the sets of largest rating; small trees are rated completely."""
+        count = min(count, self.n_columns)
+        if count <= 0 or self.nested.labels.size < SEARCHED_FROM:
+            return ArrayScores(self.full()).top(count)
+        sets, ratings = self._searched(count, 0.0)
+        positions, values = ArrayScores(ratings).top(count)
+        return sets[positions], values
+
+    def above(self, bound: float) -> tuple[Columns, Array]:
+        """Return the sets rated at least ``bound``, best first."""
+        if self.nested.labels.size < SEARCHED_FROM:
+            return ArrayScores(self.full()).above(bound)
+        sets, ratings = self._searched(self.n_columns, bound)
+        positions, values = ArrayScores(ratings).above(bound)
+        return sets[positions], values
+
+    def _searched(self, count: int, least: float) -> tuple[Columns, Array]:
+        """Return sets, increasing, with their ratings.
+
+        They include the ``count`` best of the sets rated ``least`` or more.
+        """
+        nested = self.nested
+        weights = self.weights
+        reach = np.ones(self.n_columns)
+        if weights is not None and np.ptp(weights) > 0.0:
+            reach = weights / nested.least_inside(weights)
+        sets = ahead = np.zeros(0, dtype=np.int64)
+        ratings = bounds = np.zeros(0)
+        new = nested.children(np.array([-1]))
+        while new.size or ahead.size:
+            nested.work.columns += float(nested.sizes[new].sum())
+            rated = self.at(new)
+            sets = np.append(sets, new)
+            ratings = np.append(ratings, rated)
+            if ratings.size >= count:
+                least = max(least, float(np.partition(ratings, -count)[-count]))
+            ahead = np.append(ahead, new)
+            # The rounding errors of nested sets differ, which the factor allows for.
+            bounds = np.append(bounds, rated * reach[new] * (1 + 1e-9))
+            left = bounds >= least
+            # Sets with the largest bounds are opened first, since their members raise ``least``.
+            opened = left & (bounds >= 0.5 * float(bounds.max()))
+            new = nested.children(ahead[opened])
+            ahead = ahead[left & ~opened]
+            bounds = bounds[left & ~opened]
+        nested.work.possible += float(nested.labels.size)
+        order = np.argsort(sets)
+        return sets[order], ratings[order]
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """z_B of w = sum_B z_B: non-zero on ``columns`` of the set number ``group``.
+    """The part z_B of w = sum_B z_B, for one set B; nonzero only at ``columns``.
 
-    group : number of the set, as the user listed them (features in none, or the norms of a union,
-    are counted on); name : what the user calls it, or None; columns : (s,) int64 features,
-    increasing; weights : (s,) float64.
+    group : number of the set in the order of the user (then features in no set, and further norms
+    of a union, follow); name : its name, or None; columns : (s,) int64 features, increasing;
+    weights : (s,) float64.
     """
 
     group: int

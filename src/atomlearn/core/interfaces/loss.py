@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from atomlearn.core.interfaces.arrays import Array
 from atomlearn.core.interfaces.targets import binary_target, regression_target
 
-#: What a loss is for: numbers, labels, or times of which some are only known to be exceeded.
+#: The kind of target of a loss: numbers, labels, or possibly censored times.
 Task = Literal["regression", "classification", "survival"]
 
 
@@ -20,9 +20,9 @@ class Loss(ABC):
     """f(z) = sum_i s_i loss(y_i, z_i) for targets y, predictions z and sample weights s >= 0.
 
     All arrays are float64 of shape (n_samples,); every method is O(n_samples), allocates no more
-    than a few such arrays, and neither overflows nor loses its sign at predictions of +-1e4 (a loss
-    without a bound on its second derivative may return ``inf`` where it is beyond the largest
-    float, without a warning). A loss is bounded below by zero: ``value >= 0``, which the
+    than a few such arrays, and neither overflows nor loses its sign at predictions of +-1e4. (A
+    loss without a bound on its second derivative may return ``inf`` for values beyond the largest
+    float, without a warning.) A loss is bounded below by zero: ``value >= 0``, which the
     certificate relies on. No method stores anything.
 
     A loss must have four methods, which solvers need: ``value``, ``gradient``, ``conjugate`` and
@@ -54,6 +54,10 @@ class Loss(ABC):
         which it maps {0, 1} and booleans.
         """
         return binary_target(y) if self.task == "classification" else regression_target(y)
+
+    def one_target(self, y: Any, sample_weight: Any) -> tuple[Any, Any]:
+        """Return one target and one weight for each sample, where counts are in two columns."""
+        return y, sample_weight
 
     @abstractmethod
     def value(self, y: Array, prediction: Array, weight: Array) -> float:
@@ -162,8 +166,8 @@ def has_probabilities(loss: Loss) -> bool:
 def rounded(dual: Array, other: Array, weight: Array) -> float:
     """Return a bound on the rounding error of <dual, other> over samples of positive weight."""
     eps = float(np.finfo(np.float64).eps)
-    at = other if weight.all() else np.where(weight > 0.0, other, 0.0)
-    lengths = math.sqrt(dual.dot(dual)) * math.sqrt(at.dot(at))
+    counted = other if weight.all() else np.where(weight > 0.0, other, 0.0)
+    lengths = math.sqrt(dual.dot(dual)) * math.sqrt(counted.dot(counted))
     return eps * (4.0 + math.sqrt(dual.size)) * lengths
 
 

@@ -104,12 +104,12 @@ class Norm(Ratings, ABC):
 
     def __init_subclass__(cls, **settings: Any) -> None:
         super().__init_subclass__(**settings)
-        own = cls.__dict__.keys()
-        for name in {"polar", "polar_bounds", "best_atom", "best_columns"} & own:
+        defined = cls.__dict__.keys()
+        for name in {"polar", "polar_bounds", "best_atom", "best_columns"} & defined:
             setattr(cls, name, taking_arrays(cls.__dict__[name]))
         by_methods = {"proximal": {"prox_point"}, "over_columns": {"restrict", "lift"}}
-        for ability in by_methods.keys() - own:
-            if by_methods[ability] & own:
+        for ability in by_methods.keys() - defined:
+            if by_methods[ability] & defined:
                 setattr(cls, ability, True)
 
     @abstractmethod
@@ -153,6 +153,11 @@ class Norm(Ratings, ABC):
         """Return the norms from which cross-validation chooses; by default only this norm."""
         return [self]
 
+    @property
+    def bounds_coefficients(self) -> bool:
+        """Whether the norm constrains coefficients in the units of the columns."""
+        return False
+
     # The oracle.
 
     def polar_bounds(self, scores: Scores, thorough: bool = False) -> tuple[float, float]:
@@ -163,6 +168,13 @@ class Norm(Ratings, ABC):
         """
         polar = self.polar(scores)
         return polar, polar
+
+    def polar_of_sizes(self, sizes: Scores) -> float:
+        """Return the largest polar of scores of these sizes or less, of any signs.
+
+        By default the polar of the sizes, which is right if the polar grows with each ``|z_j|``.
+        """
+        return self.polar(sizes)
 
     @taking_arrays
     def best_atom(self, scores: Scores) -> Atom:
@@ -207,7 +219,7 @@ class Norm(Ratings, ABC):
         return None
 
     def as_groups(self, n_features: int, nonnegative: bool = False) -> GroupWeights | None:
-        """Return the groups and weights of which this norm is one; None where it is none.
+        """Return the groups and weights if this is a group norm; None for other norms.
 
         The l1 norm has groups of one, the l2 norm one group. ``nonnegative``: the groups with
         which this gauge is that of w >= 0, infinite elsewhere.
@@ -241,8 +253,12 @@ class Norm(Ratings, ABC):
         return 0.0
 
     def excess(self, scores: Scores) -> Excess | None:
-        """Return the conjugate term of box constraints (see ``Excess``); None if there are none."""
+        """Return the conjugate term of constraints (see ``Excess``); None if there are none."""
         return None
+
+    def inside(self, columns: Columns, weights: Array, n_features: int) -> tuple[Columns, Array]:
+        """Return a point with a finite gauge near the given one: where a solver may begin."""
+        return columns, weights
 
     def without(self, columns: Columns, n_features: int) -> tuple[Columns, Norm]:
         """Return all unpenalized columns, and the norm to use for the other columns.
@@ -327,19 +343,21 @@ class Lift:
 
     def parts(self, lifted: Columns, weights: Array) -> list[Part]:
         """Return the parts of the point u = ``weights`` at ``lifted``, by number of set."""
-        at = self.expansion.touched(lifted)
-        keys = self.labels[lifted][at.owners] * max(at.features.size, 1) + at.rows
-        pairs, place = np.unique(keys, return_inverse=True)
-        each = at.values * weights[at.owners]
-        sums: Array = np.bincount(place, each, pairs.size).astype(np.float64, copy=False)
+        touched = self.expansion.touched(lifted)
+        keys = self.labels[lifted][touched.owners] * max(touched.features.size, 1) + touched.rows
+        pairs, inverse = np.unique(keys, return_inverse=True)
+        each = touched.values * weights[touched.owners]
+        sums: Array = np.bincount(inverse, each, pairs.size).astype(np.float64, copy=False)
         used = np.flatnonzero(sums)
-        groups, rows = np.divmod(pairs[used], max(at.features.size, 1))
+        groups, rows = np.divmod(pairs[used], max(touched.features.size, 1))
         sets, first = np.unique(groups, return_index=True)
         names = self.names or ()
         result = []
-        for group, mine in zip(
+        for group, entries in zip(
             sets.tolist(), np.split(np.arange(used.size), first[1:]), strict=False
         ):
             name = names[group] if group < len(names) else ""
-            result.append(Part(group, name or None, at.features[rows[mine]], sums[used[mine]]))
+            result.append(
+                Part(group, name or None, touched.features[rows[entries]], sums[used[entries]])
+            )
         return result

@@ -1,4 +1,4 @@
-"""Checks of numbers and of texts among what is given, with the remedy."""
+"""Checks of numbers and strings among the arguments of users; errors name a remedy."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from atomlearn.core.interfaces.arrays import Array
 
 
 def is_number(value: Any) -> bool:
-    """Return whether this is a real number, of Python or NumPy; True and False are none."""
+    """Return whether the value is a real number of Python or NumPy; booleans are not."""
     return isinstance(value, numbers.Real) and not isinstance(value, bool)
 
 
 def is_whole(value: Any) -> bool:
-    """Return whether this is a number of an integer type; True and False are none."""
+    """Return whether the value is of an integer type of Python or NumPy; booleans are not."""
     return is_number(value) and isinstance(value, numbers.Integral)
 
 
 def all_text(values: Iterable[object]) -> bool:
-    """Return whether each of these is a text."""
+    """Return whether all values are strings."""
     return all(isinstance(value, str) for value in values)
 
 
 def unmasked(name: str, values: Any) -> Any:
-    """Return what was given, refused where entries are masked: NumPy reads what masks hide."""
+    """Return ``values``; raise ValueError if some are masked, as NumPy would read them."""
     mask = np.ma.getmask(values)
-    # The mask of records has a field for each of theirs.
+    # The mask of a structured array has a field for each of its fields.
     if mask is not np.ma.nomask and np.ascontiguousarray(mask).view(np.bool_).any():
         raise ValueError(f"{name} has masked entries; drop those samples, or {name}.filled(value)")
     return values
@@ -57,25 +57,28 @@ def whole_number(owner: str, name: str, value: Any, least: int = 1, most: float 
 
 
 def positive(name: str, value: Any, what: str = "", least: float = 0.0) -> float:
-    """Return ``value`` as a finite float > 0 and >= ``least``, or raise; ``what`` it stands for."""
-    told = f" ({what})" if what else ""
+    """Return ``value`` as a finite float > 0 and >= ``least``, or raise.
+
+    ``what`` : an explanation of the parameter for the error message.
+    """
+    explanation = f" ({what})" if what else ""
     if not is_number(value):
-        raise TypeError(f"{name} must be a positive number{told}, got {value!r}")
+        raise TypeError(f"{name} must be a positive number{explanation}, got {value!r}")
     number = float(value)
     if not (math.isfinite(number) and number > 0 and number >= least):
         bound = f"at least {least:g}" if least else "positive and finite"
-        raise ValueError(f"{name} must be {bound}{told}, got {value!r}")
+        raise ValueError(f"{name} must be {bound}{explanation}, got {value!r}")
     return number
 
 
 def check_share(name: str, value: Any, usual: float) -> None:
-    """Raise where ``value`` is no number strictly between 0 and 1, and name a usual one."""
+    """Raise ValueError unless 0 < ``value`` < 1; the message names a ``usual`` value."""
     if not (is_number(value) and 0 < value < 1):
         raise ValueError(f"{name} must be between 0 and 1, such as {usual}, got {value!r}")
 
 
 def check_weight(sample_weight: object, n_samples: int) -> Array:
-    """Return the sample weights as float64 of shape (n_samples,), or say what is wrong.
+    """Return the sample weights as float64 of shape (n_samples,), or raise with the reason.
 
     None: ones, read-only and stored once.
     """
@@ -97,7 +100,7 @@ def check_weight(sample_weight: object, n_samples: int) -> Array:
 
 
 def normalized(sample_weight: object, n_samples: int) -> Array:
-    """Return s_i / sum s, which make the sum over samples a mean, without overflow."""
+    """Return s_i / sum s for the sample weights s, without overflow; None: 1 / n_samples."""
     if sample_weight is None:
         return np.full(n_samples, 1.0 / n_samples)
     weight = check_weight(sample_weight, n_samples)
@@ -107,23 +110,23 @@ def normalized(sample_weight: object, n_samples: int) -> Array:
 
 
 def mean_weight(sample_weight: object, n_samples: int) -> Array:
-    """Return s_i / sum s; without weights a read-only array, whose one number is stored once."""
+    """Return s_i / sum s; without weights, a read-only array that stores one number."""
     if sample_weight is None:
         return np.broadcast_to(1.0 / n_samples, (n_samples,))
     return normalized(sample_weight, n_samples)
 
 
 def check_offset(offset: object, n_samples: int) -> Array:
-    """Return the offset as float64 of shape (n_samples,), or say what is wrong."""
+    """Return the offset as float64 of shape (n_samples,), or raise with the reason."""
     remedy = " (the logarithm of an exposure of 0 is not: leave such samples out)"
     return _one_each("offset", offset, n_samples, "number", remedy)
 
 
-def _one_each(name: str, given: object, n_samples: int, unit: str, remedy: str) -> Array:
-    """Return one finite float64 a sample, (n_samples,): a single number serves all of them."""
-    unmasked(name, given)
+def _one_each(name: str, value: object, n_samples: int, unit: str, remedy: str) -> Array:
+    """Return finite float64 numbers, (n_samples,); a single number is repeated."""
+    unmasked(name, value)
     try:
-        array = np.asarray(given)
+        array = np.asarray(value)
         if array.dtype.kind == "c":
             raise TypeError("they are complex; pass their real part")
         numbers = array.astype(np.float64, copy=False)

@@ -1,4 +1,4 @@
-"""What people type who come from another package, and what it is called here."""
+"""Parameter names of other packages, and the parameters of atomlearn that replace them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ import inspect
 from collections.abc import Callable, Collection
 from typing import Any, Self, TypeVar
 
-#: Parameters of others; of ours the first that the function or estimator has, and how to set it.
+#: For a parameter of another package: parameters of atomlearn, and how to set each of them. The
+#: first one that the called function or estimator has is suggested.
 PARAMETERS: dict[str, dict[str, str]] = {
     "C": {
         "alpha": "alpha=1 / (C * n_samples)",
@@ -87,11 +88,19 @@ PARAMETERS: dict[str, dict[str, str]] = {
         "norms": "norms=norms.L1(lower=0)",
     },
     "groups": {"norm": "norm=norms.Groups(groups)", "norms": "norms=norms.Groups(groups)"},
+    "family": {
+        "loss": "loss='squared' (gaussian), 'logistic' or 'binomial', 'poisson' or 'gamma'",
+        "ties": "to leave it out, as the loss is Cox's",
+    },
+    "quantile": {"loss": "loss=losses.Quantile(quantile)"},
+    "power": {"loss": "loss=losses.Tweedie(power)"},
 }
 #: Other spellings of the words above.
 SAME = {"lambda_": "lambda", "lam": "lambda", "lmda": "lambda", "reg_lambda": "lambda"}
 SAME |= {"seed": "random_state", "regularization": "penalty", "coverage": "share"}
 SAME |= {"lmda_path": "levels", "nlambda": "n_levels", "lmda_path_size": "n_levels"}
+SAME |= {"n_lambda": "n_levels", "n_lambdas": "n_levels", "lambdas": "levels"}
+SAME |= {"distribution": "family", "var_power": "power", "tweedie_power": "power"}
 SAME |= {"lambda_min_ratio": "ratio", "min_ratio": "ratio", "eps": "ratio", "thresh": "gap"}
 SAME |= {"maxit": "max_epochs", "nfolds": "n_folds", "folds": "n_folds"}
 SAME |= {"lower_limits": "limits", "upper_limits": "limits", "n_nonzero_coefs": "k"}
@@ -99,33 +108,33 @@ SAME |= {"n_features_to_select": "k", "standardize": "normalize"}
 
 
 def instead(word: str, known: Collection[str], others: dict[str, str]) -> str:
-    """Return "; did you mean 'logistic'?", or nothing where no name of ours is meant.
+    """Return a suggestion such as "; did you mean 'logistic'?", or "" without a similar name.
 
-    others : what other packages call it -> what to write here, of words in small letters.
+    known : the valid names; others : lower-case names of other packages, mapped to ours.
     """
-    plain = word.lower().replace("-", "").replace("_", "").replace(" ", "")
-    if plain in others:
-        return f"; did you mean {others[plain]}?"
-    near = difflib.get_close_matches(word, known, n=1)
-    return f"; did you mean {near[0]!r}?" if near else ""
+    key = word.lower().replace("-", "").replace("_", "").replace(" ", "")
+    if key in others:
+        return f"; did you mean {others[key]}?"
+    matches = difflib.get_close_matches(word, known, n=1)
+    return f"; did you mean {matches[0]!r}?" if matches else ""
 
 
 def refuse_unknown(owner: str, given: Collection[str], known: Collection[str]) -> None:
-    """Raise TypeError for the first keyword that is not known, with what stands for it here."""
+    """Raise TypeError for the first of the ``given`` keywords that is not ``known``."""
     for word in given:
         if word in known:
             continue
         meant = PARAMETERS.get(SAME.get(word, word), {})
-        told = next((f"; did you mean {said}?" for own, said in meant.items() if own in known), "")
-        told = told or instead(word, known, {}) or f"; it takes {', '.join(known)}"
-        raise TypeError(f"{owner} has no parameter {word!r}{told}")
+        hint = next((f"; did you mean {said}?" for own, said in meant.items() if own in known), "")
+        hint = hint or instead(word, known, {}) or f"; it takes {', '.join(known)}"
+        raise TypeError(f"{owner} has no parameter {word!r}{hint}")
 
 
 class OwnParameters:
-    """An estimator whose constructor says what stands for the parameters of other packages."""
+    """An estimator whose constructor suggests a parameter for those of other packages."""
 
     def __new__(cls, *_: Any, **given: Any) -> Self:
-        """Make the object; its parameters are refused before they are set."""
+        """Create the object; unknown parameters raise TypeError before others are set."""
         if given:
             refuse_unknown(cls.__name__, given, _parameters(cls.__init__))
         return super().__new__(cls)
@@ -140,7 +149,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def own_parameters(function: Function) -> Function:
-    """Have a function say what stands for the parameters of other packages."""
+    """Decorate a function so that unknown keywords raise TypeError with a suggestion."""
     known = inspect.signature(function).parameters
 
     @functools.wraps(function)

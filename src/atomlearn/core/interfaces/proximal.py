@@ -1,4 +1,4 @@
-"""What a proximal map gives: the point, its gauge, and a generalized Jacobian there."""
+"""The result of a proximal map: the point, its gauge, and a generalized Jacobian."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ class ProxJacobian:
     """J = diag(diagonal) + factors @ diag(coefficients) @ factors', symmetric, 0 <= J <= I.
 
     A generalized Jacobian of a proximal map; ``diagonal`` is (m,), ``coefficients`` (r,), and
-    ``factors`` (m, r): a dense array where r is a few, a SciPy sparse CSC array where there are
-    many factors with few rows each (norms over groups: one factor a group). Rows outside the
-    support are zero.
+    ``factors`` (m, r): a dense array for small r, or a SciPy CSC array of
+    many factors with few nonzero rows each (for norms over groups, one factor for each group). Rows
+    outside the support are zero.
     """
 
     __slots__ = ("coefficients", "diagonal", "factors")
@@ -44,7 +44,7 @@ class ProxJacobian:
 
     @property
     def support(self) -> Columns:
-        """Positions where J is not zero."""
+        """The positions of the nonzero rows of J."""
         nonzero = self.diagonal != 0
         if self.is_dense:
             nonzero |= (self.factors != 0).any(axis=1)
@@ -66,7 +66,7 @@ class ProxJacobian:
         )
 
     def dense_factors(self) -> Array:
-        """Return the factors as a dense (m, r) array: where r is known to be small."""
+        """Return the factors as a dense (m, r) array, for small r."""
         return np.asarray(self.factors if self.is_dense else self.factors.toarray())
 
     def masked(self, keep: NDArray[np.bool_]) -> ProxJacobian:
@@ -102,7 +102,7 @@ class ProxJacobian:
 
 
 def side_by_side(factors: list[Any]) -> Any:
-    """Return factors as one array, dense where it has few entries, which is faster."""
+    """Return factors of sizes (m, r_i) as one (m, sum r_i) array: dense if small, else sparse."""
     if factors[0].shape[0] * sum(one.shape[1] for one in factors) <= MAX_DENSE_FACTORS:
         return np.hstack([one if isinstance(one, np.ndarray) else one.toarray() for one in factors])
     return sparse.hstack([sparse.csc_array(one) for one in factors], format="csc")

@@ -66,7 +66,14 @@ class Scores(ABC):
         """Return the l2 norm of z over each of ``n_groups`` groups; column j is in labels[j]."""
         return norms_by_label(self.full(), labels, n_groups)
 
-    #: z as a matrix that multiplies, for norms of matrices; None until it is first asked for.
+    def group_ratings(
+        self, labels: NDArray[np.int64], n_groups: int, weights: Array | None = None
+    ) -> Scores:
+        """Return the l2 norm of z over each group, divided by its weight, as scores of groups."""
+        norms = self.group_norms(labels, n_groups)
+        return ArrayScores(norms if weights is None else norms / weights)
+
+    #: z as a matrix with products, for norms of matrices; None until it is first needed.
     as_matrix: Any = None
 
 
@@ -77,12 +84,12 @@ def norms_by_label(z: Array, labels: NDArray[np.int64], n_groups: int) -> Array:
     norms = np.sqrt(squares)
     # If squares overflow or underflow, each such group is scaled by its largest magnitude.
     doubtful = ~((squares > 1e-200) & (squares < 1e200))
-    some = np.flatnonzero(doubtful[labels] & (z != 0.0)) if doubtful.any() else labels[:0]
-    if some.size:
+    rescaled = np.flatnonzero(doubtful[labels] & (z != 0.0)) if doubtful.any() else labels[:0]
+    if rescaled.size:
         units = np.zeros(n_groups)
-        np.maximum.at(units, labels[some], np.abs(z[some]))
-        parts = z[some] / units[labels[some]]
-        sums = np.bincount(labels[some], weights=parts * parts, minlength=n_groups)
+        np.maximum.at(units, labels[rescaled], np.abs(z[rescaled]))
+        parts = z[rescaled] / units[labels[rescaled]]
+        sums = np.bincount(labels[rescaled], weights=parts * parts, minlength=n_groups)
         norms[doubtful] = (units * np.sqrt(sums))[doubtful]
     return norms
 
@@ -115,14 +122,14 @@ class ArrayScores(Scores):
 
 
 def affine_scores(
-    many: Sequence[Scores], V: Array, affine: tuple[Array, Array]
+    scores: Sequence[Scores], V: Array, affine: tuple[Array, Array]
 ) -> Sequence[Scores]:
     """Return the scores of (x_j - means_j) factors_j, given those of x_j for the columns of V."""
     means, factors = affine
     totals = V.sum(axis=0)
     return [
         ArrayScores((z.full() - means * total) * factors)
-        for z, total in zip(many, totals, strict=True)
+        for z, total in zip(scores, totals, strict=True)
     ]
 
 

@@ -1,4 +1,4 @@
-"""Targets: what may stand in y, for losses of numbers and for losses of two labels."""
+"""Checks of targets y, for losses of numbers and losses of two labels."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def regression_target(y: object) -> Array:
 
 
 def positive_target(y: object, name: str, *, zero: bool) -> Array:
-    """Return y as ``regression_target`` does, all of it > 0, or >= 0 where ``zero`` may be."""
+    """Return y as float64; raise unless all entries are > 0, or >= 0 if ``zero``."""
     numbers = regression_target(y)
     wrong = numbers < 0.0 if zero else numbers <= 0.0
     if wrong.any():
@@ -66,6 +66,7 @@ def binary_target(y: object) -> Array:
 
 
 def _one_dimensional(y: object) -> NDArray[Any]:
+    """Return y as a vector of real numbers; raise ValueError if it is none."""
     values = np.asarray(unmasked("y", y))
     if values.ndim != 1:
         remedy = (
@@ -82,7 +83,7 @@ def _one_dimensional(y: object) -> NDArray[Any]:
 
 
 def finite(numbers: Array) -> Array:
-    """Return the numbers, refused where one of them is NaN or infinite."""
+    """Return the numbers; raise ValueError if one of them is NaN or infinite."""
     bad = ~np.isfinite(numbers)
     if bad.any():
         first = int(np.flatnonzero(bad.reshape(len(bad), -1).any(axis=1))[0])
@@ -101,10 +102,11 @@ def _type_names(values: NDArray[Any]) -> str:
 
 
 def _label_message(values: NDArray[Any]) -> str:
+    """Return the error message for a two-class target with other labels."""
     labels = list(dict.fromkeys(values.tolist()))
-    most = 5
-    named = ", ".join(repr(label) for label in labels[:most])
-    if len(labels) > most:
+    limit = 5
+    named = ", ".join(repr(label) for label in labels[:limit])
+    if len(labels) > limit:
         named += f", ... ({len(labels)} distinct values)"
     return (
         f"y must hold the two labels -1 and +1 (or 0 and 1, or booleans); found {named}. Map one "

@@ -1,4 +1,4 @@
-"""WarmStart: where a solve can begin, and the atoms that a point may be made of."""
+"""WarmStart: the initial point of a solve, and the atoms of which it is a combination."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ class Atom:
 
 @dataclass(slots=True)
 class WarmStart:
-    """Where to begin: columns with weights, and an intercept. Empty means from zero.
+    """The initial point of a solve: columns with weights, and an intercept. Empty means w = 0.
 
     lifted : the lifted coordinates and weights of an earlier result, for norms with latent parts
     (their sum is w; without them each feature goes to the first set that has it).
-    atoms : w as a sum of atoms *of the very norm of the problem to solve*, where they are known:
-    solvers over atoms take sum c for a bound on the gauge, so atoms of another norm would make
-    their certificate wrong. Empty is always right.
-    norm : the norm whose atoms these are; ``run`` leaves them out for a problem of another norm.
-    None: the caller vouches for them.
+    atoms : atoms and weights c with w as their combination, if they are known. The atoms must be
+    *of the norm of the problem to solve*: solvers over atoms use sum c as a bound on the gauge, so
+    atoms of another norm would make their certificate wrong. Empty is always valid.
+    norm : the norm whose atoms these are; ``run`` drops them for a problem of another norm.
+    None: not checked.
     matrix_parts : the terms of an earlier fit with the same kinds of matrix norms, in their order.
     """
 
@@ -45,7 +45,7 @@ class WarmStart:
     norm: object = None
 
     def arrays(self) -> Arrays:
-        """Return point and atoms as arrays, for a file."""
+        """Return the point and its atoms as arrays, to be saved in a file."""
         atoms = [atom for atom, _ in self.atoms]
         sizes = [atom.columns.size for atom in atoms]
         return {
@@ -60,7 +60,7 @@ class WarmStart:
 
     @classmethod
     def of_arrays(cls, arrays: Arrays) -> WarmStart:
-        """Return the warm start that ``arrays`` was called of."""
+        """Return the warm start from the arrays of the method ``arrays``."""
         atoms: tuple[tuple[Atom, float], ...] = ()
         if arrays["shares"].size:
             ends = np.cumsum(arrays["atom_sizes"])[:-1]

@@ -34,7 +34,7 @@ class Around(Loss):
         """Return the same term around another inner loss."""
 
     def check_target(self, y: object) -> Array:
-        """Return the targets as the loss inside does."""
+        """Return the targets as the inner loss checks them."""
         return self.inner.check_target(y)
 
     def value(self, y: Array, prediction: Array, weight: Array) -> float:
@@ -123,8 +123,8 @@ class Offset(Around):
 
     def slack(self, y: Array, prediction: Array, dual: Array, weight: Array) -> float:
         """Return a bound on the rounding error that the offset adds to the duality gap."""
-        whole = prediction + self.offset
-        return rounded(dual, self.offset, weight) + self.inner.slack(y, whole, dual, weight)
+        shifted = prediction + self.offset
+        return rounded(dual, self.offset, weight) + self.inner.slack(y, shifted, dual, weight)
 
     def gradient(self, y: Array, prediction: Array, weight: Array) -> Array:
         """Return f'(z + o)."""
@@ -138,8 +138,8 @@ class Offset(Around):
         self, y: Array, prediction: Array, dual: Array, weight: Array, factor: float
     ) -> float:
         """Return the inner loss's conjugate along u at z + o, minus <factor u, o>."""
-        whole = prediction + self.offset
-        along = self.inner.conjugate_along(y, whole, dual, weight, factor)
+        shifted = prediction + self.offset
+        along = self.inner.conjugate_along(y, shifted, dual, weight, factor)
         return along - factor * float(dual @ self.offset)
 
     def coupling(self, y: Array, prediction: Array, weight: Array) -> tuple[Array, Any]:
@@ -149,11 +149,11 @@ class Offset(Around):
     def along(
         self, y: Array, prediction: Array, weight: Array, basis: Array
     ) -> tuple[Array, Array | None] | None:
-        """Return the values of the inner loss at z + o."""
+        """Return the result of the inner loss at z + o."""
         return self.inner.along(y, prediction + self.offset, weight, basis)
 
     def best_shift(self, y: Array, linear: Array, weight: Array, start: float) -> float:
-        """Return a b near argmin_b f(linear + o + b), where a formula knows one."""
+        """Return a b near argmin_b f(linear + o + b) if the inner loss has a formula for it."""
         return self.inner.best_shift(y, linear + self.offset, weight, start)
 
 
@@ -172,7 +172,7 @@ class Joined:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Rows by columns, or the other way round."""
+        """(number of rows, number of columns)."""
         rows = self.others.shape[0]
         columns = self.first.shape[1] + self.others.shape[1]
         return (columns, rows) if self.transposed else (rows, columns)

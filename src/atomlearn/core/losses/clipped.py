@@ -1,4 +1,4 @@
-"""Losses that are quadratic near their target and straight beyond: slopes that are clipped."""
+"""Losses that are quadratic near the target and linear beyond: their slopes are clipped."""
 
 from __future__ import annotations
 
@@ -23,9 +23,10 @@ class ClippedSlopes(Explained):
     @property
     @abstractmethod
     def slopes(self) -> tuple[float, float, float]:
-        """Low, high and width."""
+        """(low, high, width): the smallest and largest slope, and the width."""
 
     def _slope(self, y: Array, prediction: Array) -> Array:
+        """Return the maximizing slopes a_i = clip((z_i - y_i) / width, low, high)."""
         low, high, width = self.slopes
         slope = prediction - y
         slope /= width
@@ -34,9 +35,9 @@ class ClippedSlopes(Explained):
     def value(self, y: Array, prediction: Array, weight: Array) -> float:
         """Return sum_i s_i (a_i (z_i - y_i) - width/2 a_i^2) at the best slopes a."""
         slope = self._slope(y, prediction)
-        rest = prediction - y
-        rest -= (0.5 * self.slopes[2]) * slope
-        slope *= rest
+        residual = prediction - y
+        residual -= (0.5 * self.slopes[2]) * slope
+        slope *= residual
         return weighted_sum(weight, slope)
 
     def gradient(self, y: Array, prediction: Array, weight: Array) -> Array:
@@ -52,7 +53,7 @@ class ClippedSlopes(Explained):
         return float("inf") if slope is None else float(dual @ (y + 0.5 * width * slope))
 
     def curvature(self, y: Array, prediction: Array, weight: Array) -> Array:
-        """Return s_i / width where the slope is not at an edge, kinks included, else 0."""
+        """Return s_i / width where the slope is not clipped, kinks included, else 0."""
         low, high, width = self.slopes
         free = (prediction - y) / width
         return np.where((free >= low) & (free <= high), weight / width, 0.0)

@@ -1,4 +1,4 @@
-"""Conjugates are infinite outside their domain: the one place that decides its edges."""
+"""The domain of conjugates: u_i / s_i within bounds, up to a few roundings."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import numpy as np
 
 from atomlearn.core.interfaces import EPS, Array
 
-#: A dual value u_i that is s_i * a_i with a_i computed exactly on the edge of the domain may leave
-#: it by a rounding or two when it is divided by s_i again. Beyond this much it is outside.
+#: Dividing u_i = s_i a_i, with a_i on the edge of the domain, by s_i again may leave the domain by
+#: a rounding or two. Beyond this relative tolerance a point is outside.
 EDGE_TOLERANCE = 16 * EPS
 
 
@@ -28,10 +28,10 @@ def per_unit_weight(dual: Array, weight: Array) -> Array | None:
 
 
 def slopes_within(low: float, high: float, dual: Array, weight: Array) -> Array | None:
-    """Return u_i / s_i, cut at the edges low <= 0 <= high; None if some is outside.
+    """Return u_i / s_i, clipped to [low, high] with low <= 0 <= high; None if one is outside.
 
-    An edge may be left by a few roundings of itself: of one at 0 that is nothing, however large
-    slopes can be. So the part cut off is a few roundings of the slope.
+    The tolerance is relative to each edge, so that an edge at 0 has none. Clipping then changes a
+    slope by a few roundings at most.
     """
     slope = per_unit_weight(dual, weight)
     edge = 1.0 + EDGE_TOLERANCE
@@ -42,5 +42,5 @@ def slopes_within(low: float, high: float, dual: Array, weight: Array) -> Array 
 
 
 def where_weighted(prediction: Array, weight: Array) -> Array:
-    """Return the predictions, with 0 if s_i = 0: an exponential of those is not used."""
+    """Return the predictions, with 0 if s_i = 0, so that exponentials of others do not overflow."""
     return prediction if weight.all() else np.where(weight > 0.0, prediction, 0.0)

@@ -142,7 +142,8 @@ class FreeColumns(Around):
         if dual is not None:
             return self._balanced(dual)
         dual = self.inner.gradient(y, z, weight)
-        # A loss that couples all samples has a domain that factors lead out of; the rest counts.
+        # If a loss couples all samples, the factors may leave its domain; ``slack`` bounds the
+        # effect of the rounding that Q'u has instead.
         return self._balanced(dual) if self.inner.coupled else dual
 
     def conjugate(self, y: Array, dual: Array, weight: Array) -> float:
@@ -176,22 +177,26 @@ class FreeColumns(Around):
         curvature gives steps that are far too long.
         """
         z = self.whole(y, prediction, weight)
-        most = self.inner.curvature_bounds[1]
+        largest_curvature = self.inner.curvature_bounds[1]
         c, K = self.inner.coupling(y, z, weight)
-        if most < np.inf and self.inner.coupled == 1 and np.any(c[weight > 0.0] <= 0.0):
-            c = most * weight
+        if (
+            largest_curvature < np.inf
+            and self.inner.coupled == 1
+            and np.any(c[weight > 0.0] <= 0.0)
+        ):
+            c = largest_curvature * weight
         HQ = _dense(self._Q * c[:, None])
         if K.shape[1]:
             HQ -= _dense(K @ _dense(K.T @ self._Q))
         values, vectors = np.linalg.eigh(self._Q.T @ HQ)
-        kept = values > 1e-12 * float(np.abs(values).max(initial=0.0))
-        own = HQ @ (vectors[:, kept] / np.sqrt(values[kept]))
+        is_positive = values > 1e-12 * float(np.abs(values).max(initial=0.0))
+        correction = HQ @ (vectors[:, is_positive] / np.sqrt(values[is_positive]))
         if not K.shape[1]:
-            return c, own
-        if not sparse.issparse(K):  # K may be an operator that has only products.
-            return c, Joined(K, own)
-        both: Any = [K, sparse.csc_array(own)]
-        return c, sparse.hstack(both, format="csc")
+            return c, correction
+        if not sparse.issparse(K):  # K may be an implicit matrix
+            return c, Joined(K, correction)
+        stacked: Any = [K, sparse.csc_array(correction)]
+        return c, sparse.hstack(stacked, format="csc")
 
     def slack(self, y: Array, prediction: Array, dual: Array, weight: Array) -> float:
         """Return a bound on the rounding error <Q'u, c> in the duality gap, as Q'u is nearly 0.
@@ -212,15 +217,15 @@ class FreeColumns(Around):
 
     def free_part(self, y: Array, prediction: Array, weight: Array) -> tuple[Array, float]:
         """Return the optimal g (q,) and b; coefficients of dropped collinear columns are 0."""
-        found = self._back @ self._optimal(y, prediction, weight)[0]
-        return (found[1:], float(found[0])) if self.intercept else (found, 0.0)
+        coefficients = self._back @ self._optimal(y, prediction, weight)[0]
+        return (coefficients[1:], float(coefficients[0])) if self.intercept else (coefficients, 0.0)
 
     def _optimal(self, y: Array, prediction: Array, weight: Array) -> Best:
         """Return the optimal coefficients at this prediction, cached for repeated calls."""
-        found: Best = self.last.of(
+        best: Best = self.last.of(
             lambda: self._searched(y, prediction, weight), y, weight, prediction
         )
-        return found
+        return best
 
     def _searched(self, y: Array, prediction: Array, weight: Array) -> Best:
         """Return argmin_c f(prediction + Q c), by damped Newton steps with an Armijo search."""
@@ -241,11 +246,11 @@ class FreeColumns(Around):
             # Below this decrease, values differ only by rounding, and gradients are compared.
             fine = promised <= 1e-11 * abs(value)
             length = 1.0
-            better = False
+            descends = False
             for _ in range(4 if fine else 30):
                 trial = c + length * step
-                there = prediction + Q @ trial
-                reached = inner.value(y, there, weight)
+                moved = prediction + Q @ trial
+                reached = inner.value(y, moved, weight)
                 if fine or reached <= value - 1e-4 * length * promised:
                     # A quadratic decreases by half of the linear prediction. A larger decrease
                     # means that the curvature fades along the step, so the step is lengthened;
@@ -258,29 +263,29 @@ class FreeColumns(Around):
                         length = 2.0 * length
                         reached = beyond
                         trial = c + length * step
-                        there = prediction + Q @ trial
-                    turned = inner.gradient(y, there, weight)
-                    ahead = Q.T @ turned
-                    better = reached < value
+                        moved = prediction + Q @ trial
+                    gradient = inner.gradient(y, moved, weight)
+                    next_slope = Q.T @ gradient
+                    descends = reached < value
                     if fine:
-                        better = float(np.abs(ahead).max()) < 0.9 * size
-                    if better:
+                        descends = float(np.abs(next_slope).max()) < 0.9 * size
+                    if descends:
                         break
                 # A flat exponential may give a step of 1e80, so shrink fast after an overflow.
                 length *= 0.5 if np.isfinite(reached) else 1e-3
-            if not better and (fine or damping == 1.0):
+            if not descends and (fine or damping == 1.0):
                 break
             # If curvatures vanish or change too fast, a share of their upper bound is added.
             if length < 0.25:
                 damping = min(1.0, max(10.0 * damping, 1e-3))
             elif length >= 1.0:
                 damping = 0.1 * damping if damping > 1e-6 else 0.0
-            if better:
+            if descends:
                 c = trial
-                z = there
+                z = moved
                 value = reached
-                dual = turned
-                slope = ahead
+                dual = gradient
+                slope = next_slope
         return c, z, None
 
     def _start(
@@ -294,19 +299,19 @@ class FreeColumns(Around):
         """
         Q = self._Q
         last = np.zeros(Q.shape[1]) if self.last.answer is None else self.last.answer[0]
-        near = prediction + Q @ last
-        known = self.inner.along(y, near, weight, Q)
-        if known is not None:
-            c = last + known[0]
+        shifted = prediction + Q @ last
+        exact = self.inner.along(y, shifted, weight, Q)
+        if exact is not None:
+            c = last + exact[0]
             z = prediction + Q @ c
-            return c, z, self.inner.value(y, z, weight), known[1]
+            return c, z, self.inner.value(y, z, weight), exact[1]
         off = -(Q.T @ prediction)
         aside = prediction + Q @ off
-        value = self.inner.value(y, near, weight)
-        there = self.inner.value(y, aside, weight)
-        if value <= there and self.inner.curvature(y, near, weight).any():
-            return last, near, value, None
-        return off, aside, there, None
+        value = self.inner.value(y, shifted, weight)
+        value_aside = self.inner.value(y, aside, weight)
+        if value <= value_aside and self.inner.curvature(y, shifted, weight).any():
+            return last, shifted, value, None
+        return off, aside, value_aside, None
 
     def _step(self, y: Array, z: Array, weight: Array, slope: Array, damping: float) -> Array:
         """Return the Newton step -H^-1 slope in c, with a regularized Hessian H.
@@ -341,7 +346,7 @@ class FreeColumns(Around):
         """
         Q = self._Q
         coupled = self.inner.coupled
-        most = 1.0
+        largest = 1.0
         for _ in range(2):
             surplus = Q.T @ dual
             size = float(np.sqrt(dual @ dual))
@@ -349,8 +354,8 @@ class FreeColumns(Around):
                 break
             rows = dual.reshape(-1, coupled)
             sizes = np.sqrt(np.einsum("ij,ij->i", rows, rows))[:, None]
-            held = dual, np.arange(dual.size), np.arange(0, dual.size + 1, coupled)
-            pulls = _dense(sparse.csr_array(held, shape=(sizes.size, dual.size)) @ Q)
+            parts = dual, np.arange(dual.size), np.arange(0, dual.size + 1, coupled)
+            pulls = _dense(sparse.csr_array(parts, shape=(sizes.size, dual.size)) @ Q)
             unit = np.divide(pulls, sizes, out=np.zeros_like(pulls), where=sizes > 0.0)
             factors = 1.0 - unit @ np.linalg.lstsq(unit.T @ pulls, surplus, rcond=1e-14)[0]
             # If a column separates the classes, the rows of a group may be so small that their
@@ -358,8 +363,8 @@ class FreeColumns(Around):
             dual = (rows * np.maximum(factors, 0.0)[:, None]).reshape(-1)
             # Rows that are nearly 0, as with separable classes, may grow within the domain.
             large = sizes[:, 0] > 1e-6 * sizes.max()
-            most *= float(factors[large].max(initial=1.0))
-        return dual / most if most > 1.0 else dual
+            largest *= float(factors[large].max(initial=1.0))
+        return dual / largest if largest > 1.0 else dual
 
 
 def free_columns(loss: Loss) -> FreeColumns | None:
@@ -375,8 +380,8 @@ def plain_loss(loss: Loss) -> Loss:
 
 def known_offset(loss: Loss) -> Array | None:
     """Return the numbers that a loss adds to predictions; None if it adds none."""
-    plain = plain_loss(loss)
-    return plain.offset if isinstance(plain, Offset) else None
+    bare = plain_loss(loss)
+    return bare.offset if isinstance(bare, Offset) else None
 
 
 def _dense(matrix: Any) -> Array:
@@ -392,9 +397,9 @@ def _of_tasks(columns: Any, tied: bool) -> tuple[Any, Array]:
     """
     lengths = np.sqrt(np.asarray(columns.power(2).sum(axis=0)))
     level = np.eye(lengths.size) - tied / lengths.size
-    used = slice(lengths.size - tied)
-    Q = sparse.csc_array(columns * (1.0 / lengths))[:, used]
-    return Q, level[:, used] / lengths[used]
+    determined = slice(lengths.size - tied)
+    Q = sparse.csc_array(columns * (1.0 / lengths))[:, determined]
+    return Q, level[:, determined] / lengths[determined]
 
 
 def _basis(columns: Array, intercept: bool) -> tuple[Array, Array]:
@@ -408,15 +413,15 @@ def _basis(columns: Array, intercept: bool) -> tuple[Array, Array]:
         columns = np.hstack([np.ones((columns.shape[0], 1)), columns])
     lengths = np.sqrt(np.einsum("ij,ij->j", columns, columns))
     if intercept:
-        lengths[0] *= 0.5  # the longest is the first
-    used = np.flatnonzero(lengths)
-    if not used.size:
+        lengths[0] *= 0.5  # the first pivot has the largest length
+    nonzero = np.flatnonzero(lengths)
+    if not nonzero.size:
         return np.zeros((columns.shape[0], 0)), np.zeros((columns.shape[1], 0))
-    Q, R, order = qr(columns[:, used] / lengths[used], mode="economic", pivoting=True)
+    Q, R, order = qr(columns[:, nonzero] / lengths[nonzero], mode="economic", pivoting=True)
     rank = int(np.count_nonzero(np.abs(np.diag(R)) > COLLINEAR))
-    kept = used[order[:rank]]
+    independent = nonzero[order[:rank]]
     back = np.zeros((columns.shape[1], rank))
-    back[kept] = solve_triangular(R[:rank, :rank], np.eye(rank)) / lengths[kept, None]
+    back[independent] = solve_triangular(R[:rank, :rank], np.eye(rank)) / lengths[independent, None]
     return np.asfortranarray(Q[:, :rank]), back
 
 
@@ -437,15 +442,28 @@ class LastAnswer:
 
     def of(self, find: Callable[[], Any], *given: Any) -> Any:
         """Return the cached result for the arrays ``given``, or compute it by ``find``."""
-        known = self._known
-        if known is None or not all(map(_same, known[0], given)):
-            known = tuple(array.copy() for array in given), find()
-            self._known = known
-        return known[1]
+        cached = self._known
+        if cached is None or not all(map(_same, cached[0], given)):
+            cached = tuple(array.copy() for array in given), find()
+            self._known = cached
+        return cached[1]
+
+    def forget(self) -> None:
+        """Drop the result."""
+        self._known = None
 
     def __reduce__(self) -> tuple[Any, tuple[()]]:
         return LastAnswer, ()
 
 
 def _same(one: Any, other: Any) -> bool:
-    return one is other or (one.shape == other.shape and bool((one == other).all()))
+    """Return whether two arrays have the same shape, dtype and entries."""
+    if one is other:
+        return True
+    if one.shape != other.shape or one.dtype != other.dtype:
+        return False
+    if one.dtype.names is None:
+        return bool((one == other).all())
+    # Bytes: comparing records field by field takes longer than a step of a solver.
+    bytes_of_one, bytes_of_other = (np.ascontiguousarray(a).view(np.uint8) for a in (one, other))
+    return bool((bytes_of_one == bytes_of_other).all())

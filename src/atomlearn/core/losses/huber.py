@@ -1,4 +1,4 @@
-"""The Huber loss: least squares that outliers do not pull."""
+"""The Huber loss: least squares in which outliers have bounded influence."""
 
 from __future__ import annotations
 

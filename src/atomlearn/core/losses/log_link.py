@@ -1,13 +1,13 @@
-"""Losses of means that are exponentials of predictions: Poisson, gamma and those between."""
+"""Losses whose mean is exp(prediction): Poisson, gamma, Tweedie, negative binomial."""
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import logsumexp
 
 from atomlearn.core.interfaces import Array
 from atomlearn.core.interfaces.loss import rounded
@@ -15,8 +15,8 @@ from atomlearn.core.interfaces.targets import positive_target
 from atomlearn.core.losses.domain import per_unit_weight, weighted_sum, where_weighted
 from atomlearn.core.losses.shift import Explained
 
-#: Exponents at which slopes stop: exp(700) is nearly the largest float. A slope cut there is still
-#: a dual point, and a value beyond is infinite, so that no certificate is made of it.
+#: Exponents are cut here: exp(700) is nearly the largest float. A cut slope is still a dual point,
+#: and a larger value is infinite, so that no gap is proved with it.
 LARGEST_EXPONENT = 700.0
 
 
@@ -33,7 +33,7 @@ def log_or_zero(y: Array) -> Array:
 
 
 def vanishing(linear: Array, rate: float = 1.0) -> float:
-    """Return the best shift of targets that are all 0, as floats tell it from -infinity.
+    """Return the largest shift b at which targets that are all 0 are fitted without error.
 
     All of exp(rate (z_i + b)) underflow to 0.
     """
@@ -41,9 +41,9 @@ def vanishing(linear: Array, rate: float = 1.0) -> float:
 
 
 class LogLink(Explained):
-    """A loss whose mean is exp(z): what all of them share; not for direct use."""
+    """A loss whose mean is exp(z): the shared methods of such losses; not for direct use."""
 
-    #: Whether a target may be 0, as a mean may nearly be.
+    #: Whether targets may be 0.
     takes_zero: ClassVar[bool] = True
 
     def check_target(self, y: object) -> Array:
@@ -55,7 +55,7 @@ class LogLink(Explained):
         return exponential(prediction)
 
     def slack(self, y: Array, prediction: Array, dual: Array, weight: Array) -> float:
-        """Return that of the sum with 1 + |log y|: counts meet predictions in their logarithms."""
+        """Return the rounding error bound with terms 1 + |log y|, as z and log y are subtracted."""
         return rounded(dual, 1.0 + np.abs(log_or_zero(y)), weight)
 
 
@@ -78,23 +78,23 @@ class PowerVariance(LogLink):
         counted = (weight > 0.0) & (y > 0.0)
         if not counted.any():
             return vanishing(linear, A)
-        above = logsumexp(-B * linear[counted], b=weight[counted] * y[counted])
+        log_numerator = _log_of_sum(-B * linear[counted], weight[counted] * y[counted])
         everywhere = weight > 0.0
-        return float(above - logsumexp(A * linear[everywhere], b=weight[everywhere]))
+        return log_numerator - _log_of_sum(A * linear[everywhere], weight[everywhere])
 
     def value(self, y: Array, prediction: Array, weight: Array) -> float:
         """Return sum_i s_i loss(y_i, z_i)."""
         (A, B) = self.exponents
         z = where_weighted(prediction, weight)
-        nothing = y == 0.0
-        d = np.where(nothing, 0.0, z - log_or_zero(y))
+        is_zero = y == 0.0
+        d = np.where(is_zero, 0.0, z - log_or_zero(y))
         with np.errstate(over="ignore"):
             each = _expm1_over(d, A) + _expm1_over(-d, B)
             # Opposite terms nearly cancel around d = 0, where rounding may leave less than 0.
             np.maximum(each, 0.0, out=each)
             each *= y**A
-            if nothing.any():
-                each[nothing] = np.exp(A * z[nothing]) / A
+            if is_zero.any():
+                each[is_zero] = np.exp(A * z[is_zero]) / A
             return weighted_sum(weight, each)
 
     def gradient(self, y: Array, prediction: Array, weight: Array) -> Array:
@@ -124,6 +124,15 @@ class PowerVariance(LogLink):
     @abstractmethod
     def supremum(self, slope: Array, y: Array) -> Array | None:
         """Return sup_z (a_i z - loss(y_i, z)) for each i; None if one of them is infinite."""
+
+
+def _log_of_sum(exponents: Array, factors: Array) -> float:
+    """Return log sum_i f_i exp(x_i) for f_i > 0, x = ``exponents``; faster than SciPy's."""
+    largest = float(exponents.max())
+    if not math.isfinite(largest):
+        return largest
+    total = float(factors @ np.exp(exponents - largest))
+    return largest + math.log(total) if total > 0.0 else -math.inf
 
 
 def _expm1_over(x: Array, rate: float) -> Array:

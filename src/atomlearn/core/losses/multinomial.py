@@ -140,9 +140,11 @@ class Multinomial(Loss):
         P = U + Y
         # A few roundings of what P and the sum over a row are made of.
         each = EDGE_TOLERANCE * (np.abs(U) + Y)
-        rest = np.abs(U.sum(axis=1)) <= EDGE_TOLERANCE * self.n_classes * np.abs(U).sum(axis=1)
+        sums_to_zero = np.abs(U.sum(axis=1)) <= EDGE_TOLERANCE * self.n_classes * np.abs(U).sum(
+            axis=1
+        )
         # "not all inside" rather than "any outside": a NaN is outside too.
-        if not (np.all(-each <= P) and np.all(rest)):
+        if not (np.all(-each <= P) and np.all(sums_to_zero)):
             return float("inf")
         np.clip(P, 0.0, 1.0, out=P)
         # Near 1 the logarithm of 1 - P, so that nothing cancels.
@@ -160,9 +162,9 @@ class Multinomial(Loss):
         top = np.argmax(P, axis=1)[:, None]
         others = P.copy()
         np.put_along_axis(others, top, 0.0, axis=1)
-        rest = 1.0 - P
-        np.put_along_axis(rest, top, others.sum(axis=1, keepdims=True), axis=1)
-        D = np.where(peaked, 2.0 * P * rest, P)
+        complement = 1.0 - P
+        np.put_along_axis(complement, top, others.sum(axis=1, keepdims=True), axis=1)
+        D = np.where(peaked, 2.0 * P * complement, P)
         D *= self.rows(weight)
         return D.reshape(-1)
 
@@ -175,8 +177,8 @@ class Multinomial(Loss):
         s = self.rows(weight)[:, :1]
         n_rows = P.shape[0]
         starts = np.arange(n_rows + 1) * self.n_classes
-        held = ((np.sqrt(s) * P).reshape(-1), np.arange(P.size), starts)
-        return (s * P).reshape(-1), sparse.csc_array(held, shape=(P.size, n_rows))
+        parts = ((np.sqrt(s) * P).reshape(-1), np.arange(P.size), starts)
+        return (s * P).reshape(-1), sparse.csc_array(parts, shape=(P.size, n_rows))
 
     def along(
         self, y: Array, prediction: Array, weight: Array, basis: Any
@@ -195,6 +197,7 @@ class Multinomial(Loss):
         totals = s @ self.rows(y)
 
         def at(b: Array) -> tuple[Array, Array]:
+            """Return the class probabilities at intercepts b, and the gradient in b."""
             P = self.probabilities(Z + b)
             return P, s @ P - totals
 
@@ -206,17 +209,20 @@ class Multinomial(Loss):
                 break
             move = _newton_step(P, s, slope)
             move *= min(1.0, 2.0 / (float(np.abs(move).max()) or 1.0))
-            for _ in range(10):
-                there, ahead = at(b + move)
-                better = float(np.linalg.norm(ahead)) < size
-                if better:
+            # Below this slope a full step reaches rounding, or halves the slope at least.
+            is_fine = size <= 1e-11 * float(s.sum())
+            for _ in range(1 if is_fine else 10):
+                value, gradient_there = at(b + move)
+                limit = (0.5 if is_fine else 1.0) * size
+                descends = float(np.linalg.norm(gradient_there)) < limit
+                if descends:
                     break
                 move *= 0.5
-            if not better:
+            if not descends:
                 break
             b = b + move
-            P = there
-            slope = ahead
+            P = value
+            slope = gradient_there
         return (b[:-1] - b[-1]) / stored.data[0], None
 
 

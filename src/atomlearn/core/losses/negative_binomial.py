@@ -63,24 +63,24 @@ class NegativeBinomial(LogLink):
 
     def best_shift(self, y: Array, linear: Array, weight: Array, start: float) -> float:
         """Return ``start``; if all counts are 0, a shift whose means underflow."""
-        nothing = not np.any((y > 0.0) & (weight > 0.0))
-        return vanishing(linear) - abs(np.log(self.theta)) if nothing else start
+        all_zero = not np.any((y > 0.0) & (weight > 0.0))
+        return vanishing(linear) - abs(np.log(self.theta)) if all_zero else start
 
     def value(self, y: Array, prediction: Array, weight: Array) -> float:
         """Return half the deviance, never negative; see the class."""
         z = where_weighted(prediction, weight)
         theta = float(self.theta)
-        some = y > 0.0
+        is_positive = y > 0.0
         less = np.minimum(y, theta)
-        d = np.where(some, z - log_or_zero(y), 0.0)
-        # The mean and theta, in shares of y + theta: from the larger of them nothing is taken off.
+        d = np.where(is_positive, z - log_or_zero(y), 0.0)
+        # The larger one of the shares of the mean and of theta is used, so that nothing cancels.
         share = less / (y + theta)
         s = np.where(y < theta, d, -d)
         near = np.log1p(share * np.expm1(np.minimum(s, 1.0)))
         far = np.logaddexp(np.log1p(-share), s + log_or_zero(share))
         each = (y + theta) * np.where(s < 1.0, near, far) - less * s
         np.maximum(each, 0.0, out=each)
-        each[~some] = theta * np.logaddexp(0.0, z[~some] - np.log(theta))
+        each[~is_positive] = theta * np.logaddexp(0.0, z[~is_positive] - np.log(theta))
         return weighted_sum(weight, each)
 
     def gradient(self, y: Array, prediction: Array, weight: Array) -> Array:
@@ -109,9 +109,9 @@ class NegativeBinomial(LogLink):
         if not np.all((a >= -edge * y) & (a <= edge * theta)):
             return float("inf")
         np.clip(a, -y, theta, out=a)
-        some = y > 0.0
-        ratio = np.divide(a, y, out=np.zeros_like(y), where=some)
-        each = np.where(some, (a + y) * _log1p(ratio) + a * log_or_zero(y), xlogy(a, a))
+        is_positive = y > 0.0
+        ratio = np.divide(a, y, out=np.zeros_like(y), where=is_positive)
+        each = np.where(is_positive, (a + y) * _log1p(ratio) + a * log_or_zero(y), xlogy(a, a))
         each += (theta - a) * _log1p(-a / theta)
         return weighted_sum(weight, each)
 

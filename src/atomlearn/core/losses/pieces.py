@@ -1,4 +1,4 @@
-"""Losses piece by piece: sums over many samples without temporary arrays of their number.
+"""Losses evaluated in pieces of samples, without temporary arrays of n_samples numbers.
 
 A piece and the values computed from it stay in the processor's cache, and a solver over millions of
 samples holds the vectors it needs to keep, not those that a formula passes through.
@@ -13,70 +13,70 @@ import numpy as np
 from atomlearn.core.interfaces import Array, Loss
 from atomlearn.core.losses.around import loss_of_rows
 
-#: Samples of a piece: 256 kB a vector.
+#: Number of samples of a piece: 256 kB for each vector.
 PIECE = 2**15
 
 
-#: Some samples: their places, their loss, and targets, predictions and weights of them.
+#: A piece: its rows, its loss, and its targets, predictions and weights.
 Piece = tuple[slice, Loss, Array, Array, Array]
 
 
 def each_piece(loss: Loss, y: Array, z: Array, s: Array, shift: float = 0.0) -> Iterator[Piece]:
-    """Yield the samples piece by piece, at predictions z + shift; f is the sum over them."""
+    """Yield rows, loss, y, z + shift and s of consecutive pieces of samples; f is the sum."""
     size = y.size
     if size > PIECE >= loss.coupled > 0:
         size = PIECE - PIECE % loss.coupled
     for start in range(0, y.size, size):
-        at = slice(start, start + size)
-        own = loss if size == y.size else loss_of_rows(loss, at)
-        yield at, own, y[at], z[at] + shift if shift else z[at], s[at]
+        rows = slice(start, start + size)
+        piece_loss = loss if size == y.size else loss_of_rows(loss, rows)
+        yield rows, piece_loss, y[rows], z[rows] + shift if shift else z[rows], s[rows]
 
 
 def value(loss: Loss, y: Array, linear: Array, weight: Array, shift: float = 0.0) -> float:
     """Return f(linear + shift)."""
     total = 0.0
-    for _, own, target, z, s in each_piece(loss, y, linear, weight, shift):
-        total += own.value(target, z, s)
+    for _, piece_loss, target, z, s in each_piece(loss, y, linear, weight, shift):
+        total += piece_loss.value(target, z, s)
     return total
 
 
 def gradient(loss: Loss, y: Array, linear: Array, weight: Array, shift: float = 0.0) -> Array:
     """Return f'(linear + shift), (n_samples,)."""
     result = np.empty(y.size)
-    for at, own, target, z, s in each_piece(loss, y, linear, weight, shift):
-        result[at] = own.gradient(target, z, s)
+    for rows, piece_loss, target, z, s in each_piece(loss, y, linear, weight, shift):
+        result[rows] = piece_loss.gradient(target, z, s)
     return result
 
 
 def conjugate(loss: Loss, y: Array, dual: Array, weight: Array, factor: float = 1.0) -> float:
     """Return f*(factor dual)."""
     total = 0.0
-    for _, own, target, u, s in each_piece(loss, y, dual, weight):
-        total += own.conjugate(target, factor * u, s)
+    for _, piece_loss, target, u, s in each_piece(loss, y, dual, weight):
+        total += piece_loss.conjugate(target, factor * u, s)
     return total
 
 
 def slope(loss: Loss, y: Array, linear: Array, weight: Array, shift: float) -> tuple[float, float]:
-    """Return the sum of f'(linear + shift), and that of its magnitudes."""
+    """Return the sum of f'(linear + shift), and the sum of the magnitudes of its terms."""
     total = 0.0
     size = 0.0
-    for _, own, target, z, s in each_piece(loss, y, linear, weight, shift):
-        slopes = own.gradient(target, z, s)
+    for _, piece_loss, target, z, s in each_piece(loss, y, linear, weight, shift):
+        slopes = piece_loss.gradient(target, z, s)
         total += float(slopes.sum())
         size += float(np.abs(slopes, out=slopes).sum())
     return total, size
 
 
 def curvature(loss: Loss, y: Array, linear: Array, weight: Array, shift: float = 0.0) -> float:
-    """Return the sum of the curvatures at linear + shift."""
+    """Return the sum of f''(linear + shift)."""
     total = 0.0
-    for _, own, target, z, s in each_piece(loss, y, linear, weight, shift):
-        total += float(own.curvature(target, z, s).sum())
+    for _, piece_loss, target, z, s in each_piece(loss, y, linear, weight, shift):
+        total += float(piece_loss.curvature(target, z, s).sum())
     return total
 
 
 def squares(v: Array, weight: Array) -> float:
-    """Return sum_i v_i^2 / s_i over the samples with a weight."""
+    """Return sum_i v_i^2 / s_i over the samples with s_i > 0."""
     total = 0.0
     for start in range(0, v.size, PIECE):
         part = v[start : start + PIECE]

@@ -50,11 +50,11 @@ class Poisson(PowerVariance):
 
     @property
     def exponents(self) -> tuple[float, float]:
-        """1 and 0: the variance is the mean."""
+        """A = 1 and B = 0: the variance is the mean."""
         return 1.0, 0.0
 
     def supremum(self, slope: Array, y: Array) -> Array | None:
-        """Return m log m - m - y log y + y of m = y + slope >= 0."""
+        """Return m log m - m - y log y + y at m = y + slope >= 0."""
         # "not all inside" rather than "any outside": a NaN is outside too.
         if not np.all(slope >= -y * (1.0 + EDGE_TOLERANCE)):
             return None

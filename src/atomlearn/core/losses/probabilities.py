@@ -1,4 +1,4 @@
-"""Probabilities of classes from decisions: what estimators and stored models answer alike."""
+"""Class probabilities from decision values, for estimators and stored models."""
 
 from __future__ import annotations
 

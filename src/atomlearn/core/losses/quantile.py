@@ -65,14 +65,14 @@ class Quantile(Explained):
 
     def value(self, y: Array, prediction: Array, weight: Array) -> float:
         """Return sum_i s_i max(-q (z_i - y_i), (1 - q) (z_i - y_i))."""
-        over = prediction - y
-        each = np.maximum(-self.q * over, (1.0 - self.q) * over)
+        residual = prediction - y
+        each = np.maximum(-self.q * residual, (1.0 - self.q) * residual)
         return weighted_sum(weight, each)
 
     def gradient(self, y: Array, prediction: Array, weight: Array) -> Array:
         """Return s_i (1 - q) above y_i and -s_i q below; 0 at y_i, which is a slope there."""
-        over = prediction - y
-        slope = np.where(over > 0.0, 1.0 - self.q, np.where(over < 0.0, -self.q, 0.0))
+        residual = prediction - y
+        slope = np.where(residual > 0.0, 1.0 - self.q, np.where(residual < 0.0, -self.q, 0.0))
         slope *= weight
         return slope
 
@@ -86,7 +86,7 @@ class Quantile(Explained):
         return np.zeros(y.size)
 
     def smoothed(self, width: float) -> SmoothQuantile:
-        """Return the smooth approximation, below by at most width / 2 per unit of weight."""
+        """Return the smooth approximation, at most width / 2 below f per unit of weight."""
         return SmoothQuantile(self.q, width)
 
     def along(
@@ -125,24 +125,24 @@ class SmoothQuantile(ClippedSlopes):
     q: float
     width: float
     name: ClassVar[str] = "quantile"
-    # 1 / width bounds its curvature, which is kept back: columns that it would rule out are not
-    # ruled out for good.
+    # 1 / width bounds the curvature, but is not declared: rules that use it would exclude columns
+    # for good.
 
     @property
     def slopes(self) -> tuple[float, float, float]:
-        """From -q to 1 - q, over ``width``."""
+        """(-q, 1 - q, ``width``)."""
         return -self.q, 1.0 - self.q, self.width
 
 
 def weighted_quantile(values: Array, weight: Array, share: float) -> float:
-    """Return the smallest value that at least this share of the weight does not exceed."""
+    """Return the smallest value whose cumulative weight is at least ``share`` of the sum."""
     order = np.argsort(values, kind="stable")
     reached = np.cumsum(weight[order])
-    place = int(np.searchsorted(reached, share * reached[-1] * (1.0 - 1e-14)))
-    # Samples without a weight are no quantile of anything.
-    while place + 1 < order.size and weight[order[place]] == 0.0:
-        place += 1
-    return float(values[order[min(place, order.size - 1)]])
+    position = int(np.searchsorted(reached, share * reached[-1] * (1.0 - 1e-14)))
+    # Only samples of positive weight can be quantiles.
+    while position + 1 < order.size and weight[order[position]] == 0.0:
+        position += 1
+    return float(values[order[min(position, order.size - 1)]])
 
 
 def quantile_along(
@@ -159,10 +159,10 @@ def quantile_along(
     if not 0.0 < size < np.inf:
         return None
     bounds = np.column_stack([-q * weight, (1.0 - q) * weight])
-    nothing = np.zeros(basis.shape[1])
-    program: Any = {"A_eq": basis.T, "b_eq": nothing, "bounds": bounds, "method": "highs-ds"}
-    found = linprog(residual / size, **program)
-    if found.x is None:
+    zero = np.zeros(basis.shape[1])
+    program: Any = {"A_eq": basis.T, "b_eq": zero, "bounds": bounds, "method": "highs-ds"}
+    solution = linprog(residual / size, **program)
+    if solution.x is None:
         return None
-    c = size * np.asarray(found.eqlin.marginals)
-    return c, np.clip(found.x, bounds[:, 0], bounds[:, 1])
+    c = size * np.asarray(solution.eqlin.marginals)
+    return c, np.clip(solution.x, bounds[:, 0], bounds[:, 1])

@@ -5,9 +5,9 @@ from __future__ import annotations
 from atomlearn.core.catalogue import LOSSES, loaded
 from atomlearn.core.interfaces import Loss, Task, instead
 
-#: The names of losses in other packages, and the words for them here.
+#: Names of losses in other packages, and the names here.
 OTHERS = (
-    dict.fromkeys(("logloss", "log", "binomial", "crossentropy", "deviance"), "loss='logistic'")
+    dict.fromkeys(("logloss", "log", "bernoulli", "crossentropy", "deviance"), "loss='logistic'")
     | dict.fromkeys(("mse", "squarederror", "leastsquares", "gaussian", "l2"), "loss='squared'")
     | dict.fromkeys(("mae", "absoluteerror", "l1", "pinball"), "losses.Quantile(0.5)")
     | dict.fromkeys(
@@ -34,7 +34,11 @@ def as_loss(loss: str | Loss) -> Loss:
     if isinstance(loss, Loss):
         return loss
     if isinstance(loss, str) and loss in LOSSES:
-        return loss_named(loss)()
+        kind = loss_named(loss)
+        try:
+            return kind()
+        except TypeError as error:
+            raise TypeError(f"loss={loss!r}: {error}; pass {kind.__name__}(...)") from error
     known = list(loss_names())
     if isinstance(loss, str):
         hint = instead(loss, known, OTHERS)

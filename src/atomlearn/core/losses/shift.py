@@ -1,4 +1,4 @@
-"""The best constant to add to all predictions, an unpenalized intercept; and what more explains."""
+"""The optimal constant to add to all predictions: the unpenalized intercept."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ def least_shift(
     start: float,
     count: int,
 ) -> float:
-    """Return the b where the slope is 0 up to rounding: a sum of ``count`` terms of given sizes.
+    """Return the b where the derivative is 0 up to the rounding of a sum of ``count`` terms.
 
-    Curvature and value are computed only at a b whose slope was computed before. A step in the dark
-    is as long as the mean distance that value and slope tell of: in units of y, where they have
-    any.
+    Curvature and value are computed only at a b whose slope was computed before. If a Newton step
+    is not possible and the root is not yet bracketed, the step length is 2 f(start) over the sum of
+    the magnitudes of the slopes, a mean distance of predictions, and doubled each time.
     """
     b = start
     low = -math.inf
@@ -55,7 +55,7 @@ def least_shift(
     noise = 2e-16 * (4.0 + math.sqrt(count))
     for _ in range(200):
         slope, size = slope_at(b)
-        # Twice within the rounding of its sum: further steps would only wander there.
+        # The slope was within its rounding error twice: further steps would not improve b.
         twice = max(abs(slope), abs(best_slope)) <= noise * size
         if abs(slope) < abs(best_slope):
             best = b
@@ -83,7 +83,7 @@ def least_shift(
 
 
 def without_surplus(v: Array) -> Array:
-    """Return v with sum 0: the excess is subtracted from the side that outweighs the other.
+    """Return v with sum 0: entries of the sign with the larger sum are shrunk towards 0.
 
     Entries only shrink towards 0, so v stays in the domain of a conjugate that contains 0 on the
     line from each of its points, as those of losses of single predictions do. Changes v.
@@ -97,7 +97,7 @@ def without_surplus(v: Array) -> Array:
 
 
 class Explained(Loss):
-    """A loss whose fits are scored by D^2, the share of the deviance that they explain."""
+    """A loss whose score is D^2, the explained share of the deviance."""
 
     def score(self, y: Array, prediction: Array, weight: Array) -> float:
         """Return D^2 = 1 - loss / loss of the best constant prediction.

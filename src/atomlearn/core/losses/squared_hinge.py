@@ -74,6 +74,7 @@ class SquaredHinge(Loss):
 
 
 def _shortfall(y: Array, prediction: Array) -> Array:
+    """Return h_i = max(0, 1 - y_i z_i)."""
     result = y * prediction
     np.subtract(1.0, result, out=result)
     np.maximum(result, 0.0, out=result)

@@ -61,26 +61,26 @@ class Tweedie(PowerVariance):
 
     @property
     def exponents(self) -> tuple[float, float]:
-        """2 - p and p - 1: the variance is mean^p."""
+        """A = 2 - p and B = p - 1: the variance is mean^p."""
         return 2.0 - self.power, self.power - 1.0
 
     def supremum(self, slope: Array, y: Array) -> Array | None:
         """Return a z - loss(y, z) where loss' = a; at y = 0 it is (a log a - a) / (2-p) for A=1."""
         A, B = self.exponents
-        some = y > 0.0
+        is_positive = y > 0.0
         # "not all inside" rather than "any outside": a NaN is outside too.
-        if not (np.all(slope[~some] >= 0.0) and np.isfinite(slope).all()):
+        if not (np.all(slope[~is_positive] >= 0.0) and np.isfinite(slope).all()):
             return None
         result = np.empty_like(slope)
-        a = slope[~some]
-        result[~some] = (xlogy(a, a) - a) / A
-        a = slope[some]
-        seen = y[some]
-        scale = seen**A
+        a = slope[~is_positive]
+        result[~is_positive] = (xlogy(a, a) - a) / A
+        a = slope[is_positive]
+        counts = y[is_positive]
+        scale = counts**A
         d = _distance(a / scale, A, B)
         with np.errstate(over="ignore"):
             left = np.expm1(A * d) / A + np.expm1(-B * d) / B
-        result[some] = a * np.log(seen) + a * d - scale * np.maximum(left, 0.0)
+        result[is_positive] = a * np.log(counts) + a * d - scale * np.maximum(left, 0.0)
         return result
 
 
@@ -90,23 +90,23 @@ def _distance(r: Array, A: float, B: float) -> Array:
     It is between 0 and log1p(r) / A for r >= 0, and -log1p(-r) / B and 0 for r < 0: one term
     is between 0 and 1 there, the other one between abs(r) and abs(r) + 1.
     """
-    rising = r >= 0.0
+    is_nonnegative = r >= 0.0
     size = np.log1p(np.abs(r))
-    low = np.where(rising, 0.0, -size / B)
-    high = np.where(rising, size / A, 0.0)
-    d = np.where(rising, high, low)
+    low = np.where(is_nonnegative, 0.0, -size / B)
+    high = np.where(is_nonnegative, size / A, 0.0)
+    d = np.where(is_nonnegative, high, low)
     with np.errstate(over="ignore"):
         for _ in range(80):
-            rest = np.expm1(A * d) - np.expm1(-B * d) - r
-            low = np.where(rest < 0.0, d, low)
-            high = np.where(rest > 0.0, d, high)
-            step = rest / (A * np.exp(A * d) + B * np.exp(-B * d))
+            error = np.expm1(A * d) - np.expm1(-B * d) - r
+            low = np.where(error < 0.0, d, low)
+            high = np.where(error > 0.0, d, high)
+            step = error / (A * np.exp(A * d) + B * np.exp(-B * d))
             following = d - step
             outside = ~((low <= following) & (following <= high))
             following = np.where(outside, 0.5 * (low + high), following)
-            moved = np.abs(following - d) > 2e-16 * np.abs(d)
+            is_moving = np.abs(following - d) > 2e-16 * np.abs(d)
             d = following
-            if not moved.any():
+            if not is_moving.any():
                 break
     return d
 
@@ -144,11 +144,11 @@ class Gamma(PowerVariance):
 
     @property
     def exponents(self) -> tuple[float, float]:
-        """0 and 1: the variance is the square of the mean."""
+        """A = 0 and B = 1: the variance is mean^2."""
         return 0.0, 1.0
 
     def supremum(self, slope: Array, y: Array) -> Array | None:
-        """Return m log m - m + 1 + slope log y of m = 1 - slope >= 0."""
+        """Return m log m - m + 1 + slope log y at m = 1 - slope >= 0."""
         # "not all inside" rather than "any outside": a NaN is outside too.
         if not np.all(slope <= 1.0 + EDGE_TOLERANCE):
             return None

@@ -131,13 +131,24 @@ class Linearization:
 class Acceleration:
     """One iteration of accelerated proximal gradient, with backtracking on L.
 
-    From one iteration to the next, the estimate of the Lipschitz constant L may decrease by 10 %;
-    it at least doubles after a rejected trial step. refit_intercept : if True, the intercept b is
-    optimal at every point (FISTA); otherwise b takes a separate gradient step with a line search
-    ([T] Algorithm 4).
+    The estimate of the Lipschitz constant L at least doubles after a rejected trial step.
+
+    Attributes
+    ----------
+    refit_intercept : bool
+        True: the intercept b is optimal at every point (FISTA). False: b takes a separate gradient
+        step with a line search ([T] Algorithm 4).
+    restart : bool
+        Whether the momentum is dropped where it points uphill [O'Donoghue, Candes 2015]. Without
+        this, the iteration is that of [Beck, Teboulle 2009].
+    least_decrease : float
+        The factor by which the estimate of L may decrease from one iteration to the next; 1.0: it
+        never decreases, as in [Beck, Teboulle 2009], so that a true L is a fixed step 1/L.
     """
 
     refit_intercept: bool = False
+    restart: bool = True
+    least_decrease: float = 0.9
 
     def iterate(self, problem: Problem, proximal: Proximal, at: Iterate) -> Iterate:
         """Return the next iterate, for one product with X' and one with X per trial step."""
@@ -155,15 +166,16 @@ class Acceleration:
         following = self._line_search(problem, proximal, at, model, b)
         if not self.refit_intercept and problem.fit_intercept:
             self._intercept_step(problem, following)
-        return _extrapolated(at, following)
+        return _extrapolated(at, following, self.restart)
 
     def _line_search(
         self, problem: Problem, proximal: Proximal, at: Iterate, model: Linearization, b: float
     ) -> Iterate:
         """Return the proximal gradient step with the first L that passes the descent test.
 
-        The returned iterate has L reduced, by at most 10 %, toward the smallest value that would
-        have passed. model : the linearization at the extrapolated point; b : its intercept.
+        The returned iterate has L reduced, by at most ``least_decrease``, toward the smallest value
+        that would have passed. model : the linearization at the extrapolated point; b : its
+        intercept.
         """
         lipschitz = at.lipschitz
         while True:
@@ -180,7 +192,7 @@ class Acceleration:
                 break
             lipschitz = max(2.0 * lipschitz, min(local, 8.0 * lipschitz))
             del linear  # Free this array before the next one is allocated.
-        lower = max(0.9 * lipschitz, min(local, lipschitz))
+        lower = max(self.least_decrease * lipschitz, min(local, lipschitz))
         return replace(
             at,
             weights=weights,
@@ -236,18 +248,19 @@ def _linearize(
     return Linearization(linear, shift, value, gradient, slope)
 
 
-def _extrapolated(at: Iterate, following: Iterate) -> Iterate:
-    """Return w_k+1 with its extrapolated point v, after a restart if the momentum points uphill.
+def _extrapolated(at: Iterate, following: Iterate, restart: bool) -> Iterate:
+    """Return w_k+1 with its extrapolated point v.
 
-    at, following : the iterates w_k and w_k+1. v = w_k+1 + push (w_k+1 - w_k), with
-    push = (rho_k - 1) / rho_k+1 and rho_k+1 = (1 + sqrt(1 + 4 rho_k^2)) / 2.
+    With ``restart``, the momentum is dropped if it points uphill. at, following : the iterates w_k
+    and w_k+1. v = w_k+1 + push (w_k+1 - w_k), with push = (rho_k - 1) / rho_k+1 and
+    rho_k+1 = (1 + sqrt(1 + 4 rho_k^2)) / 2.
     """
     movement = following.weights - at.weights
     shift = following.intercept - at.intercept
-    # Drop the momentum if it points uphill. [O'Donoghue, Candes 2015, gradient scheme]
+    # The gradient scheme of [O'Donoghue, Candes 2015].
     turn = following.lipschitz * float((at.ahead_weights - following.weights) @ movement)
     turn += following.lipschitz_intercept * (at.ahead_intercept - following.intercept) * shift
-    momentum = 1.0 if turn > 0.0 else at.momentum
+    momentum = 1.0 if restart and turn > 0.0 else at.momentum
     following.momentum = 0.5 * (1.0 + math.sqrt(1.0 + 4.0 * momentum * momentum))
     push = (momentum - 1.0) / following.momentum
     following.ahead_weights = following.weights + push * movement

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import math
+
 from atomlearn.core import masters
-from atomlearn.core.masters.master import Master, block_of
+from atomlearn.core.interfaces import Array
+from atomlearn.core.interfaces.loss import is_quadratic
+from atomlearn.core.masters.master import Master, Refit, block_of
 from atomlearn.core.masters.newton import SemismoothNewton
-from atomlearn.core.masters.sequential_qp import SequentialQP, is_constant, prices_of, reads
+from atomlearn.core.masters.quadratic_descent import QuadraticDescent, can_descend
+from atomlearn.core.masters.sequential_qp import SequentialQP, group_prices_of, prices_of, reads
 from atomlearn.core.masters.tuning import TUNING
-from atomlearn.core.problem.problem import Problem
+from atomlearn.core.problem.problem import Problem, negligible_objective
 
 
 def choose_master(problem: Problem) -> Master:
@@ -18,8 +23,12 @@ def choose_master(problem: Problem) -> Master:
     ======================================================  ====================
     norm                                                    master
     ======================================================  ====================
+    l1 of packed columns, penalized, with least squares     ``QuadraticDescent``
     l1, or l1 over w >= 0, with a weight for each column    ``SequentialQP``
-    ``Groups``, l2; without a ridge term, any loss, form    ``ScalingNewton``
+    ``Groups`` of at most 64 columns, not constrained; if   ``SequentialQP``
+    penalized, the loss not squared, or at most 4 columns
+    a sample, or columns not stored in full
+    other ``Groups``, l2; without a ridge term              ``ScalingNewton``
     ``KSupport`` without groups or ``ElasticNetNorm``       ``PatternNewton``
     every other norm with a proximal map                    ``SemismoothNewton``
     ======================================================  ====================
@@ -29,11 +38,10 @@ def choose_master(problem: Problem) -> Master:
     ======================================================  ====================
     problem                                                 around the master
     ======================================================  ====================
-    ``SequentialQP``, if its kernel reads the columns,      nothing
-    unless a quadratic loss is over a large dense block
-    the loss couples predictions, or columns are free, or   ``ModelNewton``
-    l1 and a quadratic loss are over a large dense block;
-    beyond 500 columns by working sets, except under l1
+    ``QuadraticDescent``                                    nothing
+    ``SequentialQP``, if its kernel reads the columns       nothing
+    the loss couples predictions, or columns are free;      ``ModelNewton``
+    beyond 500 columns by working sets
     more than 500 columns, unless as many are free          ``WorkingSets``
     anything else                                           nothing
     ======================================================  ====================
@@ -54,23 +62,29 @@ def choose_master(problem: Problem) -> Master:
     'SequentialQP'
     """
     inner: Master = SemismoothNewton()
+    couples = problem.loss.coupled != 1 and not problem.fit_intercept
     priced = prices_of(problem) is not None
+    if priced and can_descend(problem):
+        return QuadraticDescent()
+    n_samples, size = problem.design.shape
+    # Of so many columns more than n are in use: ScalingNewton has systems of n, and no Hessian.
+    penalized = problem.regularizer.form == "penalized" and not problem.tau
+    stored = block_of(problem).traits.keeps_gram
+    wide = stored and penalized and size > TUNING.columns_a_sample * n_samples
+    by_samples = wide and is_quadratic(problem.loss) and problem.loss.coupled == 1
+    grouped = not by_samples and group_prices_of(problem) is not None
+    if (priced or grouped) and reads(problem, block_of(problem)):
+        return SequentialQP(masters.ModelNewton(inner) if couples else inner)
     if priced:
         inner = SequentialQP(inner)
-        if reads(problem, block_of(problem)) and not is_constant(problem):
-            return inner
     elif masters.is_group_problem(problem):
         inner = masters.ScalingNewton()
     elif masters.pattern_of(problem) is not None:
         inner = masters.PatternNewton()
     most = max(TUNING.few_columns, 2 * candidates_for_free(problem))
     sets = masters.WorkingSets(inner, smallest=most)
-    couples = problem.loss.coupled != 1 and not problem.fit_intercept
-    if couples or (priced and is_constant(problem)):
-        newton = masters.ModelNewton(sets)
-        if priced:  # its quadratic programs choose columns themselves
-            return newton
-        sets = masters.WorkingSets(newton)
+    if couples:
+        sets = masters.WorkingSets(masters.ModelNewton(sets))
     return sets if sets.splits(problem) else sets.master
 
 
@@ -86,3 +100,25 @@ def candidates_for_free(problem: Problem) -> int:
         return 0
     scales = problem.loss.coupled == 1 and masters.is_group_problem(problem)
     return masters.free_columns(problem) if scales and prices_of(problem) is None else 0
+
+
+def minimized(
+    problem: Problem, weights: Array, shift: float, objective: float, tolerance: float
+) -> Refit:
+    """Solve a restricted problem to the relative gap ``tolerance``, from a warm start.
+
+    ``shift`` is the intercept over centered columns, ``objective`` is about that at the optimum.
+    """
+    before = math.inf
+    while True:
+        enough = max(tolerance * objective, negligible_objective(problem))
+        refit = choose_master(problem).solve(problem, weights, shift, enough)
+        # The target falls with the objective; rounding may keep the gap above it.
+        if refit.gap <= tolerance * refit.objective or refit.gap > 0.5 * before:
+            return refit
+        if problem.deadline.passed:
+            return refit
+        weights = refit.weights
+        shift = refit.intercept
+        before = refit.gap
+        objective = refit.objective

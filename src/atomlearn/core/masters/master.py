@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -21,7 +22,8 @@ class Refit:
 
     weights : (m,) coefficients over the block's columns; intercept : scalar; prediction :
     (n_samples,) A w + b at that very point; gap : certified duality gap of the *restricted*
-    problem there (absolute); objective : F there; steps : Newton steps or gradient iterations.
+    problem there (absolute); objective : F there; steps : Newton steps or gradient iterations;
+    scores : (m,) A'v of the negative loss gradient v there, None if the master does not keep them.
     """
 
     weights: Array
@@ -30,10 +32,16 @@ class Refit:
     gap: float
     objective: float
     steps: int = 0
+    scores: Array | None = None
 
 
 class Master(ABC):
-    """Solves a restricted problem: few columns, all in memory."""
+    """Solves a restricted problem: few columns, all in memory.
+
+    ``takes_metric`` : whether it takes a ridge term (tau/2) w'Mw with M = ``Problem.metric``.
+    """
+
+    takes_metric: ClassVar[bool] = False
 
     @abstractmethod
     def solve(self, problem: Problem, weights: Array, intercept: float, gap_target: float) -> Refit:
@@ -52,6 +60,16 @@ class Master(ABC):
         it. None means that ``solve`` must be called.
         """
         return None
+
+    def guesses(
+        self, problems: list[Problem], weights: Array, intercept: float, share: float
+    ) -> list[tuple[Array, float]]:
+        """Return weights and intercept at the first of these levels, without certificates.
+
+        The problems differ in their level only. Each solution is within ``share`` of the objective,
+        as far as the master can see. An empty list means that ``solve`` must be called.
+        """
+        return []
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,5 +158,6 @@ def certified(
         nothing = Refit(weights, intercept, prediction, math.inf, math.inf)
         return Candidate(nothing, np.zeros(weights.size))
     certificate = prove_from(problem, None, weights, prediction, v, scores).certificate
-    refit = Refit(weights, intercept, prediction, certificate.gap, certificate.objective)
-    return Candidate(refit, scores.full())
+    found = scores.full()
+    bounds = certificate.gap, certificate.objective
+    return Candidate(Refit(weights, intercept, prediction, *bounds, scores=found), found)

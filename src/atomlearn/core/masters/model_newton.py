@@ -2,15 +2,12 @@
 
 The other masters use a diagonal f''. The Hessian of multinomial and survival losses is not
 diagonal, and neither is that of a loss profiled over unpenalized columns, which all samples share.
-A quadratic loss has the same Hessian in all steps and at all levels, so it is cached if columns
-are long. Each step minimizes the quadratic model of f around w_k,
+Each step minimizes the quadratic model of f around w_k,
 
     1/2 (w - w_k)'H (w - w_k) + (w - w_k)'A'f'(z) + R(w),   H = A'f''(z) A,
 
 and a backtracking line search toward its minimizer follows. A is the block, z = A w_k, and R the
-regularizer. For l1, and for atoms with coefficients >= 0, the model is a quadratic program over the
-active columns and those that violate optimality most. For other norms it is penalized least squares
-with the Cholesky factor L of H,
+regularizer. The model is penalized least squares with the Cholesky factor L of H,
 
     1/2 ||L'w - t||^2 + R(w),   L L' = H,   t = L'w_k - L^-1 A'f'(z),
 
@@ -28,13 +25,12 @@ from functools import singledispatch
 import numpy as np
 from scipy.linalg import cholesky, solve_triangular
 
-from atomlearn._kernels import active_set_qp
 from atomlearn.core.data.blocks import DenseBlock, coupled_gram
 from atomlearn.core.data.cached_block import CachedBlock
-from atomlearn.core.interfaces import Array, Block, Columns
+from atomlearn.core.interfaces import Array, Block
 from atomlearn.core.interfaces.loss import is_quadratic
 from atomlearn.core.losses.around import bare_loss
-from atomlearn.core.losses.free_columns import free_columns, plain_loss
+from atomlearn.core.losses.free_columns import plain_loss
 from atomlearn.core.losses.squared import Squared
 from atomlearn.core.masters.master import (
     Candidate,
@@ -46,15 +42,10 @@ from atomlearn.core.masters.master import (
     toward,
 )
 from atomlearn.core.masters.newton import SemismoothNewton
-from atomlearn.core.masters.sequential_qp import Prices, is_constant, model_terms, prices_of
-from atomlearn.core.masters.sign_pivoting import l1_quadratic
 from atomlearn.core.masters.tuning import TUNING
 from atomlearn.core.norms.groups import Groups
 from atomlearn.core.norms.partition import Partition
-from atomlearn.core.problem.problem import Problem, negative_gradient, ridge_slope, shrink_inside
-
-#: Columns that may enter a quadratic program at once; one at a time takes 10 % longer.
-BATCH = 10
+from atomlearn.core.problem.problem import Problem, negative_gradient, shrink_inside
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,18 +99,15 @@ class ModelNewton(Master):
     def _steps(self, problem: Problem, weights: Array, gap_target: float) -> Refit:
         """Return the point at which the Newton steps end."""
         block = block_of(problem)
-        prices = prices_of(problem)
         steps = 0
-        if prices is not None:
-            weights = prices.feasible(problem, weights)
         best = certified(problem, shrink_inside(problem, None, weights))
         while best.refit.gap > gap_target and steps < TUNING.inner_steps:
             if problem.deadline.use_step():
                 break
-            if not steps and prices is None and not block.traits.couples_by_structure:
+            if not steps and not block.traits.couples_by_structure:
                 block = DenseBlock(block.dense())  # A dense copy makes products BLAS calls.
             steps += 1
-            found = self._minimum(problem, block, prices, best, gap_target)
+            found = self._minimum(problem, block, best, gap_target)
             following = None if found is None else toward(problem, best, found)
             if following is None:
                 break
@@ -131,13 +119,10 @@ class ModelNewton(Master):
         self,
         problem: Problem,
         block: Block,
-        prices: Prices | None,
         at: Candidate,
         gap_target: float,
     ) -> Array | None:
         """Return the minimizer of the model at a point; None if there is no curvature."""
-        if prices is not None:
-            return _of_program(problem, block, at, prices)
         curvature = problem.loss.curvature(problem.y, at.refit.prediction, problem.weight)
         if np.any(curvature[problem.weight > 0.0] <= 0.0):
             return None  # The semismooth fallback handles losses without curvature.
@@ -152,80 +137,9 @@ class ModelNewton(Master):
         return self.master.solve(model, at.refit.weights, 0.0, target).weights
 
 
-def _of_program(problem: Problem, block: Block, at: Candidate, prices: Prices) -> Array:
-    """Return the minimizer of the quadratic program over active columns and best candidates."""
-    found = np.array(at.refit.weights)
-    slope = -at.scores
-    if problem.tau:
-        slope += ridge_slope(problem, found)
-    level, coupling, radius = model_terms(problem.regularizer)
-    chosen = _chosen(problem, prices, found, -slope)
-    factor = None
-    ridge = problem.tau
-    most = None
-    if not is_constant(problem):
-        H = hessian(problem, block.gather(chosen), at.refit.prediction)
-    else:
-        free = free_columns(problem.loss)
-        intercept = problem.fit_intercept
-        basis = None if free is None else free.basis
-        cached = CachedBlock.of(block)
-        chosen, kept = cached.growing_part(chosen, problem.weight, basis, intercept)
-        H = kept.matrix
-        n_live = int(np.count_nonzero(problem.weight))
-        most = None if ridge else n_live - (intercept if basis is None else basis.shape[1])
-        # The sign distinguishes the factor of H + tau M from that of H + tau I.
-        factor = kept.factor(coupling, ridge if problem.metric is None else -ridge, prices.price)
-    if problem.metric is not None:
-        H = H + ridge * problem.metric[np.ix_(chosen, chosen)]
-        ridge = 0.0
-    given = H, slope[chosen]
-    price = prices.price[chosen]
-    start = found[chosen]
-    if prices.signed and level > 0.0 and not coupling and np.isinf(radius):
-        found[chosen] = l1_quadratic(
-            *given, price, start, np.array([level]), ridge=ridge, factor=factor, most=most
-        )[0]
-        return found
-    found[chosen], _ = active_set_qp(
-        *given,
-        start,
-        state=factor,
-        price=price,
-        level=level,
-        coupling=coupling,
-        ridge=ridge,
-        radius=radius,
-        signed=prices.signed,
-        from_gradient=True,
-        batch=BATCH,
-    )
-    return found
-
-
-def _chosen(problem: Problem, prices: Prices, weights: Array, slopes: Array) -> Columns:
-    """Return the active columns and the others that violate optimality most, in increasing order.
-
-    slopes : (m,), the negative gradient of the smooth part. At most max(50, a quarter of the
-    active columns) others are returned.
-    """
-    ratings = (np.abs(slopes) if prices.signed else slopes) / prices.price
-    gauge = float(prices.price @ np.abs(weights))
-    least = problem.regularizer.multiplier(gauge, float(slopes @ weights))
-    used = np.flatnonzero(weights)
-    ratings[used] = 0.0
-    others = np.flatnonzero(ratings > least)
-    most = max(50, used.size // 4)
-    if others.size > most:
-        others = others[np.argpartition(-ratings[others], most)[:most]]
-    return np.sort(np.append(used, others))
-
-
 def is_coupled(problem: Problem) -> bool:
     """Return whether ModelNewton takes the problem: coupled predictions and a small Hessian."""
     n_samples, size = problem.design.shape
-    if is_constant(problem) and prices_of(problem) is not None:
-        return size > 0  # The Hessian is formed over only the active columns.
     structured = block_of(problem).traits.couples_by_structure
     most = TUNING.structured_entries if structured else TUNING.gram_entries
     few = size * size <= TUNING.gram_entries or by_samples(problem)
@@ -248,7 +162,7 @@ def levelled(problem: Problem) -> tuple[Problem, Array] | None:
         return None
     labels = groups.labels[::q]
     count = groups.weights.size
-    if labels.size != count or not np.array_equal(groups.labels, np.repeat(labels, q)):
+    if not np.array_equal(groups.labels, np.repeat(labels, q)):
         return None
     right = np.linalg.qr(np.hstack([np.ones((q, 1)), np.eye(q)[:, 1:]]))[0][:, 1:]
     block = spanned(_bare(block_of(problem)), right)

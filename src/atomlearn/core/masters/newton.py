@@ -91,9 +91,11 @@ class SemismoothNewton(Master):
 class AcceleratedGradient(Master):
     """Accelerated proximal gradient method (FISTA) for min_w,b f(A w + b) + tau/2 ||w||^2 + R(w).
 
-    [T] Algorithm 4. f is the loss, A the block of columns, b the intercept, tau the ridge penalty
-    and R the regularizer. An iteration costs a product with A' and a product with A per trial
-    step, and one more product with A' when the duality gap is evaluated.
+    [T] Algorithm 4, whose projection S_tau(u, v) is the proximal map of R with step 1 / tau, where
+    tau is its estimate L of the Lipschitz constant, and rho^k its momentum. Here f is the loss, A
+    the block of columns, b the intercept, tau the ridge penalty and R the regularizer. An iteration
+    costs a product with A' and a product with A per trial step, and one more product with A' when
+    the duality gap is evaluated. Predictions A w are kept, [T]'s cache for inner products.
 
     Parameters
     ----------

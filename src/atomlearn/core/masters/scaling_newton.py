@@ -117,15 +117,16 @@ class ScalingNewton(Master):
 
 @dataclass(frozen=True, slots=True)
 class _Quadratic:
-    """The least-squares model 1/2 ||y - B w||^2 of f(A w + b), with the intercept b eliminated.
+    """The least-squares model s/2 ||y - B w||^2 of f(A w + b), with the intercept b eliminated.
 
-    matrix, linear : B and y, or if ``gram``, B'B and B'y; squared_target : ||y||^2.
+    matrix, linear : B and y, or if ``gram``, B'B and B'y; squared_target : ||y||^2; scale : s.
     """
 
     matrix: Array
     linear: Array
     gram: bool
     squared_target: float
+    scale: float
 
 
 def _minimum(
@@ -138,7 +139,7 @@ def _minimum(
     groups = problem.regularizer.norm.as_groups(weights.size)
     assert groups is not None
     partition = Partition(groups.labels, groups.weights.size, groups.weights.size)
-    limit = problem.regularizer.amount * groups.weights
+    limit = problem.regularizer.amount / model.scale * groups.weights
     order, starts = partition.order
     scalings = partition.norms(weights) / limit
     steps = 0
@@ -154,7 +155,7 @@ def _minimum(
             scalings,
             gram=model.gram,
             squared_target=model.squared_target,
-            gap_target=gap_target,
+            gap_target=gap_target / model.scale,
             max_steps=most,
         )
         steps += outcome.steps
@@ -210,10 +211,12 @@ def _model(problem: Problem, base: Block, z: Array) -> _Quadratic | None:
         columns = np.asarray(base.dense(), dtype=np.float64)
         if problem.fit_intercept:
             columns = columns - base.scores(curvature).full() / total
-        if (root != 1.0).any():
-            columns = columns * root[:, None]
-        return _Quadratic(columns, target, False, square)
+        scale = float(curvature[0])
+        if scale > 0.0 and (curvature == scale).all():
+            # Equal weights, such as 1 / n of a mean, take no copy of the columns.
+            return _Quadratic(columns, target / root[0], False, square / scale, scale)
+        return _Quadratic(columns * root[:, None], target, False, square, scale=1.0)
     if np.array_equal(curvature, problem.weight):
         curvature = problem.weight  # one array from call to call: Gram matrices are kept for it
     gram = cached.growing_gram(curvature, problem.fit_intercept).matrix
-    return _Quadratic(gram, cached.scores(response).full(), True, square)
+    return _Quadratic(gram, cached.scores(response).full(), True, square, 1.0)

@@ -10,28 +10,30 @@ If curvatures vanish or change too fast, a multiple of the upper bound on f'' is
 multiple 1 the model is a majorant of f, so that full steps descend. The multiple is zero until a
 step is shortened, and decreases afterwards.
 
-A compiled kernel makes all steps of a call and keeps the Hessian of the active columns for the next
-call. The Python code certifies the final point.
+A compiled kernel makes all steps of a call, for one level or several. Its gradients are exact; one
+Hessian is kept for many steps, levels and calls. Free columns are columns of the model, minimized
+out as an intercept is. The Python code certifies the final point.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from functools import singledispatch
+from typing import Any, ClassVar
 
 import numpy as np
 
-from atomlearn._kernels import newton_qp
-from atomlearn.core.data.cached_block import CachedBlock
-from atomlearn.core.interfaces import Array, Block
-from atomlearn.core.interfaces.loss import is_quadratic
-from atomlearn.core.losses.free_columns import free_columns
+from atomlearn._kernels import KeptHessian, newton_qp
+from atomlearn.core.data.cached_block import CachedBlock, distinct_columns
+from atomlearn.core.data.lifted import RepeatedBlock
+from atomlearn.core.interfaces import Array, Block, Columns
+from atomlearn.core.losses.free_columns import free_columns, plain_loss
 from atomlearn.core.masters.master import Candidate, Master, Refit, block_of, certified, finished
 from atomlearn.core.masters.newton import SemismoothNewton
 from atomlearn.core.masters.tuning import TUNING
 from atomlearn.core.norms.groups import l1_weights
-from atomlearn.core.problem.problem import Problem, shrink_inside
+from atomlearn.core.problem.problem import Problem, optimal_intercept, shrink_inside
 from atomlearn.core.problem.regularizer import Regularizer
 
 
@@ -40,11 +42,13 @@ class Prices:
     """The penalty weights of a weighted l1 gauge, gauge(c) = sum_j price_j |c_j|.
 
     price : (m,). If ``signed`` is False, the gauge is infinite unless c >= 0, as for columns A a_j
-    that are images of atoms a_j.
+    that are images of atoms a_j. If there are ``groups`` (starts, members), it is the sum of
+    price_k ||c_k|| over the groups k of columns members[starts[k]:starts[k + 1]].
     """
 
     price: Array
     signed: bool
+    groups: tuple[Columns, Columns] | None = None
 
     def feasible(self, problem: Problem, weights: Array) -> Array:
         """Return the weights, clipped at 0 unless ``signed`` and shrunk into the domain of R."""
@@ -60,9 +64,26 @@ def prices_of(problem: Problem) -> Prices | None:
     return None if price is None else Prices(price, signed is not None)
 
 
-def check_prices(problem: Problem) -> Prices:
-    """Return the penalty weights; raise TypeError if the norm is not a weighted l1 norm."""
-    prices = prices_of(problem)
+def group_prices_of(problem: Problem) -> Prices | None:
+    """Return the prices of small groups of columns, not in the constrained form; else None."""
+    size = problem.design.shape[1]
+    groups = problem.regularizer.norm.as_groups(size)
+    form = problem.regularizer.form
+    repeats = problem.design.traits.n_distinct and form == "penalized"
+    if groups is None or form == "constrained" or repeats:
+        return None
+    members = np.argsort(groups.labels, kind="stable")
+    counts = np.bincount(groups.labels, minlength=groups.weights.size)
+    used = np.flatnonzero(counts)
+    if not used.size or counts.max() > TUNING.small_group:
+        return None
+    starts = np.append(0, np.cumsum(counts[used]))
+    return Prices(groups.weights[used], True, (starts, members))
+
+
+def check_prices(problem: Problem, grouped: bool = True) -> Prices:
+    """Return the prices of columns, or if ``grouped`` of groups; raise TypeError without any."""
+    prices = prices_of(problem) or (group_prices_of(problem) if grouped else None)
     if prices is None:
         raise TypeError(
             "this master re-fits columns whose gauge is a weighted sum of their weights' "
@@ -113,6 +134,8 @@ class SequentialQP(Master):
     array([2.1972, 0.    ])
     """
 
+    takes_metric: ClassVar[bool] = True
+
     fallback: Master | None = None
 
     def solve(self, problem: Problem, weights: Array, intercept: float, gap_target: float) -> Refit:
@@ -124,17 +147,29 @@ class SequentialQP(Master):
             otherwise = self.fallback or SemismoothNewton()
             return otherwise.solve(problem, weights, intercept, gap_target)
         at = prices.feasible(problem, weights)
-        columns = _columns_of(block)
+        columns = columns_for_kernel(block)
         best: Candidate | None = None
-        # The kernel's estimate of the gap leaves out terms of third order.
-        for target in (gap_target, 1e-3 * gap_target):
-            at, intercept, more = _steps(problem, prices, columns, at, intercept, target)
+        before = math.inf
+        target = gap_target
+        while True:
+            terms = np.array([terms_of(problem)])
+            [at], [intercept], more = _steps(problem, terms, prices, columns, at, intercept, target)
+            at = prices.feasible(problem, at)
             trial = certified(problem, at, None, intercept)
             steps += more
             if best is None or trial.improves(best):
                 best = trial
             if trial is not best or best.refit.gap <= gap_target or problem.deadline.passed:
                 break
+            # The kernel ends where values no longer tell steps apart. With the Hessian of this
+            # point, a step still makes the slopes smaller.
+            if best.refit.gap > 0.5 * before:
+                break
+            if math.isfinite(before):
+                CachedBlock.of(block).hessian = KeptHessian()
+            before = best.refit.gap
+            # Its estimate of the gap leaves out terms of third order.
+            target = 1e-3 * gap_target
             intercept = best.refit.intercept
         assert best is not None
         best.refit.steps = steps
@@ -148,60 +183,136 @@ class SequentialQP(Master):
         """Return where the kernel ends, on problems that it solves before Python has begun."""
         n_samples, size = problem.design.shape
         quick = 0 < n_samples * size <= TUNING.small_entries and size <= TUNING.few_columns
-        if not quick or problem.deadline.passed or problem.loss.coupled != 1:
+        columns = columns_for_kernel(block_of(problem)) if quick else None
+        if columns is None or problem.deadline.passed or problem.loss.coupled != 1:
             return None
         prices = check_prices(problem)
-        columns = block_of(problem).dense()
         inside = prices.feasible(problem, weights)
-        return _steps(problem, prices, columns, inside, intercept, 0.0)
+        terms = np.array([terms_of(problem)])
+        found, shifts, steps = _steps(problem, terms, prices, columns, inside, intercept, 0.0)
+        return found[0], shifts[0], steps
+
+    def guesses(
+        self, problems: list[Problem], weights: Array, intercept: float, share: float
+    ) -> list[tuple[Array, float]]:
+        """Return where the kernel ends at each level; see Master."""
+        first = problems[0]
+        block = block_of(first)
+        if not reads(first, block):
+            return []
+        prices = check_prices(first)
+        start = prices.feasible(first, weights)
+        columns = columns_for_kernel(block)
+        terms = np.array([terms_of(problem) for problem in problems])
+        found, shifts, _ = _steps(first, terms, prices, columns, start, intercept, 0.0, share)
+        return list(zip(found, shifts, strict=True))
+
+
+def solved_at(
+    problem: Problem, amounts: Array, taus: Array, columns: Array, share: float
+) -> tuple[Array, list[float]]:
+    """Return weights and intercepts at the first of the levels, from w = 0, in one call.
+
+    Each is within ``share`` of the objective, as far as the kernel can see.
+
+    Parameters
+    ----------
+    problem : Problem
+        At any level, in its penalized form.
+    amounts, taus : (n_levels,)
+        Decreasing levels, and the ridge weights there.
+    columns : (n_samples, m)
+    share : float
+    """
+    terms = np.zeros((amounts.size, 4))
+    terms[:, 0] = amounts
+    terms[:, 2] = taus
+    terms[:, 3] = math.inf
+    zero = np.zeros(columns.shape[1])
+    start = optimal_intercept(problem, np.zeros(problem.y.size))
+    found, shifts, _ = _steps(
+        problem, terms, check_prices(problem), columns, zero, start, 0.0, share
+    )
+    return found, shifts
+
+
+def terms_of(problem: Problem) -> list[float]:
+    """Return level, coupling, ridge weight and radius of a problem, as the kernel takes them."""
+    level, coupling, radius = model_terms(problem.regularizer)
+    return [level, coupling, problem.tau, radius]
 
 
 def _steps(
-    problem: Problem, prices: Prices, columns: Any, weights: Array, intercept: float, gap: float
-) -> tuple[Array, float, int]:
-    """Return where the kernel ends, which it thinks is within the gap, and its steps."""
-    level, coupling, radius = model_terms(problem.regularizer)
-    return newton_qp(
+    first: Problem,
+    terms: Array,
+    prices: Prices,
+    columns: Any,
+    weights: Array,
+    intercept: float,
+    gap: float,
+    share: float = 0.0,
+) -> tuple[Array, list[float], int]:
+    """Return where the kernel ends at the levels with these terms, and its steps.
+
+    An end is thought to be within the gap, or this share of the objective.
+    """
+    free = free_columns(first.loss)
+    if free is None:
+        basis = np.ones((int(first.fit_intercept), first.y.size))
+        start = np.full(len(basis), intercept)
+    else:
+        basis = free.basis.T
+        linear = block_of(first).predict(weights)
+        start = basis @ (free.whole(first.y, linear, first.weight) - linear)
+    found, shifts, steps = newton_qp(
         columns,
-        problem.y,
-        problem.weight,
-        problem.loss,
+        first.y,
+        first.weight,
+        plain_loss(first.loss),
         weights,
-        intercept * problem.fit_intercept,  # the kernel would keep the one that it is given
+        start,
         price=prices.price,
-        level=level,
-        coupling=coupling,
-        ridge=problem.tau,
-        metric=problem.metric if problem.tau else None,
-        radius=radius,
+        terms=terms,
+        basis=basis,
+        metric=first.metric if first.tau else None,
         signed=prices.signed,
-        intercept=problem.fit_intercept,
+        groups=prices.groups,
         gap=gap,
+        share=share,
         most=TUNING.inner_steps,
-        seconds=problem.deadline.left,
-        kept=CachedBlock.of(block_of(problem)).hessian,
+        seconds=first.deadline.left,
+        kept=CachedBlock.of(block_of(first)).hessian,
     )
+    intercepts = shifts[:, 0] if first.fit_intercept else np.zeros(len(found))
+    return found, intercepts.tolist(), steps
 
 
-def _columns_of(block: Block) -> Any:
-    """Return the columns as the kernel reads them."""
+@singledispatch
+def columns_for_kernel(block: Block) -> Any:
+    """Return the columns as ``newton_qp`` reads them; None if they are neither stored nor few."""
     stored = block.stored()
-    return block.dense() if stored is None else stored
+    if stored is None and math.prod(block.shape) <= TUNING.column_entries:
+        return block.dense()
+    return stored
+
+
+@columns_for_kernel.register
+def _of_repeated(block: RepeatedBlock) -> Any:
+    stored = columns_for_kernel(block.base)
+    if stored is None or np.array_equal(block.positions, np.arange(block.features.size)):
+        return stored
+    return columns_for_kernel(block.base.gather(block.positions))
+
+
+@columns_for_kernel.register
+def _of_cached(block: CachedBlock) -> Any:
+    return columns_for_kernel(block.inner)
 
 
 def reads(problem: Problem, block: Block) -> bool:
-    """Return whether the kernel reads the problem: stored columns, or few enough for a copy."""
-    if problem.loss.coupled != 1 or not block.shape[1]:
-        return False
-    few = math.prod(block.shape) <= TUNING.column_entries
-    return few or block.stored() is not None
-
-
-def is_constant(problem: Problem) -> bool:
-    """Return whether the Hessian is the same at all points, and columns are free or large."""
+    """Return whether the kernel reads the columns, and the free ones fit into memory."""
     free = free_columns(problem.loss)
-    block = block_of(problem)
-    if free is not None:
-        return free.separable and is_quadratic(free.inner)
-    large = not block.traits.is_sparse and math.prod(block.shape) > TUNING.column_entries
-    return large and is_quadratic(problem.loss) and problem.loss.coupled == 1
+    if free is not None and math.prod(free.columns.shape) > TUNING.gram_entries:
+        return False
+    base, _ = distinct_columns(block)
+    return block.shape[1] > 0 and columns_for_kernel(base) is not None

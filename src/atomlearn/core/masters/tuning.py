@@ -29,6 +29,8 @@ class Tuning:
     small_entries : entries of a block whose re-fit takes a kernel a millisecond or two.
     column_entries : entries of a dense block whose columns a kernel works on, and which are
         gathered and scored in less time than a pass takes by its overhead.
+    small_group : columns of the largest group whose minimum is found in the axes of its Hessian.
+    columns_a_sample : columns of groups beyond which systems of samples take less work.
     gram_columns, gram_work : columns of a Gram matrix, and work of making it.
     gram_entries, structured_entries : entries of a matrix that is made for Newton steps (256 MB),
         and of a block of which it is made where a structure spares the array.
@@ -54,6 +56,8 @@ class Tuning:
     few_columns: int = 500
     small_entries: int = 2**17
     column_entries: int = 2**21
+    small_group: int = 64
+    columns_a_sample: int = 4
     gram_columns: int = 2000
     gram_work: int = 2**33
     gram_entries: int = 2**25

@@ -74,20 +74,21 @@ class WorkingSets(Master):
             gap = best.refit.gap
             if gap <= gap_target or stalled >= 2 or problem.deadline.use_step():
                 break
-            chosen = self._chosen(problem, best)
-            if 4 * chosen.size >= 3 * size:
-                break
-            part = restrict(problem, block_of(problem).gather(chosen), chosen)
-            start = best.refit.weights[chosen]
+            working_set = self._chosen(problem, best)
+            if 4 * working_set.size >= 3 * size:
+                break  # ``finished`` solves over the whole block, which costs little more
+            part = restrict(problem, block_of(problem).gather(working_set), working_set)
+            start = best.refit.weights[working_set]
             target = max(0.1 * gap, 0.7 * gap_target)
-            found = self.master.guess(part, start, best.refit.intercept)
-            if found is None or stalled:
+            # A guess is cheap and not proved. After a round that gained little, solve instead.
+            solution = self.master.guess(part, start, best.refit.intercept)
+            if solution is None or stalled:
                 refit = self.master.solve(part, start, best.refit.intercept, target)
-                found = refit.weights, refit.intercept, refit.steps
-            filled = np.zeros(size)
-            filled[chosen], shift, more = found
-            steps += more
-            trial = certified(problem, filled, None, shift)
+                solution = refit.weights, refit.intercept, refit.steps
+            all_weights = np.zeros(size)
+            all_weights[working_set], intercept_now, more_steps = solution
+            steps += more_steps
+            trial = certified(problem, all_weights, None, intercept_now)
             stalled = 0 if trial.refit.gap < 0.9 * gap else stalled + 1
             if trial.improves(best):
                 best = trial
@@ -100,9 +101,15 @@ class WorkingSets(Master):
         return large and problem.regularizer.norm.over_columns
 
     def _chosen(self, problem: Problem, best: Candidate) -> Columns:
-        """Return the indices of the active columns and the best others, in increasing order."""
-        used = np.flatnonzero(best.refit.weights)
-        count = used.size + max(self.least, used.size // 4)
+        """Return the indices of the next working set, in increasing order.
+
+        These are the columns with a nonzero weight at ``best``, and those with the best scores: as
+        many as are nonzero now, plus max(least, a quarter of that).
+        """
+        nonzero = np.flatnonzero(best.refit.weights)
+        count = nonzero.size + max(self.least, nonzero.size // 4)
         scores = with_ridge(problem, ArrayScores(best.scores), None, best.refit.weights)
-        better = problem.regularizer.norm.best_columns(scores, count)
-        return np.union1d(used, better)
+        # Used for a penalized norm only: there amount * gauge <= objective at the optimum.
+        gauge_bound = best.refit.objective / problem.regularizer.amount
+        best_scored = problem.regularizer.best_columns(scores, count, gauge_bound)
+        return np.union1d(nonzero, best_scored)

@@ -23,7 +23,6 @@ from atomlearn.core.interfaces import (
 )
 from atomlearn.core.interfaces.forwarding import forward
 from atomlearn.core.interfaces.proximal import MAX_DENSE_FACTORS, side_by_side
-from atomlearn.core.interfaces.scores import ArrayScores
 from atomlearn.core.norms.forms import three_forms
 from atomlearn.core.norms.names import named_groups
 from atomlearn.core.norms.parameters import Parameters
@@ -77,7 +76,11 @@ class VectorNorm(Parameters, Norm):
         return self._mapped(w, step, "penalized")
 
     def prox_squared(self, w: NDArray[Any], step: float) -> NDArray[Any]:
-        """Return argmin_x 1/2 ||x - w||^2 + (step / 2) * gauge(x)^2, in the dtype of w."""
+        """Return argmin_x 1/2 ||x - w||^2 + (step / 2) * gauge(x)^2, in the dtype of w.
+
+        For ``KSupport`` this is [A] Algorithm 1 with step = 1 / beta. For ``Groups`` it is [T]
+        Algorithm 3, the Moreau projection S_tau(u, v), with step = s = 1 / tau.
+        """
         return self._mapped(w, step, "squared")
 
     def project(self, w: NDArray[Any], radius: float) -> NDArray[Any]:
@@ -85,6 +88,7 @@ class VectorNorm(Parameters, Norm):
         return self._mapped(w, radius, "constrained")
 
     def _mapped(self, w: NDArray[Any], amount: float, form: Form) -> NDArray[Any]:
+        """Return the proximal point, in float32 if w is float32."""
         point = self.prox_point(w, amount, form).point
         return point.astype(np.float32) if np.asarray(w).dtype == np.float32 else point
 
@@ -114,36 +118,45 @@ class Wrapper(VectorNorm):
     def without(self, columns: Columns, n_features: int) -> tuple[Columns, Norm]:
         """The free columns, and this norm around the inner norm without them."""
         free, inner = self.norm.without(columns, n_features)
-        return free, self._of(inner)
+        return free, self._around(inner)
 
     def on(self, n_features: int, shape: tuple[int, int] | None = None) -> Norm:
         """This norm around the inner norm with its parameters resolved for n_features columns."""
-        return self._of(checked_norm(type(self).__name__, self.norm).on(n_features, shape))
+        return self._around(checked_norm(type(self).__name__, self.norm).on(n_features, shape))
 
     def with_names(self, names: Sequence[str]) -> Norm:
         """This norm around the inner norm with column names replaced by column indices."""
-        return self._of(self.norm.with_names(names))
+        return self._around(self.norm.with_names(names))
 
     def candidates(self, n_samples: int, n_features: int) -> list[Norm]:
         """This norm around each of the inner norm's candidates for model selection."""
-        return [self._of(inner) for inner in self.norm.candidates(n_samples, n_features)]
+        return [self._around(inner) for inner in self.norm.candidates(n_samples, n_features)]
 
     def restrict(self, columns: Columns, n_features: int) -> Norm | None:
         """This norm around the inner norm's restriction to these columns; None if it has none."""
         inner = self.norm.restrict(columns, n_features)
-        return None if inner is None else self._of(inner)
+        return None if inner is None else self._around(inner)
 
     def lift(self, n_features: int) -> Lift | None:
         """The inner norm's lift, with this norm around the lifted norm; None if it has none."""
         inner = self.norm.lift(n_features)
-        return None if inner is None else replace(inner, norm=self._of(inner.norm))
+        return None if inner is None else replace(inner, norm=self._around(inner.norm))
 
-    def _of(self, inner: Norm) -> Norm:
+    def _around(self, inner: Norm) -> Norm:
         """Return this norm around another inner norm."""
         return self if inner is self.norm else self.replaced(norm=inner)
 
 
-forward(Wrapper, "norm", "absolute", "over_columns", "proximal", "thresholds")
+forward(
+    Wrapper,
+    "norm",
+    "absolute",
+    "over_columns",
+    "proximal",
+    "thresholds",
+    "inside",
+    "bounds_coefficients",
+)
 
 
 class RatedNorm(VectorNorm):
@@ -169,27 +182,29 @@ class RatedNorm(VectorNorm):
         """Return the groups that are rated, or None if single columns are rated."""
         return None if self.groups is None else self.partition(n_features)
 
-    def _least(self, n_ratings: int) -> int:
+    def _support_size(self, n_ratings: int) -> int:
         """Return k, the number of columns or groups in the support of an atom."""
         return 1
 
     def ratings(self, scores: Scores) -> Scores:
         """Return the ratings: |z_j| of every column or ||z_g||_2 of every group, unweighted."""
         groups = self._groups(scores.n_columns)
-        return scores if groups is None else ArrayScores(groups.norms_of_scores(scores))
+        return scores if groups is None else groups.ratings_of_scores(scores)
 
     def polar(self, scores: Scores) -> float:
         """The l2 norm of the k largest ratings."""
         ratings = self.ratings(scores)
-        return l2_norm(ratings.top(self._least(ratings.n_columns))[1])
+        return l2_norm(ratings.top(self._support_size(ratings.n_columns))[1])
 
     def best_columns(self, scores: Scores, count: int) -> Columns:
         """The columns of the largest ratings: at least k ratings and about ``count`` columns.
 
-        Groups are returned whole, and groups of rating 0 only as far as k needs them.
+        [T] Algorithm 2, the worst-case analysis, finds the B features or groups of largest score
+        with ``KSupport(k=B)``; the support of [L] Algorithm 1's next atom (S2) is the same. Groups
+        are returned whole, and groups of rating 0 only as far as k needs them.
         """
         ratings = self.ratings(scores)
-        least = self._least(ratings.n_columns)
+        least = self._support_size(ratings.n_columns)
         order, values = ratings.top(max(least, count))
         order = order[: max(least, np.count_nonzero(values))]
         groups = self._groups(scores.n_columns)
@@ -201,13 +216,15 @@ class RatedNorm(VectorNorm):
     def reference(self, scores: Scores) -> float:
         """The k-th largest rating."""
         ratings = self.ratings(scores)
-        return float(np.abs(ratings.top(self._least(ratings.n_columns))[1]).min(initial=np.inf))
+        return float(
+            np.abs(ratings.top(self._support_size(ratings.n_columns))[1]).min(initial=np.inf)
+        )
 
     def rated(self, scores: Scores, bound: float) -> Columns:
         """The columns whose rating, or whose group's rating, is at least ``bound``."""
-        found = self.ratings(scores).above(bound)[0]
+        numbers = self.ratings(scores).above(bound)[0]
         groups = self._groups(scores.n_columns)
-        return found if groups is None else groups.members(found)
+        return numbers if groups is None else groups.members(numbers)
 
 
 def lifted_point(v: Array, partition: Partition, inner: Callable[[Array], ProxPoint]) -> ProxPoint:
@@ -242,23 +259,23 @@ def _lift_jacobian(
     among = inner.dense_factors()
     # In a group of one column, u_g u_g' is 1, so that the diagonal holds the whole block. At
     # v_g = 0 there is no direction u_g, and the Jacobian of the group is a multiple of I.
-    plain = (partition.sizes == 1) | (norms == 0)
-    diagonal = np.where(plain, delta, ratio)
+    is_diagonal = (partition.sizes == 1) | (norms == 0)
+    diagonal = np.where(is_diagonal, delta, ratio)
     diagonal += np.where(norms == 0, among**2 @ inner.coefficients, 0.0)
-    own = np.flatnonzero(~plain & (delta != ratio))
+    coupled = np.flatnonzero(~is_diagonal & (delta != ratio))
     length = norms[labels]
     direction = np.divide(v, length, out=np.zeros_like(v), where=length > 0)
     column = np.full(partition.n_groups, -1, dtype=np.int64)
-    column[own] = np.arange(own.size)
+    column[coupled] = np.arange(coupled.size)
     rows = np.flatnonzero(column[labels] >= 0)
-    places = (rows, column[labels[rows]])
-    shape = (v.size, own.size)
-    if v.size * own.size <= MAX_DENSE_FACTORS:
+    indices = (rows, column[labels[rows]])
+    shape = (v.size, coupled.size)
+    if v.size * coupled.size <= MAX_DENSE_FACTORS:
         factors: Any = np.zeros(shape)
-        factors[places] = direction[rows]
+        factors[indices] = direction[rows]
     else:
-        factors = sparse.csc_array((direction[rows], places), shape=shape)
+        factors = sparse.csc_array((direction[rows], indices), shape=shape)
     spread = direction[:, None] * among[labels]
-    coefficients = np.concatenate([(delta - ratio)[own], inner.coefficients])
+    coefficients = np.concatenate([(delta - ratio)[coupled], inner.coefficients])
     factors = side_by_side([factors, spread])
     return ProxJacobian(diagonal[labels], factors, coefficients)

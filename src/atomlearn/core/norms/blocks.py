@@ -120,14 +120,14 @@ class Blocks(VectorNorm):
         It is the restricted norm itself if one block holds all kept columns, and None if an inner
         norm has no restriction.
         """
-        place = np.full(n_features, -1, dtype=np.int64)
+        position = np.full(n_features, -1, dtype=np.int64)
         norms: list[Norm] = []
         parts: list[Columns] = []
         for norm, block in self._pairs(n_features):
-            place[block] = np.arange(block.size)
-            chosen = np.flatnonzero(place[columns] >= 0)
-            restricted = norm.restrict(place[columns[chosen]], block.size)
-            place[block] = -1
+            position[block] = np.arange(block.size)
+            chosen = np.flatnonzero(position[columns] >= 0)
+            restricted = norm.restrict(position[columns[chosen]], block.size)
+            position[block] = -1
             if restricted is None:
                 return None
             if chosen.size == columns.size:

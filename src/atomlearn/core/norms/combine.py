@@ -58,17 +58,17 @@ class Scaled(Wrapper):
         self.factor = factor
 
     def terms(self) -> list[Term]:
-        """Those of the norm inside, with their factors multiplied."""
+        """The terms of the inner norm, with their factors multiplied."""
         terms = self.norm.terms()
         return [replace(term, factor=term.factor * self.factor) for term in terms]
 
     def on(self, n_features: int, shape: tuple[int, int] | None = None) -> Norm:
-        """factor times the norm inside, read."""
+        """The same factor times the inner norm, with the parameters of both checked."""
         positive("Scaled: factor", self.factor)
         return super().on(n_features, shape)
 
     def as_groups(self, n_features: int, nonnegative: bool = False) -> GroupWeights | None:
-        """Those of the norm inside, with their weights multiplied."""
+        """The groups of the inner norm, with their weights multiplied by the factor."""
         groups = self.norm.as_groups(n_features, nonnegative)
         return None if groups is None else replace(groups, weights=self.factor * groups.weights)
 
@@ -81,36 +81,33 @@ class Scaled(Wrapper):
         return self.norm.polar(scores) / self.factor
 
     def best_columns(self, scores: Scores, count: int) -> Columns:
-        """Those of the norm inside."""
+        """The best columns of the inner norm."""
         return self.norm.best_columns(scores, count)
 
     def _point(self, v: Array, amount: float, form: Form) -> ProxPoint:
+        """Return the proximal map of ``form``: that of the inner norm for a scaled amount."""
         power = {"penalized": 1, "squared": 2, "constrained": -1}[form]
         inner = self.norm.prox_point(v, amount * self.factor**power, form)
         return ProxPoint(inner.point, self.factor * inner.gauge, inner.jacobian)
 
     def polar_bounds(self, scores: Scores, thorough: bool = False) -> tuple[float, float]:
-        """Those of the polar of the norm inside, divided by the factor."""
+        """The bounds on the polar of the inner norm, divided by the factor."""
         lower, upper = self.norm.polar_bounds(scores, thorough)
         return lower / self.factor, upper / self.factor
 
     def best_atom(self, scores: Scores) -> Atom:
-        """The atom of the norm inside, divided by the factor."""
+        """The best atom of the inner norm, divided by the factor."""
         atom = self.norm.best_atom(scores)
         return Atom(atom.columns, atom.values / self.factor)
 
     def thresholds(self, w: Array, columns: Columns, n_features: int) -> Array | float:
-        """factor times those of the norm inside."""
+        """The thresholds of the inner norm times the factor."""
         return self.factor * self.norm.thresholds(w, columns, n_features)
 
     def excess(self, scores: Scores) -> Excess | None:
-        """That of the norm inside, with its prices multiplied."""
+        """The conjugate term of the inner norm, with its prices multiplied by the factor."""
         inner = self.norm.excess(scores)
-        if inner is None:
-            return None
-        polar = inner.polar / self.factor
-        prices = inner.prices * self.factor
-        return replace(inner, polar=polar, prices=prices)
+        return None if inner is None else inner.repriced(self.factor)
 
 
 forward(Scaled, "norm", "matrix_shape", "solver", *vars(Ratings))
@@ -146,7 +143,7 @@ class Nonnegative(Wrapper):
     absolute = False
 
     def on(self, n_features: int, shape: tuple[int, int] | None = None) -> Norm:
-        """The non-negative part of the norm inside, read; raise if that is not one of |w|."""
+        """The same with the inner norm checked; raise unless it depends only on abs(w)."""
         if not self.norm.absolute:
             raise TypeError(
                 "Nonnegative needs a norm of vectors that depends on |w| only and grows with it, "
@@ -157,7 +154,7 @@ class Nonnegative(Wrapper):
         return super().on(n_features, shape)
 
     def value(self, w: Array) -> float:
-        """norm(w), or infinity where some w_j < 0."""
+        """norm(w), or infinity if some w_j < 0."""
         w = to_float64(w)
         return math.inf if (w < 0).any() else self.norm.value(w)
 
@@ -166,23 +163,24 @@ class Nonnegative(Wrapper):
         return self.norm.polar(PositiveScores(scores))
 
     def best_columns(self, scores: Scores, count: int) -> Columns:
-        """Those of the norm inside for max(z, 0), positive scores only."""
+        """The best columns of the inner norm for max(z, 0), with positive scores only."""
         positive = PositiveScores(scores)
         columns = self.norm.best_columns(positive, count)
         return columns[positive.at(columns) > 0]
 
     def _point(self, v: Array, amount: float, form: Form) -> ProxPoint:
+        """Return the proximal map of ``form``: that of the inner norm at max(v, 0)."""
         inner = self.norm.prox_point(np.maximum(v, 0.0), amount, form)
         return ProxPoint(inner.point, inner.gauge, lambda: inner.jacobian().masked(v > 0))
 
     def best_atom(self, scores: Scores) -> Atom:
-        """The atom of the norm inside for max(z, 0), without its zeros."""
+        """The best atom of the inner norm for max(z, 0), without its zeros."""
         atom = self.norm.best_atom(PositiveScores(scores))
-        kept = atom.values > 0
-        return Atom(atom.columns[kept], atom.values[kept])
+        is_positive = atom.values > 0
+        return Atom(atom.columns[is_positive], atom.values[is_positive])
 
     def as_groups(self, n_features: int, nonnegative: bool = False) -> GroupWeights | None:
-        """Those of the norm inside."""
+        """The groups of the inner norm."""
         return self.norm.as_groups(n_features) if nonnegative else None
 
 
@@ -198,14 +196,14 @@ class PositiveScores(Scores):
 
     def top(self, count: int) -> tuple[Columns, Array]:
         """Return the ``count`` largest positive scores and their columns, or all if fewer."""
-        asked = 2 * count + 16
+        enlarged = 2 * count + 16
         while True:
-            columns, values = self._base.top(asked)
+            columns, values = self._base.top(enlarged)
             positive = np.flatnonzero(values > 0)[:count]
             # Beyond a zero, or beyond the last column, there is nothing positive left.
-            if positive.size == count or values.size < asked or values[-1] == 0:
+            if positive.size == count or values.size < enlarged or values[-1] == 0:
                 return columns[positive], values[positive]
-            asked = 8 * asked
+            enlarged = 8 * enlarged
 
     def at(self, columns: Columns) -> Array:
         return np.maximum(self._base.at(columns), 0.0)

@@ -87,7 +87,7 @@ class ElasticNetNorm(VectorNorm):
         return columns[:size] if count <= size else scores.top(count)[0]
 
     def reference(self, scores: Scores) -> float:
-        """theta: the support of the best atom are the columns with |z_j| > theta."""
+        """theta: the support of the best atom is the set of columns with |z_j| > theta."""
         return self._best_atom(scores)[2]
 
     def best_atom(self, scores: Scores) -> Atom:

@@ -43,6 +43,7 @@ def l1_point(v: Array, weights: Array | float, amount: float, form: Form) -> Pro
         return float((np.abs(z) / weights).max(initial=0.0))
 
     def exact(offset: float, slope: float) -> float:
+        """Return the root theta of offset + slope theta = sum_j c_j max(|v_j| - theta c_j, 0)."""
         # Each leading set of entries gives a candidate threshold; the true one is the largest.
         sizes = np.abs(v)
         order = np.argsort(-sizes / weights)
@@ -81,18 +82,19 @@ def three_forms(
         )
     if form == "constrained" and amount == 0.0:
         return penalized(v, 2.0 * high)
-    theta, at = _search(v, amount, form, penalized, start, high, guess)
+    theta, point = _search(v, amount, form, penalized, start, high, guess)
 
     def jacobian() -> ProxJacobian:
-        inner = at.jacobian()
-        s = (v - at.point) / theta
+        """Return the Jacobian: that of x(theta), minus the rank-one effect of v on theta."""
+        inner = point.jacobian()
+        s = (v - point.point) / theta
         direction = inner.apply(s)
-        bend = float(s @ direction) + (1.0 / amount if form == "squared" else 0.0)
-        if bend <= 0.0:
+        curvature = float(s @ direction) + (1.0 / amount if form == "squared" else 0.0)
+        if curvature <= 0.0:
             return inner
-        return inner.plus(direction[:, None], np.array([-1.0 / bend]))
+        return inner.plus(direction[:, None], np.array([-1.0 / curvature]))
 
-    return ProxPoint(at.point, at.gauge, jacobian)
+    return ProxPoint(point.point, point.gauge, jacobian)
 
 
 def _search(
@@ -104,32 +106,34 @@ def _search(
     high: float,
     guess: Callable[[float, float], float] | None,
 ) -> tuple[float, ProxPoint]:
-    """Return the root theta in (0, polar(v)] of ``three_forms``, and x(theta).
+    """Return the root theta of gauge(x(theta)) = offset + slope theta, and x(theta).
 
-    start : x(0); high : polar(v), an upper bound of theta.
+    The right side is theta / amount for "squared" and the radius for "constrained". ``start`` :
+    x(0); ``high`` : polar(v), an upper bound on theta; ``guess`` : (offset, slope) -> theta, a
+    first guess.
     """
     slope, offset = (1.0 / amount, 0.0) if form == "squared" else (0.0, amount)
     low = 0.0
     # gauge(x(theta)) decreases from gauge(v) at 0 to 0 at the polar; start from the chord.
     theta = high * (start.gauge - offset) / (start.gauge + slope * high)
     theta = theta if guess is None else guess(offset, slope)
-    at = penalized(v, theta)
+    point = penalized(v, theta)
     for _ in range(MAX_SEARCH):
-        excess = at.gauge - offset - slope * theta
+        excess = point.gauge - offset - slope * theta
         if excess > 0:
             low = theta
         else:
             high = theta
-        scale = at.gauge + offset + slope * theta
+        scale = point.gauge + offset + slope * theta
         if abs(excess) <= 2e-15 * scale or high - low <= 4e-16 * high:
             break
-        s = (v - at.point) / theta if theta > 0 else v
-        bend = float(s @ at.jacobian().apply(s)) + slope
-        proposal = theta + excess / bend if bend > 0 else np.inf
+        s = (v - point.point) / theta if theta > 0 else v
+        derivative = float(s @ point.jacobian().apply(s)) + slope
+        proposal = theta + excess / derivative if derivative > 0 else np.inf
         if not low < proposal < high:
             proposal = 0.5 * (low + high)
         if proposal == theta:
             break
         theta = proposal
-        at = penalized(v, theta)
-    return theta, at
+        point = penalized(v, theta)
+    return theta, point

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from atomlearn.core.interfaces import Array, Columns, Form, GroupWeights, Norm, ProxPoint, Scores
-from atomlearn.core.interfaces.scores import ArrayScores
 from atomlearn.core.norms.base import RatedNorm, lifted_point
 from atomlearn.core.norms.forms import l1_point
 from atomlearn.core.norms.l1 import L1
@@ -75,11 +74,11 @@ class Groups(RatedNorm):
         return self.partition(n_features)
 
     def ratings(self, scores: Scores) -> Scores:
+        """Return ||z_g||_2 / weight_g of each group."""
         partition, weights = self.parts(scores.n_columns)
-        norms = partition.norms_of_scores(scores)
         if _priced(weights):
-            return ArrayScores(norms / weights)
-        return L1(weights).ratings(ArrayScores(norms))
+            return partition.ratings_of_scores(scores, weights)
+        return L1(weights).ratings(partition.ratings_of_scores(scores))
 
     def without(self, columns: Columns, n_features: int) -> tuple[Columns, Groups]:
         """Return all unpenalized columns, and the norm that fixes groups of weight 0 at 0.
@@ -90,10 +89,11 @@ class Groups(RatedNorm):
         free = np.flatnonzero(weights == 0)
         if not free.size:
             return columns, self
-        held = Groups(partition.all_listed(), np.where(weights == 0, np.inf, weights))
-        return np.union1d(columns, partition.members(free)), held
+        fixed = Groups(partition.all_listed(), np.where(weights == 0, np.inf, weights))
+        return np.union1d(columns, partition.members(free)), fixed
 
     def _point(self, v: Array, amount: float, form: Form) -> ProxPoint:
+        """Return the proximal map of ``form``: the weighted l1 map applied to the group norms."""
         partition, weights = self.parts(v.size)
 
         def point(norms: Array) -> ProxPoint:
@@ -106,21 +106,21 @@ class Groups(RatedNorm):
     def restrict(self, columns: Columns, n_features: int) -> Groups:
         """The same norm over these columns, with the weights of the groups they touch."""
         partition, weights = self.parts(n_features)
-        restricted, kept = partition.restrict(columns)
-        return Groups(restricted, weights[kept])
+        restricted, kept_groups = partition.restrict(columns)
+        return Groups(restricted, weights[kept_groups])
 
     def parts(self, n_features: int) -> tuple[Partition, Array]:
         """Return the partition and one weight for each of its groups."""
         partition = self.partition(n_features)
-        # A partition whose groups are all listed was read before, and its weights with it.
+        # If all groups of a partition are listed, ``on`` has read it and its weights.
         if partition is self.groups and partition.n_listed == partition.n_groups:
-            known = self.weights
-            return partition, np.ones(partition.n_groups) if known is None else known
+            weights = self.weights
+            return partition, np.ones(partition.n_groups) if weights is None else weights
         return partition, set_weights(self.weights, partition.sizes, partition.n_listed, "Groups")
 
 
 def _priced(weights: Array) -> bool:
-    """Return whether all weights are positive and finite."""
+    """Return whether all weights are positive and finite, so that each group is penalized."""
     return bool(((weights > 0) & np.isfinite(weights)).all())
 
 

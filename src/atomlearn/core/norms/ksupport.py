@@ -19,7 +19,9 @@ class KSupport(RatedNorm):
     """gauge of conv { w : ||w||_2 <= 1, w is zero outside k coordinates (or k groups) }.
 
     Its polar is the l2 norm of the k largest |z_j| (of the k groups of largest ||z_g||_2). k = 1
-    is the l1 norm (the group lasso), k >= the number of coordinates the l2 norm.
+    is the l1 norm (the group lasso), k >= the number of coordinates the l2 norm. ``value`` is [A]
+    Proposition 2.1, and ``prox_squared`` [A] Algorithm 1 with step = 1 / beta. With k = B, the
+    squared form is the problem of [T], and ``scaling`` is its d.
 
     Parameters
     ----------
@@ -48,11 +50,11 @@ class KSupport(RatedNorm):
     """
 
     def __init__(self, k: int | None = None, groups: Any = None) -> None:
-        self.k: Any = k  # a number, in any problem
+        self.k: Any = k  # k is a number, so that it does not depend on the problem
         self.groups = groups
 
     def on(self, n_features: int, shape: tuple[int, int] | None = None) -> KSupport:
-        """The same norm with its groups read."""
+        """The same norm with its groups checked and resolved for n_features."""
         whole_number("KSupport", "k", given(self))
         return self if self.groups is None else KSupport(self.k, self.partition(n_features))
 
@@ -71,10 +73,10 @@ class KSupport(RatedNorm):
             return 0.0
         magnitudes = w if self.groups is None else self.partition(w.size).norms(w)
         scale = power_of_two(magnitudes)
-        k = self._least(magnitudes.size)
+        k = self._support_size(magnitudes.size)
         return scale * float(_kernels.ksupport_gauge(magnitudes / scale, k))
 
-    def _least(self, n_ratings: int) -> int:
+    def _support_size(self, n_ratings: int) -> int:
         k: int = given(self)
         return min(k, max(1, n_ratings))
 
@@ -82,24 +84,25 @@ class KSupport(RatedNorm):
 
     def scaling(self, w: Array) -> Array | None:
         """d_j = clip(t |w_j|, 0, 1) with sum d <= k; none with groups."""
-        return scaling_vector(w, self._least(w.size)) if self.groups is None else None
+        return scaling_vector(w, self._support_size(w.size)) if self.groups is None else None
 
     def _point(self, v: Array, amount: float, form: Form) -> ProxPoint:
+        """Return the proximal map of ``form``, of columns or of group norms."""
         if self.groups is None or v.size == 0:
-            return ksupport_point(v, self._least(v.size), amount, form)
+            return ksupport_point(v, self._support_size(v.size), amount, form)
         partition = self.partition(v.size)
-        k = self._least(partition.n_groups)
+        k = self._support_size(partition.n_groups)
         return lifted_point(v, partition, lambda norms: ksupport_point(norms, k, amount, form))
 
     def restrict(self, columns: Columns, n_features: int) -> KSupport:
-        """The k-support norm over these columns, with the parts of the groups there."""
+        """The k-support norm on these columns, with the same groups restricted to them."""
         if self.groups is None:
             return KSupport(self.k)
         return KSupport(self.k, self.partition(n_features).restrict(columns)[0])
 
     @property
     def scores_for_ratings(self) -> Literal["all", "large"]:
-        """Large ones without groups: the polar needs the k largest."""
+        """ "large" without groups: the polar needs only the k largest scores."""
         return "large" if self.groups is None else "all"
 
     def thresholds(self, w: Array, columns: Columns, n_features: int) -> float:
@@ -109,17 +112,19 @@ class KSupport(RatedNorm):
         always wants to enter.
         """
         w = to_float64(w)
-        k = self._least(n_features)
+        k = self._support_size(n_features)
         if self.groups is not None or np.count_nonzero(w) <= k:
             return 0.0
         return fair_share(w, k) / self.value(w)
 
 
-def sizes(most: int) -> list[int]:
-    """Return 1, 2, 3, 5, 8, ..., ``most``, in steps of 1.6 at most."""
-    count = 1 + math.ceil(math.log(max(most, 1)) / math.log(1.6))
-    found: list[int] = np.unique(np.rint(np.geomspace(1, max(most, 1), count))).astype(int).tolist()
-    return found
+def sizes(largest: int) -> list[int]:
+    """Return 1, 2, 3, 5, 8, ..., ``largest``: a grid with ratios of at most 1.6."""
+    count = 1 + math.ceil(math.log(max(largest, 1)) / math.log(1.6))
+    grid: list[int] = (
+        np.unique(np.rint(np.geomspace(1, max(largest, 1), count))).astype(int).tolist()
+    )
+    return grid
 
 
 def given(norm: Any) -> Any:
@@ -133,12 +138,15 @@ def given(norm: Any) -> Any:
 
 
 def fair_share(w: Array, k: int) -> float:
-    """Return the 1 / t of d_j = clip(t |w_j|, 0, 1), sum d = k, for more than k non-zeros."""
+    """Return 1 / t for d_j = clip(t |w_j|, 0, 1) with sum d = k.
+
+    w must have more than k nonzero entries.
+    """
     ordered = -np.sort(-np.abs(w))
     tails = np.cumsum(ordered[::-1])[::-1]
-    rest = k - np.arange(k)
-    # q entries have d = 1: those that are at least the fair share of the rest.
-    q = min(int(np.count_nonzero(ordered[:k] * rest >= tails[:k])), k - 1)
+    remaining = k - np.arange(k)
+    # The q entries with d = 1 are at least the fair share of the remaining ones.
+    q = min(int(np.count_nonzero(ordered[:k] * remaining >= tails[:k])), k - 1)
     return float(tails[q] / (k - q))
 
 

@@ -27,7 +27,11 @@ from atomlearn.core.interfaces.arrays import power_of_two
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """The prox by scaling at one mu: the point and which d_j are 1 or between 0 and 1."""
+    """w = argmin_x 1/2 ||x - v||^2 + (mu / 2) gauge(x)^2, with the pattern of its scaling d.
+
+    w_j = v_j d_j / (d_j + mu) for d_j = clip(t |v_j| - mu, 0, 1) with sum d = k. ``point`` is w,
+    ``ones`` the mask of d_j = 1, Q in number, and ``middle`` that of 0 < d_j < 1, m in number.
+    """
 
     v: Array
     k: int
@@ -38,14 +42,14 @@ class Pattern:
 
     @classmethod
     def at(cls, v: Array, k: int, mu: float) -> Pattern:
-        """Evaluate the prox of (mu / 2) gauge^2 at v, which is scaled to max |v| <= 1."""
+        """Return the pattern at v (n,), which must be scaled to max |v_j| <= 1."""
         weights, t = _kernels.ksupport_prox(v, k, mu)
         point = np.asarray(weights, dtype=np.float64)
         if math.isinf(t):
             return cls(v, k, mu, point, v != 0, np.zeros(v.size, dtype=bool))
         unclipped = t * np.abs(v) - mu
         ones = unclipped >= 1.0
-        # Rounding can leave a trace of d > 0 next to k entries that have used up the budget.
+        # Rounding can leave a tiny d > 0 next to k entries that have d = 1.
         middle = (unclipped > 0.0) & ~ones & (np.count_nonzero(ones) < k)
         if not (ones.any() or middle.any()):
             # mu is so large that t |v| - mu cancels: every remaining entry is between.
@@ -54,22 +58,22 @@ class Pattern:
 
     @property
     def count(self) -> int:
-        """m = #{0 < d < 1}."""
+        """m, the number of entries with 0 < d_j < 1."""
         return int(np.count_nonzero(self.middle))
 
     @property
     def budget(self) -> float:
-        """K = k - Q: the budget that the entries between 0 and 1 share."""
+        """K = k - Q, the sum of d_j over the entries with 0 < d_j < 1."""
         return max(float(self.k - np.count_nonzero(self.ones)), 0.0)
 
     @property
     def level(self) -> float:
-        """1 / t = V / (K + mu m): what gradient entries have where 0 < d < 1."""
+        """1 / t = V / (K + mu m), V = sum of |v_j| over the middle: |v_j - w_j| / mu there."""
         total = float(np.abs(self.v[self.middle]).sum())
         return total / (self.budget + self.mu * self.count) if total else 0.0
 
     def gauge(self) -> float:
-        """Return gauge(w(mu)) from the pattern."""
+        """Return gauge(w), with gauge(w)^2 = sum over d_j > 0 of w_j^2 / d_j."""
         largest = self.v[self.ones] / (1.0 + self.mu)
         return math.sqrt(float(largest @ largest) + self.budget * self.level**2)
 
@@ -120,7 +124,8 @@ def _jacobian(pattern: Pattern, form: Form) -> ProxJacobian:
     ones = pattern.ones
     middle = pattern.middle
     if budget and not count:
-        # Fewer non-zeros than k: zeros that move get d = 1 until k entries have it.
+        # With fewer than k nonzeros, a zero that becomes nonzero gets d = 1, up to k entries in
+        # all.
         ones = ones.copy()
         ones[np.flatnonzero(~ones)[: int(budget)]] = True
     diagonal = np.where(ones, 1.0 / (1.0 + mu), middle.astype(np.float64))
@@ -138,7 +143,8 @@ def _jacobian(pattern: Pattern, form: Form) -> ProxJacobian:
         of_ones = float(v[pattern.ones] @ v[pattern.ones]) / (1.0 + mu) ** 3
         of_middle = level * level * share
         if form == "constrained":
-            # The length of n cancels; of a unit length nothing underflows, however large mu.
+            # The length of n cancels, so n is scaled to length 1, which cannot underflow for large
+            # mu.
             length = float(np.abs(gradient).max(initial=0.0)) or 1.0
             gradient = gradient / length
             shrunk = shrunk / length

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from atomlearn.core.interfaces import Array, Columns, GroupWeights, ProxJacobian, ProxPoint, Scores
-from atomlearn.core.interfaces.certificate import Excess
+from atomlearn.core.interfaces.certificate import BoxExcess
 from atomlearn.core.interfaces.scores import ArrayScores
 from atomlearn.core.norms.base import RatedNorm
 from atomlearn.core.norms.forms import soft_point
@@ -28,8 +28,9 @@ class L1(RatedNorm):
         Penalty factor of each column: 0 leaves a column unpenalized (as ``solve(unpenalized=)``
         does), inf excludes it. A mapping lists the columns whose factor is not 1.
     lower, upper : float, array (n_features,), mapping of names, or None
-        Bounds on coefficients, lower <= 0 <= upper; a bound of 0 fixes the sign. Unpenalized
-        columns cannot have bounds.
+        Bounds on coefficients, lower <= 0 <= upper; a bound of 0 fixes the sign. A column of
+        weight 0 may have two finite bounds; paths then need ``alphas=``, and the ridge part of
+        ``l1_ratio`` includes it. Columns in ``unpenalized=`` have no bounds, whatever is given.
 
     Notes
     -----
@@ -41,7 +42,7 @@ class L1(RatedNorm):
             h*(t) + sum_j u_j max(z_j - t p_j, 0) + sum_j (-l_j) max(-z_j - t p_j, 0),
 
     where the sums run over finite bounds, and t_0 is the maximum of |z_j| / p_j over the signs of
-    w_j without one (``interfaces.Excess``). The score of a coefficient at its bound may exceed its
+    w_j without one (``BoxExcess``). The score of a coefficient at its bound may exceed its
     weight.
 
     References
@@ -65,16 +66,16 @@ class L1(RatedNorm):
         self.upper = upper
 
     def on(self, n_features: int, shape: tuple[int, int] | None = None) -> L1:
-        """The same norm with one number for each column; raise if weights or bounds do not fit."""
+        """Return the norm with weights and bounds as arrays; raise if they do not fit X."""
         sides = self._sides(n_features)
         return self if sides is self.weights else L1(sides)
 
     def with_names(self, names: Sequence[str]) -> L1:
         """Return the same norm with numbers by name replaced by one for each column."""
         return L1(
-            _by_name(self.weights, names, 1.0, "weights"),
-            _by_name(self.lower, names, -np.inf, "lower"),
-            _by_name(self.upper, names, np.inf, "upper"),
+            _numbers_by_name(self.weights, names, 1.0, "weights"),
+            _numbers_by_name(self.lower, names, -np.inf, "lower"),
+            _numbers_by_name(self.upper, names, np.inf, "upper"),
         )
 
     @property
@@ -84,31 +85,41 @@ class L1(RatedNorm):
             return self.weights.symmetric
         return self.lower is None and self.upper is None
 
+    @property
+    def bounds_coefficients(self) -> bool:
+        """Whether a bound is neither 0 nor infinite."""
+        if isinstance(self.weights, Sides):
+            return bool(self.weights.boxed.any())
+        bounds = [side for side in (self.lower, self.upper) if side is not None]
+        numbers = [[*side.values()] if isinstance(side, Mapping) else side for side in bounds]
+        return any(bool((np.isfinite(n) & (np.asarray(n) != 0)).any()) for n in numbers)
+
     def value(self, w: Array) -> float:
-        """sum_j weight_j |w_j|, or infinity outside the bounds."""
+        """Return sum_j weight_j |w_j|, or infinity outside the bounds."""
         w = to_float64(w)
         sides = self._sides(w.size)
         return float(np.abs(w).sum()) if sides is None else sides.value(w)
 
-    def excess(self, scores: Scores) -> Excess | None:
-        """The terms that finite nonzero bounds add to the conjugate; None without bounds."""
+    def excess(self, scores: Scores) -> BoxExcess | None:
+        """Return the terms that finite nonzero bounds add to the conjugate; None without any."""
         sides = self._sides(scores.n_columns)
         return None if sides is None or sides.symmetric else sides.excess(scores.full())
 
     def ratings(self, scores: Scores) -> Scores:
-        """|z_j| / weight_j, or 0 if the bounds exclude coefficients w_j of the sign of z_j."""
+        """Return |z_j| / weight_j, or 0 if the bounds exclude a w_j with the sign of z_j."""
         sides = self._sides(scores.n_columns)
         return scores if sides is None else ArrayScores(sides.ratios(scores.full()))
 
     def without(self, columns: Columns, n_features: int) -> tuple[Columns, L1]:
         """Return the unpenalized columns, and the norm that fixes their coefficients at 0.
 
-        They are ``columns`` and all columns of weight 0.
+        They are ``columns`` and all columns of weight 0 without bounds. The loss fits their
+        coefficients; only the copies that the norm sees are 0.
         """
         sides = self._sides(n_features)
         if sides is None:
             return columns, self
-        free = np.union1d(columns, np.flatnonzero(sides.price == 0))
+        free = np.union1d(columns, np.flatnonzero((sides.price == 0) & np.isposinf(sides.upper)))
         price = sides.price.copy()
         price[free] = np.inf
         return free, L1(sides._replace(price=price).settled())
@@ -118,19 +129,20 @@ class L1(RatedNorm):
         return soft_point(v, step) if sides is None else sides.point(v, step)
 
     def _last_step(self, v: Array) -> float:
-        """The smallest step at which the proximal map sets all penalized columns to 0."""
+        """Return the smallest step at which the proximal map sets all penalized columns to 0."""
         sides = self._sides(v.size)
         ratios = np.abs(v) if sides is None else sides.ratios(v)[sides.price > 0]
         return float(ratios.max(initial=0.0))
 
     def restrict(self, columns: Columns, n_features: int) -> L1:
-        """The same norm on these columns: l1 does not mix coordinates."""
+        """Return the same norm on these columns: l1 does not mix coordinates."""
         sides = self._sides(n_features)
         return self if sides is None else L1(Sides(*(side[columns] for side in sides)))
 
     def as_groups(self, n_features: int, nonnegative: bool = False) -> GroupWeights | None:
-        """The norm as one group per column; None with other bounds or with excluded columns.
+        """Return the norm as one group per column; None if it is no group norm.
 
+        It is none with weights of 0, with excluded columns, or with other bounds than these.
         Without ``nonnegative`` there must be no bounds; with it, exactly lower = 0 for all columns.
         """
         sides = self._sides(n_features)
@@ -153,7 +165,12 @@ class L1(RatedNorm):
         return "all" if self.absolute else None
 
     def thresholds(self, w: Array, columns: Columns, n_features: int) -> Array | float:
-        """The weights of these columns; 0 with bounds, for which they are not thresholds."""
+        """Return the weights of these columns, 0 with bounds.
+
+        w_j = 0 stays optimal while |z_j| <= multiplier * weight_j, see ``Norm.thresholds``. With
+        bounds the result is 0, which promises nothing: w_j can also stay 0 because of a bound,
+        however large |z_j| is.
+        """
         sides = self._sides(n_features)
         if sides is None:
             return 1.0
@@ -200,20 +217,22 @@ class Sides(NamedTuple):
                 "L1: bounds must hold 0, lower <= 0 <= upper; got lower up to "
                 f"{low.max()} and upper down to {high.min()}"
             )
-        bounded = np.isfinite(low) | np.isfinite(high)
-        if ((price == 0) & bounded).any():
+        one_sided = (price == 0) & (np.isfinite(low) != np.isfinite(high))
+        if one_sided.any():
             raise ValueError(
-                "L1: a column of weight 0 is free and has no bounds, and column "
-                f"{int(np.flatnonzero((price == 0) & bounded)[0])} has both; give it a small weight"
+                f"L1: column {int(np.argmax(one_sided))} has weight 0 and a bound on one side "
+                "only, which proves nothing; give the other side a bound that it will not reach, "
+                "or the column a small weight"
             )
         return cls(price, low, high).settled()
 
     def settled(self) -> Sides:
         """Return the same with price inf and bounds 0 for columns whose coefficient must be 0."""
-        out = np.isinf(self.price) | ((self.lower == 0) & (self.upper == 0))
-        low = np.where(out, 0.0, self.lower)
-        high = np.where(out, 0.0, self.upper)
-        return Sides(np.where(out, np.inf, self.price), low, high)
+        # Either an infinite weight or two bounds of 0 excludes a column: give it both.
+        is_zero = np.isinf(self.price) | ((self.lower == 0) & (self.upper == 0))
+        low = np.where(is_zero, 0.0, self.lower)
+        high = np.where(is_zero, 0.0, self.upper)
+        return Sides(np.where(is_zero, np.inf, self.price), low, high)
 
     @property
     def symmetric(self) -> bool:
@@ -244,7 +263,7 @@ class Sides(NamedTuple):
             sizes, self.price, out=np.where(sizes > 0, np.inf, 0.0), where=self.price > 0
         )
 
-    def excess(self, z: Array) -> Excess | None:
+    def excess(self, z: Array) -> BoxExcess | None:
         """Return the terms that finite nonzero bounds add to the conjugate; None without any."""
         if not self.boxed.any():
             return None
@@ -252,20 +271,20 @@ class Sides(NamedTuple):
         ratios = self.ratios(z)
         bounded = np.isfinite(widths) & (widths > 0) & (z != 0)
         polar = float(ratios[~bounded].max(initial=0.0))
-        return Excess(polar, np.abs(z[bounded]), self.price[bounded], widths[bounded])
+        return BoxExcess(polar, np.abs(z[bounded]), self.price[bounded], widths[bounded])
 
     def point(self, v: Array, step: float) -> ProxPoint:
         """Return the proximal map of step * gauge: soft thresholding, clipped at the bounds."""
         caps = np.where(v > 0, self.upper, -self.lower)
         price = np.where(np.isfinite(self.price), self.price, 0.0)
-        rest = np.abs(v) - step * price
-        sizes = np.clip(rest, 0.0, caps)
-        moves = ((rest > 0) | (step == 0.0)) & (rest < caps)
+        excess = np.abs(v) - step * price
+        sizes = np.clip(excess, 0.0, caps)
+        moves = ((excess > 0) | (step == 0.0)) & (excess < caps)
         jacobian = ProxJacobian(moves.astype(np.float64))
         return ProxPoint(np.copysign(sizes, v), float(price @ sizes), lambda: jacobian)
 
 
-def _by_name(given: Any, names: Sequence[str], rest: float, what: str) -> Any:
+def _numbers_by_name(given: Any, names: Sequence[str], rest: float, what: str) -> Any:
     """Return a mapping of names to numbers as one number per column; other values unchanged."""
     if not isinstance(given, Mapping):
         return given
@@ -275,25 +294,25 @@ def _by_name(given: Any, names: Sequence[str], rest: float, what: str) -> Any:
     return np.array([float(given.get(name, rest)) for name in names])
 
 
-def _numbers(what: str, given: Any, rest: float, n_features: int) -> Array:
-    """Return ``given`` as one number per column (``rest`` if None); raise if it does not fit."""
-    if given is None:
+def _numbers(kind: str, value: Any, rest: float, n_features: int) -> Array:
+    """Return ``value`` as one number per column (``rest`` if None); raise if it does not fit."""
+    if value is None:
         return np.full(n_features, rest)
-    if isinstance(given, Mapping):
+    if isinstance(value, Mapping):
         raise ValueError(
-            f"L1: {what} by name needs columns with names; pass a data frame, or an array"
+            f"L1: {kind} by name needs columns with names; pass a data frame, or an array"
         )
     try:
-        numbers = np.asarray(given, dtype=np.float64)
+        numbers = np.asarray(value, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise TypeError(f"L1: {what} must be a number or one number a column: {error}") from error
+        raise TypeError(f"L1: {kind} must be a number or one number a column: {error}") from error
     if numbers.ndim == 0:
         numbers = np.full(n_features, float(numbers))
     if numbers.shape != (n_features,):
         raise ValueError(
-            f"L1: {what} must be a number or hold one a column, shape ({n_features},); got "
+            f"L1: {kind} must be a number or hold one a column, shape ({n_features},); got "
             f"{numbers.shape}"
         )
     if np.isnan(numbers).any():
-        raise ValueError(f"L1: {what} must not be NaN")
+        raise ValueError(f"L1: {kind} must not be NaN")
     return numbers

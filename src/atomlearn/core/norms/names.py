@@ -13,7 +13,7 @@ from atomlearn.core.interfaces.numbers import all_text
 
 
 def named(norm: Norm, names: Sequence[str] | None) -> Norm:
-    """Return the norm with names of columns replaced by their indices; itself if there are none.
+    """Return the norm with column names replaced by indices; itself if it has none.
 
     ``names`` None: the columns have no names; norms that need them say so when they are checked.
     """
@@ -31,16 +31,16 @@ def named_columns(columns: Any, names: Sequence[str] | None, owner: str) -> Any:
             f"{owner}: {columns!r} names columns, but those of X have no names; pass a data frame, "
             "or indices"
         )
-    place = {name: number for number, name in enumerate(names)}
-    return np.array(_resolve(columns, "", place, owner, "error"), dtype=np.int64)
+    position = {name: number for number, name in enumerate(names)}
+    return np.array(_resolve(columns, "", position, owner, "error"), dtype=np.int64)
 
 
 def named_groups(groups: Any, names: Sequence[str], owner: str) -> Any:
     """Return disjoint groups by index, from groups by name; groups without names are unchanged."""
     if groups is None or not needs_names(groups):
         return groups
-    found = resolved(groups, names, owner)
-    return list(found.values()) if isinstance(found, dict) else found
+    by_index = resolved(groups, names, owner)
+    return list(by_index.values()) if isinstance(by_index, dict) else by_index
 
 
 def needs_names(groups: Any) -> bool:
@@ -79,38 +79,43 @@ def resolved(
     """
     if missing not in ("error", "ignore"):
         raise ValueError(f"{owner}: missing must be 'error' or 'ignore', got {missing!r}")
-    place = {name: number for number, name in enumerate(names)}
+    position = {name: number for number, name in enumerate(names)}
     if _is_frame(groups):
-        groups = _of_frame(groups, owner)
+        groups = _frame_sets(groups, owner)
     if isinstance(groups, Mapping):
-        found = {
-            str(name): _resolve(group, str(name), place, owner, missing)
+        groups_by_index = {
+            str(name): _resolve(group, str(name), position, owner, missing)
             for name, group in groups.items()
         }
-        return {name: group for name, group in found.items() if group or missing == "error"}
-    return [_resolve(group, str(n), place, owner, missing) for n, group in enumerate(groups)]
+        return {
+            name: group for name, group in groups_by_index.items() if group or missing == "error"
+        }
+    return [_resolve(group, str(n), position, owner, missing) for n, group in enumerate(groups)]
 
 
-def _resolve(group: Any, label: str, place: dict[str, int], owner: str, missing: str) -> list[int]:
+def _resolve(
+    group: Any, label: str, position: dict[str, int], owner: str, missing: str
+) -> list[int]:
+    """Return the distinct column numbers of one group of names, patterns and numbers."""
     entries = [group] if isinstance(group, str) else list(group)
     result: dict[int, None] = {}
     remedy = f" of group {label!r}; correct it, or pass missing='ignore'" if label else ""
     for entry in entries:
         if not isinstance(entry, str):
             result[int(entry)] = None
-        elif entry in place:
-            result[place[entry]] = None
+        elif entry in position:
+            result[position[entry]] = None
         elif any(mark in entry for mark in "*?["):
-            matches = fnmatch.filter(place, entry)
+            matches = fnmatch.filter(position, entry)
             if not matches and missing == "error":
                 raise ValueError(f"{owner}: no column matches the pattern {entry!r}{remedy}")
-            result.update(dict.fromkeys(place[name] for name in matches))
+            result.update(dict.fromkeys(position[name] for name in matches))
         elif missing == "error":
             raise ValueError(f"{owner}: X does not have the column {entry!r}{remedy}")
     return list(result)
 
 
-def _of_frame(frame: Any, owner: str) -> dict[str, list[str]]:
+def _frame_sets(frame: Any, owner: str) -> dict[str, list[str]]:
     """Return the sets of a data frame: long (group, feature), or boolean (features x groups)."""
     columns = [str(column) for column in frame.columns]
     values = frame.to_numpy()

@@ -111,6 +111,7 @@ class OWL(VectorNorm):
         return ProxPoint(np.copysign(point, v), float(weights @ sizes), jacobian)
 
     def _weights(self, n_features: int) -> Array:
+        """Return the weights, checked: finite, nonincreasing and >= 0, the first one positive."""
         weights = np.asarray(self.weights, dtype=np.float64)
         if weights.shape != (n_features,):
             raise ValueError(

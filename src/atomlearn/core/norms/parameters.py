@@ -37,39 +37,40 @@ class Parameters:
 
     def set_params(self, **parameters: Any) -> Self:
         """Set parameters by name (``k=5``, or ``norm__k=5`` for a parameter's own)."""
-        known = self.get_params(deep=False)
+        current = self.get_params(deep=False)
         for name, value in parameters.items():
             head, _, tail = name.partition("__")
-            if head not in known or (tail and not isinstance(known[head], Parameters)):
+            if head not in current or (tail and not isinstance(current[head], Parameters)):
                 raise ValueError(
                     f"{type(self).__name__} has no parameter {name!r}; "
-                    f"it has {sorted(known) or 'none'}"
+                    f"it has {sorted(current) or 'none'}"
                 )
             if tail:
                 getattr(self, head).set_params(**{tail: value})
             else:
                 setattr(self, head, value)
-                known[head] = value
+                current[head] = value
         return self
 
     def replaced(self, **changes: Any) -> Self:
-        """Return the same object with other values of some parameters."""
+        """Return a copy with other values of some parameters."""
         return type(self)(**{**self.get_params(deep=False), **changes})
 
     def __repr__(self) -> str:
-        given = self.get_params(deep=False).items()
-        inner = [f"{name}={value!r}" for name, value in given if value is not None]
+        parameters = self.get_params(deep=False).items()
+        inner = [f"{name}={value!r}" for name, value in parameters if value is not None]
         return f"{type(self).__name__}({', '.join(inner)})"
 
     def __eq__(self, other: Any) -> bool:
         if type(self) is not type(other):
             return NotImplemented
-        mine = self.get_params(deep=False)
-        theirs = other.get_params(deep=False)
-        return all(_same(mine[name], theirs[name]) for name in mine)
+        own_parameters = self.get_params(deep=False)
+        other_parameters = other.get_params(deep=False)
+        return all(_same(own_parameters[name], other_parameters[name]) for name in own_parameters)
 
 
 def _same(left: Any, right: Any) -> bool:
+    """Return whether two parameters are equal; arrays and lists are compared by their entries."""
     if isinstance(left, np.ndarray) or isinstance(right, np.ndarray):
         return np.array_equal(np.asarray(left), np.asarray(right))
     if isinstance(left, list | tuple) and isinstance(right, list | tuple):

@@ -14,7 +14,7 @@ from scipy import sparse
 
 from atomlearn.core.interfaces import Array, Columns, Scores
 from atomlearn.core.interfaces.arrays import numbered, ranges
-from atomlearn.core.interfaces.scores import norms_by_label
+from atomlearn.core.interfaces.scores import ArrayScores, norms_by_label
 from atomlearn.core.norms.names import needs_names
 
 
@@ -81,7 +81,7 @@ def membership_of(groups: Any, n_features: int, owner: str) -> Membership:
         names = tuple(str(name) for name in groups)
         groups = list(groups.values())
     if sparse.issparse(groups) or (isinstance(groups, np.ndarray) and groups.ndim == 2):
-        members, starts = _of_matrix(groups, n_features, owner)
+        members, starts = _matrix_groups(groups, n_features, owner)
     elif is_listing(groups):
         lists = [_index_list(g, number, owner) for number, g in enumerate(groups)]
         check_members(sum(one.size for one in lists), owner)
@@ -94,13 +94,14 @@ def membership_of(groups: Any, n_features: int, owner: str) -> Membership:
         )
     sets = Membership(members, starts.astype(np.int64), starts.size - 1, names)
     members = _checked_members(sets, n_features, owner)
-    alone = np.flatnonzero(np.bincount(members, minlength=n_features) == 0)
-    members = np.concatenate([members, alone])
-    starts = np.concatenate([starts, starts[-1] + 1 + np.arange(alone.size)]).astype(np.int64)
+    singletons = np.flatnonzero(np.bincount(members, minlength=n_features) == 0)
+    members = np.concatenate([members, singletons])
+    starts = np.concatenate([starts, starts[-1] + 1 + np.arange(singletons.size)]).astype(np.int64)
     return Membership(members, starts, sets.n_listed, names)
 
 
-def _of_matrix(groups: Any, n_features: int, owner: str) -> tuple[Columns, Columns]:
+def _matrix_groups(groups: Any, n_features: int, owner: str) -> tuple[Columns, Columns]:
+    """Return the members of all groups of a boolean matrix (n_features, n_groups), and starts."""
     if isinstance(groups, np.ndarray) and groups.dtype != np.bool_:
         raise TypeError(
             f"{owner}: a dense membership matrix must be boolean, of shape (n_features, n_groups); "
@@ -141,27 +142,27 @@ def _checked_members(sets: Membership, n_features: int, owner: str) -> Columns:
     labels = sets.labels
     outside = np.flatnonzero((members < 0) | (members >= n_features))
     if outside.size:
-        place = int(outside[0])
+        position = int(outside[0])
         raise ValueError(
-            f"{owner}: group {int(labels[place])} names feature {int(members[place])}, but "
+            f"{owner}: group {int(labels[position])} names feature {int(members[position])}, but "
             f"features are numbered 0 to {n_features - 1}; check the groups against the columns "
             "of X"
         )
 
     members = members[np.lexsort((members, labels))]
-    again = np.flatnonzero((np.diff(members) == 0) & (np.diff(labels) == 0))
-    if again.size:
-        place = int(again[0])
+    repeated = np.flatnonzero((np.diff(members) == 0) & (np.diff(labels) == 0))
+    if repeated.size:
+        position = int(repeated[0])
         raise ValueError(
-            f"{owner}: group {int(labels[place])} holds feature {int(members[place])} twice; "
+            f"{owner}: group {int(labels[position])} holds feature {int(members[position])} twice; "
             "list each feature of a group once"
         )
     return members
 
 
-def is_listing(given: object) -> bool:
+def is_listing(value: object) -> bool:
     """Return whether this is a listing of several things, and no text."""
-    return isinstance(given, Iterable) and not isinstance(given, str | bytes)
+    return isinstance(value, Iterable) and not isinstance(value, str | bytes)
 
 
 def set_weights(weights: Any, sizes: Columns, n_listed: int, owner: str) -> Array:
@@ -175,19 +176,19 @@ def set_weights(weights: Any, sizes: Columns, n_listed: int, owner: str) -> Arra
                 f"got {weights!r}"
             )
         weights = np.sqrt(sizes[:n_listed])
-    given = np.asarray(weights, dtype=np.float64)
-    if given.shape != (n_listed,):
+    listed = np.asarray(weights, dtype=np.float64)
+    if listed.shape != (n_listed,):
         raise ValueError(
             f"{owner}: weights must hold one number for each of the {n_listed} groups, got shape "
-            f"{given.shape}; give one a group, 'sqrt_size', or None for all ones"
+            f"{listed.shape}; give one a group, 'sqrt_size', or None for all ones"
         )
-    bad = np.flatnonzero(~(given >= 0))
+    bad = np.flatnonzero(~(listed >= 0))
     if bad.size:
         raise ValueError(
-            f"{owner}: weights[{int(bad[0])}] is {given[bad[0]]}, but weights must be >= 0 "
+            f"{owner}: weights[{int(bad[0])}] is {listed[bad[0]]}, but weights must be >= 0 "
             "(0: unpenalized, inf: left out)"
         )
-    return np.concatenate([given, np.ones(sizes.size - n_listed)])
+    return np.concatenate([listed, np.ones(sizes.size - n_listed)])
 
 
 class Partition:
@@ -214,13 +215,14 @@ class Partition:
                 )
             return groups
         if _is_labels(groups):
-            return cls._of_labels(np.asarray(groups), n_features, owner)
+            return cls._from_labels(np.asarray(groups), n_features, owner)
         if type(groups) is np.ndarray and groups.dtype.kind in "iu":
             groups = list(groups)  # A 2-d integer array lists groups of equal size, one per row.
-        return cls._of_sets(membership_of(groups, n_features, owner), owner)
+        return cls._from_sets(membership_of(groups, n_features, owner), owner)
 
     @classmethod
-    def _of_labels(cls, labels: NDArray[Any], n_features: int, owner: str) -> Partition:
+    def _from_labels(cls, labels: NDArray[Any], n_features: int, owner: str) -> Partition:
+        """Return the groups of one label a feature; negative numbers mark features in no group."""
         if labels.size != n_features:
             raise ValueError(
                 f"{owner}: groups has {labels.size} labels, but there are {n_features} features; "
@@ -231,24 +233,25 @@ class Partition:
                 f"{owner}: group labels must be integers or strings, got dtype {labels.dtype}; "
                 "convert them with labels.astype(int)"
             )
-        alone = labels < 0 if labels.dtype.kind == "i" else np.zeros(labels.size, dtype=bool)
-        names, numbered = np.unique(labels[~alone], return_inverse=True)
+        is_single = labels < 0 if labels.dtype.kind == "i" else np.zeros(labels.size, dtype=bool)
+        names, numbered = np.unique(labels[~is_single], return_inverse=True)
         result = np.empty(n_features, dtype=np.int64)
-        result[~alone] = numbered.ravel()
-        n_alone = int(alone.sum())
-        result[alone] = names.size + np.arange(n_alone)
+        result[~is_single] = numbered.ravel()
+        n_alone = int(is_single.sum())
+        result[is_single] = names.size + np.arange(n_alone)
         return cls(result, names.size + n_alone, names.size)
 
     @classmethod
-    def _of_sets(cls, sets: Membership, owner: str) -> Partition:
+    def _from_sets(cls, sets: Membership, owner: str) -> Partition:
+        """Return the groups of disjoint sets of features; raise ValueError if sets overlap."""
         labels = sets.labels
         first = np.unique(sets.members, return_index=True)[1]
         if first.size < sets.members.size:
-            again = int(np.setdiff1d(np.arange(sets.members.size), first)[0])
+            repeated = int(np.setdiff1d(np.arange(sets.members.size), first)[0])
             raise ValueError(
-                f"{owner}: groups must be disjoint, but feature {int(sets.members[again])} appears "
-                f"again in group {int(labels[again])}; remove it there, or use a norm for "
-                "overlapping groups"
+                f"{owner}: groups must be disjoint, but feature {int(sets.members[repeated])} "
+                f"appears again in group {int(labels[repeated])}; remove it there, or use a norm "
+                "for overlapping groups"
             )
         return cls(labels[first], sets.n_sets, sets.n_listed)
 
@@ -269,11 +272,11 @@ class Partition:
         order = np.argsort(self.labels, kind="stable").astype(np.int64)
         return order, np.concatenate([[0], np.cumsum(self.sizes)]).astype(np.int64)
 
-    def norms_of_scores(self, scores: Scores) -> Array:
-        """Return the l2 norm of z over each group, shape (n_groups,)."""
+    def ratings_of_scores(self, scores: Scores, weights: Array | None = None) -> Scores:
+        """Return the l2 norm of z over each group, divided by its weight, as scores of groups."""
         if not self.n_groups:
-            return np.zeros(0)
-        return scores.group_norms(self.labels, self.n_groups)
+            return ArrayScores(np.zeros(0))
+        return scores.group_ratings(self.labels, self.n_groups, weights)
 
     def members(self, numbers_of_groups: Columns) -> Columns:
         """Return the features of these groups, group after group, increasing within each."""
@@ -288,8 +291,8 @@ class Partition:
 
     def restrict(self, columns: Columns) -> tuple[Partition, Columns]:
         """Return the partition of these columns, and the old number of each of its groups."""
-        kept, labels = numbered(self.labels[columns], self.n_groups)
-        return Partition(labels, kept.size, kept.size), kept
+        groups, labels = numbered(self.labels[columns], self.n_groups)
+        return Partition(labels, groups.size, groups.size), groups
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Partition):
@@ -303,6 +306,7 @@ class Partition:
 
 
 def _is_labels(groups: Any) -> bool:
+    """Return whether groups are given as one label a feature, not as lists of features."""
     if isinstance(groups, np.ndarray) and groups.dtype != object:
         return groups.ndim == 1
     if not is_listing(groups) or isinstance(groups, Mapping) or sparse.issparse(groups):

@@ -7,7 +7,7 @@ from typing import Any
 from atomlearn.core.catalogue import NORMS, loaded
 from atomlearn.core.interfaces import Norm, instead
 
-#: The names of norms in other packages, and the words for them here.
+#: Names of norms in other packages, and the names here.
 OTHERS = {
     "lasso": "norm='l1'",
     "ridge": "norm='l2' with form='squared'",
@@ -26,7 +26,7 @@ OTHERS = {
 def as_norm(norm: str | Norm, **parameters: Any) -> Norm:
     """Return the norm of a name such as "l1", or the object itself.
 
-    ``parameters`` go to the class of the name: ``as_norm("ksupport", k=20)``.
+    ``parameters`` are those of the class with this name: ``as_norm("ksupport", k=20)``.
     """
     if isinstance(norm, Norm):
         if parameters:

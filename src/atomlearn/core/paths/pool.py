@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 from dataclasses import dataclass
 
@@ -10,8 +11,10 @@ import numpy as np
 from atomlearn.core.data.limits import LIMITS
 from atomlearn.core.interfaces import TINY, Array, Block, Columns
 from atomlearn.core.problem.problem import Problem, enter, over_sums
+from atomlearn.core.problem.result import Result
 from atomlearn.core.problem.rounding import Lengths
 from atomlearn.core.solvers.column_generation import centered_columns
+from atomlearn.core.solvers.run import Run
 
 #: Most columns that join a pool after one reading of the data.
 JOINING = 3000
@@ -34,6 +37,8 @@ class Point:
         v = -f'(prediction); None if the problem has to compute it.
     reference : float
         The norm's reference of the scores of the pool.
+    objective : float
+        That of the problem restricted to the pool; NaN if it is not known.
     """
 
     positions: Columns
@@ -42,6 +47,7 @@ class Point:
     prediction: Array
     dual: Array | None = None
     reference: float = 0.0
+    objective: float = math.nan
 
 
 class Pool:
@@ -102,6 +108,11 @@ class Pool:
     def at_once(self) -> int:
         """Number of columns that may join together: a part of the room, to leave some for later."""
         return -(-self.room // 4)
+
+    @property
+    def joining(self) -> int:
+        """Number of columns that may join after one reading: packed ones are read faster."""
+        return JOINING if self.block.traits.bytes_an_entry >= 1.0 else 4 * JOINING
 
     def of_each(self, count: int) -> list[Pool]:
         """Return the pools of ``count`` paths: one for each if memory allows, else one for all.
@@ -185,3 +196,37 @@ class Pool:
             return centered_columns(self._problem, columns)
         at = source.positions(columns)
         return source.block.gather(at), source.lengths.take(at)
+
+
+class Level(Run):
+    """The run of one level of the path, with its last point over the pool.
+
+    Attributes
+    ----------
+    point : Point, optional
+    readings : int
+        Readings of X that priced a point of the level.
+    own_steps : bool
+        Whether its re-fit over the pool failed, so that a solver has to make its steps.
+    begun : bool
+        Whether the observers were called at its begin.
+    """
+
+    point: Point | None = None
+    readings = 0
+    own_steps = False
+    begun = False
+    _result: Result | None = None
+
+    def begin_once(self) -> None:
+        """Call the observers at the begin, unless they were called to resume the level."""
+        if not self.begun and not self.resumes:
+            self.begun = True
+            self.begin()
+
+    def result(self) -> Result:
+        """Return the result of a final level, without the solver's state."""
+        if self._result is None:
+            self._result = super().result()
+            self._result.state = None
+        return self._result

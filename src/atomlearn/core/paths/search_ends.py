@@ -7,7 +7,6 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.core.data.parts import part_of
 from atomlearn.core.interfaces import Design
 from atomlearn.core.interfaces.certificate import Status
 from atomlearn.core.paths.ends import End, Reached
@@ -27,11 +26,18 @@ class SearchEnd:
     """
 
     def __init__(
-        self, until: End | None, problems: Sequence[Problem], folds: Sequence[Fold], score: Score
+        self,
+        until: End | None,
+        problems: Sequence[Problem],
+        folds: Sequence[Fold],
+        score: Score,
+        testing: Sequence[Design],
     ) -> None:
         self._problems = problems
         self._folds = folds
         self._score = score
+        #: The test rows of each fold.
+        self._testing = testing
         begun = [until.begin_folds() for _ in folds for _ in problems] if until else []
         self._reached = [reached for reached, _ in begun]
         self._settled = [settled for _, settled in begun[:1]]
@@ -84,10 +90,8 @@ class SearchEnd:
         """Return the mean held-out score of the results at one level."""
         scores = []
         paths = iter(results)
-        design = self._problems[0].design
         if not self._tested:
-            parts = [part_of(design, rows=test) for _, test in self._folds]
-            each = zip(parts, self._folds, strict=True)
+            each = zip(self._testing, self._folds, strict=True)
             self._tested = [(rows, scored_there(self._score, rows, fold[1])) for rows, fold in each]
         for (rows, there), (_, test) in zip(self._tested, self._folds, strict=True):
             of_fold = [next(paths) for _ in self._problems]

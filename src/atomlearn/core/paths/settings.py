@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 
 from atomlearn.core import solvers
 from atomlearn.core.interfaces import Array, Deadline, Scores, WarmStart, is_whole
-from atomlearn.core.losses.around import bare_loss
 from atomlearn.core.paths.ends import Reached
 from atomlearn.core.paths.pool import Pool
 from atomlearn.core.paths.shared_levels import SharedLevels
@@ -79,7 +78,9 @@ class Settings:
         keepers = []
         if self.checkpoint is not None:
             keepers.append(solvers.Checkpoint(self.checkpoint, many=True))
-        return RunSettings(solver, rules, (*self.observers, *keepers), self.search)
+        observers: tuple[Observer, ...] = (*self.observers, *keepers)
+        plain = self.stop is None and not observers
+        return RunSettings(solver, rules, observers, self.search, plain)
 
     def within(self, share: float) -> Settings:
         """Return the settings of the next of several searches, with a share of the time left."""
@@ -87,7 +88,7 @@ class Settings:
 
     def run(self, problem: Problem, warm: WarmStart | None = None) -> Result:
         """Return the solution of ``problem`` with the solver's state, from the warm start."""
-        solver, rules, observers, _ = self.how(problem)
+        solver, rules, observers, *_ = self.how(problem)
         return run(with_deadline(problem, self.deadline), solver, rules, observers, warm)
 
     def task(
@@ -122,7 +123,6 @@ class Settings:
         norm = problem.regularizer.norm
         if not (
             self.solver in (None, ColumnGeneration(tol=self.tol))
-            and bare_loss(loss).coupled <= 1
             and loss.smoothed(1.0) is None  # a loss with kinks takes a series of smooth problems
             and problem.metric is None
             and over_sums(problem).design.traits.reads_at_once

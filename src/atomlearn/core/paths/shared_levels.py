@@ -8,41 +8,34 @@ final once its gap is small enough; for the others, columns with large scores jo
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
+from functools import cached_property
 
 import numpy as np
 
-from atomlearn.core.data.cached_block import CachedBlock
 from atomlearn.core.data.wrappers import Counted
 from atomlearn.core.interfaces import TINY, Array, Columns, Design, Scores, WarmStart
 from atomlearn.core.interfaces.certificate import Certificate, Status
 from atomlearn.core.masters.choose import choose_master
-from atomlearn.core.masters.master import block_of
+from atomlearn.core.paths.ahead import can_solve_ahead, solved_ahead
 from atomlearn.core.paths.ends import Reached
 from atomlearn.core.paths.levels import dual_at_zero
-from atomlearn.core.paths.pool import JOINING, WHOLE, Point, Pool
+from atomlearn.core.paths.pool import JOINING, WHOLE, Level, Point, Pool
+from atomlearn.core.paths.refits import Refits
 from atomlearn.core.paths.sweep import Sweep, can_sweep
 from atomlearn.core.problem.problem import (
     Problem,
     center_targets,
     enter,
     negative_gradient,
-    negligible_objective,
-    objective_at,
-    optimal_intercept,
     over_sums,
-    restrict,
-    shrink_inside,
     with_amount,
-    with_deadline,
     with_ridge,
 )
 from atomlearn.core.problem.proof import prove
-from atomlearn.core.problem.result import Result
 from atomlearn.core.problem.rounding import Lengths
 from atomlearn.core.solvers.progress import Resumed
-from atomlearn.core.solvers.run import Run, RunSettings
+from atomlearn.core.solvers.run import RunSettings
 from atomlearn.core.solvers.schedule import Answer, Question, Task
 from atomlearn.core.solvers.solver import State, checked_warm_start
 
@@ -51,38 +44,10 @@ AHEAD = 16
 #: A column joins the pool if its rating is at least this fraction of the level's reference, the
 #: rating of the columns in use at the optimum; such columns are likely active at the next level.
 SHARE = 0.6
+#: The shares that are tried in turn while more columns want to join than may.
+SHARES = (SHARE, 0.7, 0.8, 0.9, 1.0)
 #: Maximum number of columns that join after a pass if the rows are on other machines.
 SUMMED = 200
-
-
-class Level(Run):
-    """The run of one level of the path, with its last point over the pool.
-
-    Attributes
-    ----------
-    point : Point, optional
-    readings : int
-        Readings of X that priced a point of the level.
-    own_steps : bool
-        Whether its re-fit over the pool failed, so that a solver has to make its steps.
-    """
-
-    point: Point | None = None
-    readings = 0
-    own_steps = False
-    _result: Result | None = None
-
-    def begin_once(self) -> None:
-        """Call the observers at the begin, unless they were called to resume the level."""
-        if self.point is None and not self.readings and not self.resumes:
-            self.begin()
-
-    def result(self) -> Result:
-        """Return the result of a final level, without the solver's state."""
-        if self._result is None:
-            self._result = super().result()
-            self._result.state = None
-        return self._result
 
 
 class SharedLevels(Task):
@@ -133,28 +98,45 @@ class SharedLevels(Task):
         fits = n_samples * n_features <= WHOLE and n_features <= JOINING
         #: Whether the pool holds all columns; else the scores at zero fill it.
         self.whole = fits and self.inner.design.listable and self.elsewhere is None
-        self.levels = [
-            Level(with_amount(problem, level), with_amount(self.inner, level), self.lift, settings)
-            for level in levels.tolist()
-        ]
-        #: The columns of the pool with what their masters keep.
-        self.block = CachedBlock(pool.block)
+        self.amounts = levels
+        self.settings = settings
+        self.refits = Refits(pool, gap, self.whole)
         #: That of the last proved level, of zero at first; 0 if the pool holds all columns.
         self.last_reference = 0.0
+        #: Least share of its reference by which the columns of a level were let into the pool.
+        self.share = SHARE
         self.batch: list[Level] = []
         #: Scores that ``learn`` has to use in place of those of a reading by ``drive``.
         self.answer = None if zero is None else Answer([zero], 1)
         self.resumed: list[Resumed | None] = []
         self.sweep: Sweep | None = None
+        self.swept = False
         self.begun = False
         self.n_checked = 0
         n_samples, n_features = problem.design.shape
         self.work = float(AHEAD * n_samples * min(n_features, JOINING))
 
+    @cached_property
+    def levels(self) -> list[Level]:
+        """The runs of the levels; a sweep that proves all of them needs none."""
+        problem = self.problem
+        return [
+            Level(
+                with_amount(problem, level),
+                with_amount(self.inner, level),
+                self.lift,
+                self.settings,
+            )
+            for level in self.amounts.tolist()
+        ]
+
     def advance(self) -> Question | None:
         """Solve the next levels over the pool; return the question to the data."""
-        if self.begun:
-            self.batch = self._swept() or self._solved()
+        if self.begun and self._sweep_all():
+            assert self.sweep is not None
+            question: Question | None = Question([*self.sweep.duals], None)
+        elif self.begun:
+            self.batch = self._solved()
             question = self._question() if self.batch else None
         else:
             question = self._first_question()
@@ -177,6 +159,8 @@ class SharedLevels(Task):
             return
         if answer is not None:
             self._certify(scores, answer.n_vectors)
+        if self.done:
+            return
         by_steps = [level for level in self.levels if level.own_steps and level.status is None]
         for level in by_steps:
             self._make_steps(level)
@@ -204,7 +188,7 @@ class SharedLevels(Task):
 
     def _first_question(self) -> Question | None:
         """Return the question for the scores at zero; None if they are known or not needed."""
-        if self.levels[0].resumes:
+        if self.settings.observers and self.levels[0].resumes:
             self.resumed = [level.begin() for level in self.levels]
         if self.whole or self.answer is not None or any(self.resumed):
             return None
@@ -223,9 +207,10 @@ class SharedLevels(Task):
             else:  # each column costs products with all others
                 likely = norm.rated(zero, SHARE * self.last_reference)
             self._add(likely)
-        for level, kept in zip(self.levels, self.resumed, strict=False):
+        for number, kept in enumerate(self.resumed):
             if kept is None:
                 continue
+            level = self.levels[number]
             warm = checked_warm_start(WarmStart.of_arrays(kept.arrays), level.inner)
             self.pool.add(warm.columns[: self.pool.room])
             positions = self.pool.positions(warm.columns)
@@ -235,26 +220,51 @@ class SharedLevels(Task):
 
     def _add(self, columns: Columns) -> int:
         """Let the first of these columns join the pool; return how many are new."""
-        most = JOINING if self.elsewhere is None else SUMMED
-        return self.pool.add(columns[: min(most, self.pool.at_once)])
+        return self.pool.add(columns[: self._joining])
 
-    def _swept(self) -> list[Level]:
-        """Solve all levels at once by ``Sweep``; return those solved, [] if it does not apply."""
-        if not self.whole or any(level.point is not None for level in self.levels):
-            return []
+    @property
+    def _joining(self) -> int:
+        """Number of columns that may join after one reading."""
+        most = self.pool.joining if self.elsewhere is None else SUMMED
+        return min(most, self.pool.at_once)
+
+    def _sweep_all(self) -> bool:
+        """Solve all levels at once by ``Sweep``; return False if it does not apply."""
+        if self.swept or not self.whole or any(kept is not None for kept in self.resumed):
+            return False
+        self.swept = True
         self.pool.settle()
-        if not can_sweep(self.inner, self.pool):
-            return []
-        with self.levels[0].clocked():
-            amounts = np.array([level.inner.regularizer.amount for level in self.levels])
-            sweep = Sweep(self.inner, self.pool, amounts)
-        batch = self.levels[: sweep.levels.size]
-        for level, point in zip(batch, sweep.points(), strict=True):
+        if not can_sweep(self.inner, self.pool, self.amounts.size):
+            return False
+        # Half of the gap is left to rounding.
+        sweep = Sweep(self.inner, self.pool, self.amounts, 0.5 * self.gap)
+        if sweep.levels.size:
+            self.sweep = sweep
+        return self.sweep is not None
+
+    def _certify_sweep(
+        self, scores: list[Scores], n_vectors: int
+    ) -> list[Certificate | None] | None:
+        """Return the certificates of the swept levels, which become the batch.
+
+        If they prove all levels, and nobody observes the runs, the results are made from them, and
+        None is returned.
+        """
+        sweep = self.sweep
+        assert sweep is not None
+        self.sweep = None
+        certificates = sweep.certificates(np.array([z.full() for z in scores]))
+        plain = self.settings.plain and self.lift is None
+        if plain and self.reached is None and self.last is None:
+            self.results = sweep.results(certificates, self.gap, n_vectors)
+            if len(self.results) == self.amounts.size:
+                self.done = True
+                return None
+        self.batch = self.levels[: sweep.levels.size]
+        for level, point in zip(self.batch, sweep.points(), strict=True):
             level.begin_once()
             level.point = point
-        if batch:
-            self.sweep = sweep
-        return batch
+        return [*certificates]
 
     def _solved(self) -> list[Level]:
         """Solve the next open levels over the pool, and return them; [] if all are final."""
@@ -264,9 +274,12 @@ class SharedLevels(Task):
         # all points that a checkpoint kept.
         kept = any(level.point is not None and not level.readings for level in self.levels)
         all_at_once = kept or self.problem.deadline.passed
-        sure = (0.5 if self.elsewhere is None else 1.0) * SHARE * self.last_reference
-        batch: list[Level] = []
+        sure = (0.5 if self.elsewhere is None else 1.0) * self.share * self.last_reference
+        if not all_at_once and (batch := self._together(open_levels[:AHEAD])):
+            return batch
+        batch = []
         before: Point | None = None
+        ahead = {} if all_at_once else self._ahead(open_levels[:AHEAD])
         for number in open_levels if all_at_once else open_levels[:AHEAD]:
             if before is not None and before.reference < sure and not all_at_once:
                 break  # the columns of one more level are likely not in the pool
@@ -275,56 +288,59 @@ class SharedLevels(Task):
             start = level.point or before or (self.levels[number - 1].point if number else None)
             try:
                 with level.clocked():
-                    before = self._refitted(level, start)
+                    before = self.refits.refitted(level, start, ahead.get(number))
                     level.point = before
             except FloatingPointError:  # a step beyond the floats
                 level.own_steps = True
                 break
             batch.append(level)
+        self.refits.read_pool()
+        points = [level.point for level in batch]
+        unsure = [k for k, point in enumerate(points) if point and point.reference < sure]
+        count = len(batch) if all_at_once or not unsure else unsure[0] + 1
+        for level in batch[count:]:
+            level.point = None
+        return batch[:count]
+
+    def _together(self, numbers: list[int]) -> list[Level]:
+        """Solve levels by products of matrices for all of them; [] if that does not apply."""
+        if not numbers or any(self.levels[k].resumes for k in numbers):
+            return []
+        first = self.levels[numbers[0]]
+        whole = self.refits.over_pool(first)
+        block = self.refits.block
+        if whole.design is not block or not can_solve_ahead(whole, block):
+            return []
+        start = first.point or (self.levels[numbers[0] - 1].point if numbers[0] else None)
+        amounts = np.array([self.levels[k].inner.regularizer.amount for k in numbers])
+        with first.clocked():
+            points = solved_ahead(whole, block, amounts, start, 0.5 * self.gap)
+        batch = [self.levels[k] for k in numbers[: len(points)]]
+        for level, point in zip(batch, points, strict=True):
+            level.begin_once()
+            level.point = point
         return batch
 
-    def _refitted(self, level: Level, start: Point | None) -> Point:
-        """Return the solution of a level over the pool, warm-started from the point ``start``."""
-        problem = with_deadline(level.inner, level.deadline)
-        columns = self.pool.columns
-        if self.block.shape[1] < columns.size:
-            self.block = self.block.grown(self.pool.block)
-        weights = np.zeros(columns.size)
-        shift = 0.0
-        if start is not None:
-            weights[start.positions] = start.weights
-            shift = start.shift
-        weights = shrink_inside(problem, columns, weights)
-        whole = restrict(problem, self.block, columns)
-        guess = None
-        if level.point is None and not problem.deadline.passed:
-            guess = choose_master(whole).guess(whole, weights, shift)
-        if guess is not None:
-            weights, shift, _ = guess
-        prediction = block_of(whole).predict(weights)
-        shift = optimal_intercept(problem, prediction, shift)
-        prediction = prediction + shift
-        if guess is None:
+    def _ahead(self, numbers: list[int]) -> dict[int, tuple[Array, float]]:
+        """Return weights and shift at levels that are new, from their master in one call."""
+        fresh = [number for number in numbers if self.levels[number].point is None]
+        if not fresh:
+            return {}
+        levels = [self.levels[number] for number in fresh]
+        before = self.levels[fresh[0] - 1].point if fresh[0] else None
+        with levels[0].clocked():
+            problems = [self.refits.over_pool(level) for level in levels]
+            start = self.refits.warm(levels[0], before)
             # Half of the gap is left to the columns that are not in the pool.
-            weights, shift, prediction = minimized(
-                whole, weights, shift, prediction, 0.5 * self.gap
-            )
-        dual = negative_gradient(whole, prediction)
-        scores = with_ridge(whole, whole.design.scores(dual), None, weights)
-        reference = whole.regularizer.norm.reference(scores)
-        used = np.flatnonzero(weights)
-        point = Point(used, weights[used], shift, prediction, dual, reference)
-        if whole.design is not self.block:  # its predictions are not those of the samples
-            point.prediction = self.block.predict(weights)
-            point.dual = None
-        return point
+            found = choose_master(problems[0]).guesses(problems, *start, 0.5 * self.gap)
+        return dict(zip(fresh, found, strict=False))
 
     def _question(self) -> Question:
         """Return the request for the scores X'v of the dual vectors v of this batch of levels."""
         points = [level.point for level in self.batch if level.point is not None]
         bounds = None
         large_only = self.lift is None and self.inner.regularizer.norm.scores_for_ratings == "large"
-        if large_only and not self.inner.tau and self.sweep is None:
+        if large_only and not (self.inner.tau or self.whole):
             # A bound of 0 would ask for every column.
             references = np.array([point.reference for point in points])
             bounds = np.maximum(SHARE * references, TINY)
@@ -338,11 +354,12 @@ class SharedLevels(Task):
 
     def _certify(self, scores: list[Scores], n_vectors: int) -> None:
         """Certify each level of the batch; let columns with large scores join the pool."""
-        batch = self.batch
-        known: list[Certificate | None] = [None] * len(batch)
+        known: list[Certificate | None] | None = [None] * len(self.batch)
         if self.sweep is not None:
-            known = [*self.sweep.certificates(np.array([z.full() for z in scores]))]
-            self.sweep = None
+            known = self._certify_sweep(scores, n_vectors)
+        if known is None:
+            return
+        batch = self.batch
         for level, z, certificate in zip(batch, scores, known, strict=True):
             point = level.point
             assert point is not None
@@ -380,10 +397,21 @@ class SharedLevels(Task):
     def _join(self, found_scores: list[Scores]) -> int:
         """Let the columns join that some level rates near its reference; return their number.
 
-        Final levels have a vote too: they are near the next ones.
+        Final levels have a vote too: they are near the next ones. If more columns want to join than
+        may, those that are nearest to their reference come first.
         """
         if all(level.status for level in self.levels):
             return 0
+        found: list[Columns] = []
+        for self.share in SHARES:
+            found.append(self._near(found_scores, self.share))
+            if found[-1].size <= self._joining:
+                break
+        columns = np.append(found[-1], found[0][~np.isin(found[0], found[-1])])
+        return self._add(columns)
+
+    def _near(self, found_scores: list[Scores], share: float) -> Columns:
+        """Return the columns out of the pool that a level rates ``share`` of its reference."""
         norm = self.inner.regularizer.norm
         found = [np.zeros(0, dtype=np.int64)]
         for level, scores in zip(self.batch, found_scores, strict=True):
@@ -392,13 +420,13 @@ class SharedLevels(Task):
                 continue
             columns = self.pool.columns[point.positions]
             shifted = with_ridge(level.inner, scores, columns, point.weights)
-            found.append(norm.rated(shifted, SHARE * point.reference))
+            found.append(norm.rated(shifted, share * point.reference))
         columns = np.concatenate(found)
         ranks = np.concatenate([np.arange(rated.size) for rated in found])
         columns = columns[np.argsort(ranks, kind="stable")]
         columns = columns[self.pool.positions(columns) < 0]
         _, first = np.unique(columns, return_index=True)
-        return self._add(columns[np.sort(first)])
+        return columns[np.sort(first)]
 
     def _make_steps(self, level: Level) -> None:
         """Solve a level by steps of the solver, from its point: the pool does not close its gap."""
@@ -426,27 +454,3 @@ class SharedLevels(Task):
             if self.reached(level.problem, level.result()):
                 del self.levels[self.n_checked :]
                 return
-
-
-def minimized(
-    problem: Problem, weights: Array, shift: float, prediction: Array, tolerance: float
-) -> tuple[Array, float, Array]:
-    """Solve a restricted problem to the relative gap ``tolerance``, from a warm start.
-
-    ``shift`` is the intercept over centered columns, and ``prediction`` is A w + shift for the
-    pool's columns A. Return the new weights, shift and prediction.
-    """
-    objective = objective_at(problem, weights, prediction)
-    before = math.inf
-    while not problem.deadline.passed:
-        enough = max(tolerance * objective, negligible_objective(problem))
-        refit = choose_master(problem).solve(problem, weights, shift, enough)
-        weights = refit.weights
-        shift = refit.intercept
-        prediction = refit.prediction
-        # The target falls with the objective; rounding may keep the gap above it.
-        if refit.gap <= tolerance * refit.objective or refit.gap > 0.5 * before:
-            break
-        before = refit.gap
-        objective = refit.objective
-    return weights, shift, prediction

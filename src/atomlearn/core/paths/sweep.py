@@ -1,43 +1,60 @@
-"""Sweep: all levels of a small least-squares path at once, for l1, k-support and elastic net.
+"""Sweep: all levels of a path on small data at once.
 
-On small data most of the time of a level is the overhead of Python calls. Therefore all levels are
-solved from one Gram matrix, one pass over X computes their scores, and their certificates, the same
-as those of ``problem.proof.prove``, are computed by array operations over the levels.
+On small data most of the time of a level is the overhead of Python calls. Therefore one call solves
+all levels: of least squares from one Gram matrix (l1, k-support and elastic net), of other losses
+by Newton steps (l1). One pass over X computes their scores, and their certificates, the same as
+those of ``problem.proof.prove``, are computed by array operations over the levels.
 """
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
+from dataclasses import replace
+
 import numpy as np
 
 from atomlearn import _kernels
-from atomlearn.core.interfaces import Array
-from atomlearn.core.interfaces.certificate import Certificate
+from atomlearn.core.data.cached_block import CachedBlock
+from atomlearn.core.interfaces import Array, Loss
+from atomlearn.core.interfaces.certificate import Certificate, Status
 from atomlearn.core.interfaces.loss import is_quadratic
 from atomlearn.core.interfaces.scores import ArrayScores
+from atomlearn.core.losses.around import bare_loss, loss_of_rows
 from atomlearn.core.masters.pattern_newton import pattern_of
+from atomlearn.core.masters.sequential_qp import reads, solved_at
 from atomlearn.core.masters.sign_pivoting import l1_quadratic
 from atomlearn.core.norms.groups import l1_weights
 from atomlearn.core.paths.pool import Point, Pool
-from atomlearn.core.problem.problem import Problem, with_amount
+from atomlearn.core.problem.problem import Problem
+from atomlearn.core.problem.proof import given_back, lost_in_loss
+from atomlearn.core.problem.result import Record, Result
 from atomlearn.core.problem.rounding import growth
+from atomlearn.core.solvers.run import silent
 
 #: Columns beyond which a Gram matrix of all of them costs more than it saves.
 MOST_COLUMNS = 1000
+#: Most predictions (128 MB) of all levels.
+MOST_PREDICTIONS = 2**24
 #: Columns that may outnumber the samples.
 FEW_COLUMNS = 256
 
 
-def can_sweep(problem: Problem, pool: Pool) -> bool:
-    """Return whether a sweep solves the problem: the pool must hold all columns."""
+def can_sweep(problem: Problem, pool: Pool, n_levels: int) -> bool:
+    """Return whether a sweep solves the problem at so many levels, over all columns in the pool."""
     n_samples, size = problem.design.shape
     patterned = pattern_of(problem) is not None and problem.regularizer.form != "constrained"
+    block = pool.block
+    quadratic = is_quadratic(problem.loss)
+    solved = patterned if quadratic else False
     return (
         0 < size == pool.columns.size <= min(MOST_COLUMNS, max(n_samples, FEW_COLUMNS))
-        and is_quadratic(problem.loss)
+        and (quadratic or reads(problem, block))
+        and n_levels * n_samples <= MOST_PREDICTIONS
         and problem.metric is None
-        and (patterned or _price_of(problem) is not None)
-        and pool.block.stored() is not None
-        and not pool.block.traits.is_sparse
+        and (solved or _price_of(problem) is not None)
+        and block.stored() is not None
+        and not block.traits.is_sparse
     )
 
 
@@ -59,6 +76,8 @@ class Sweep:
         Holds all columns.
     levels : (n_levels,)
         Levels after the deadline are left out.
+    gap : float
+        Relative gap that Newton steps end at, as far as they can see.
 
     Attributes
     ----------
@@ -71,54 +90,150 @@ class Sweep:
         A w + shift, and v = -f' there, which sums to 0 if there is an intercept.
     """
 
-    def __init__(self, problem: Problem, pool: Pool, levels: Array) -> None:
-        y = problem.y
-        s = problem.weight
-        total = float(s.sum())
-        A = np.asarray(pool.block.dense(), dtype=np.float64)
-        middle = float(s @ y) / total if problem.fit_intercept else 0.0
-        H = pool.gram(s)
-        c = (s * (y - middle)) @ A
-        if problem.fit_intercept:
-            pull = s @ A
-            H = H - np.outer(pull, pull / total)
+    def __init__(self, problem: Problem, pool: Pool, levels: Array, gap: float) -> None:
         self.problem = problem
         self.pool = pool
+        self.began = time.monotonic()
         price = _price_of(problem)
         self.price = None if price is None else price[pool.columns]
-        taus = np.array([with_amount(problem, level).tau for level in levels.tolist()])
-        self.weights = self._solutions(H, c, levels, taus)
+        A = np.asarray(pool.block.dense(), dtype=np.float64)
+        # The ridge term keeps its share of the penalty.
+        taus = levels * (problem.tau / problem.regularizer.amount)
+        with silent(problem.loss):
+            self._solve(A, levels, taus, gap)
+
+    def _solve(self, A: Array, levels: Array, taus: Array, gap: float) -> None:
+        """Find weights, shifts, predictions and dual vectors."""
+        problem = self.problem
+        if is_quadratic(problem.loss):
+            self.weights = self._solutions(*self._quadratic(A), levels, taus)
+            self.shifts = np.zeros(len(self.weights))
+        else:
+            at = replace(problem, design=CachedBlock(self.pool.block))
+            self.weights, shifts = solved_at(at, levels, taus, A, gap)
+            self.shifts = np.array(shifts)
         n_solved = len(self.weights)
         self.levels = levels[:n_solved]
         self.taus = taus[:n_solved]
-        self.predictions = self.weights @ A.T
-        self.shifts = np.zeros(n_solved)
-        if problem.fit_intercept:
+        self.predictions = self.weights @ A.T + self.shifts[:, None]
+        self.duals = -self._slopes()
+        if problem.fit_intercept and n_solved:
             # The second round removes the mean that rounding leaves.
             for _ in range(2):
-                more = (y - self.predictions) @ s / total
+                bend = self._curvatures().sum(axis=1)
+                pull = self.duals.sum(axis=1)
+                more = np.divide(pull, bend, out=np.zeros(n_solved), where=bend > 0)
                 self.predictions += more[:, None]
                 self.shifts += more
-        self.duals = (y - self.predictions) * s
-        if problem.fit_intercept:
+                self.duals = -self._slopes()
             _remove_surplus(self.duals)
+
+    def _quadratic(self, A: Array) -> tuple[Array, Array]:
+        """Return H and c of the squared loss 1/2 w'Hw - c'w, with the intercept minimized out."""
+        problem = self.problem
+        s = problem.weight
+        H = self.pool.gram(s)
+        if not problem.fit_intercept:
+            return H, (s * problem.y) @ A
+        total = float(s.sum())
+        pull = s @ A
+        return H - np.outer(pull, pull / total), (s * (problem.y - s @ problem.y / total)) @ A
+
+    def _of_each(self, of: Callable[[Loss, Array, Array, Array], Array]) -> Array:
+        """Return what a function of loss, y, predictions and s finds for the samples of all levels.
+
+        In one call, if the loss couples no samples.
+        """
+        problem = self.problem
+        if problem.loss.coupled == 1:
+            found = of(*self._tiled())
+        else:
+            y = problem.y
+            found = np.array([of(problem.loss, y, z, problem.weight) for z in self.predictions])
+        return found.reshape(self.predictions.shape)
+
+    def _tiled(self) -> tuple[Loss, Array, Array, Array]:
+        """Return the loss of the samples of all levels, one level after the other."""
+        problem = self.problem
+        n_levels = len(self.predictions)
+        loss = problem.loss
+        if bare_loss(loss) is not loss:
+            loss = loss_of_rows(loss, np.tile(np.arange(problem.y.size), n_levels))
+        y = np.tile(problem.y, n_levels)
+        return loss, y, self.predictions.reshape(-1), np.tile(problem.weight, n_levels)
+
+    def _slopes(self) -> Array:
+        """Return f' of each level, (n_levels, n_samples)."""
+        return self._of_each(lambda loss, y, z, s: loss.gradient(y, z, s))
+
+    def _curvatures(self) -> Array:
+        """Return f'' of each level, (n_levels, n_samples)."""
+        return self._of_each(lambda loss, y, z, s: loss.curvature(y, z, s))
 
     def points(self) -> list[Point]:
         """Return the solutions as points over the pool."""
         rows = zip(self.weights, self.shifts.tolist(), self.predictions, self.duals, strict=True)
         return [Point(used := np.flatnonzero(w), w[used], shift, z, v) for w, shift, z, v in rows]
 
+    def results(self, certificates: list[Certificate], tol: float, n_vectors: int) -> list[Result]:
+        """Return the results of the first levels whose relative gap is at most ``tol``.
+
+        They are the results of a ``Run`` after its first reading, shared by ``n_vectors``.
+        """
+        problem = self.problem
+        norm = problem.regularizer.norm
+        design = problem.design
+        shape = norm.matrix_shape or design.traits.matrix_shape
+        if shape is not None or problem.free is not None:
+            return []
+        n_features = design.shape[1]
+        columns = self.pool.columns
+        offsets = self.pool.lengths.offsets
+        seconds = (time.monotonic() - self.began) / len(certificates)
+        found = []
+        rows = zip(certificates, self.weights, self.shifts.tolist(), self.predictions, strict=True)
+        for inside, w, shift, z in rows:
+            used = w.nonzero()[0]
+            intercept = shift - float(offsets[used] @ w[used])
+            certificate = given_back(problem, inside, intercept, z)
+            if not certificate.relative_gap <= tol:
+                break
+            bounds = certificate.objective, certificate.gap
+            line = Record(
+                0, 1.0, seconds, *bounds, certificate.relative_gap, used.size, None, n_vectors
+            )
+            result = Result(
+                columns=columns[used],
+                weights=w[used],
+                intercept=intercept + problem.origin,
+                objective=bounds[0],
+                gap=bounds[1],
+                status=Status.CONVERGED,
+                tol=tol,
+                passes=1.0,
+                seconds=seconds,
+                n_features=n_features,
+                iterations=0,
+                history=[line],
+                norm=norm,
+            )
+            found.append(result)
+        return found
+
     def certificates(self, scores: Array) -> list[Certificate]:
         """Return the certificate of each level, from ``scores`` = V X, shape (n_levels, m).
 
         The rows of V are the dual vectors ``duals``. The duality gap is that of ``prove``.
         """
+        with silent(self.problem.loss):
+            return self._certificates(scores)
+
+    def _certificates(self, scores: Array) -> list[Certificate]:
         problem = self.problem
         W = self.weights
         V = self.duals
         levels = self.levels
         y = problem.y
-        s = problem.weight
         polar = self._polars(scores[:, self.pool.columns] - self.taus[:, None] * W)
         ridge = self.taus * _squares(W)
         gauge = self._gauges()
@@ -126,28 +241,49 @@ class Sweep:
         used = (W != 0).any(axis=0)
         errors = self._polars(np.where(used, self.pool.lengths.scored, 0.0)[None])
         reached = polar + 2.0 * growth(y.size) * np.sqrt(_squares(V)) * errors
-        # f*(-c v) = c^2 Q - c v'y
-        per_weight = np.divide(1.0, s, out=np.zeros_like(s), where=s > 0)
-        Q = 0.5 * (V * V) @ per_weight
-        inner = V @ y
-        smooth = 0.5 * (self.predictions - y) ** 2 @ s + 0.5 * ridge
+        smooth = self._values() + 0.5 * ridge
         if problem.regularizer.form == "squared":
             objective = smooth + 0.5 * levels * gauge**2
-            gap = objective + 0.5 * ridge + Q - inner + 0.5 * reached**2 / levels
+            gap = objective + 0.5 * ridge + self._conjugates() + 0.5 * reached**2 / levels
         else:
             objective = smooth + levels * gauge
-            beyond = np.maximum(reached - levels, 0.0)
-            gap = objective + 0.5 * ridge + Q - inner + objective / levels * beyond
-            if not problem.tau:
-                # The classical alternative: the dual point scaled into polar <= level.
-                c = levels / np.maximum(reached, levels)
-                gap = np.where(beyond > 0, np.minimum(gap, objective + c * c * Q - c * inner), gap)
+            if problem.tau:
+                beyond = np.maximum(reached - levels, 0.0)
+                gap = objective + 0.5 * ridge + self._conjugates() + objective / levels * beyond
+            else:
+                # The dual point scaled into polar <= level.
+                gap = objective + self._conjugates(levels / np.maximum(reached, levels))
         gap = np.minimum(np.where(np.isnan(gap), np.inf, gap), objective)
         # A gap below zero is rounding, even if it exceeds the bound.
         lost = np.maximum(self._rounding(objective), -gap)
         proved = np.maximum(gap, 0.0) + lost
         numbers = zip(objective.tolist(), proved.tolist(), polar.tolist(), strict=True)
         return [Certificate(*three) for three in numbers]
+
+    def _values(self) -> Array:
+        """Return f(z) of each level."""
+        problem = self.problem
+        y = problem.y
+        s = problem.weight
+        if is_quadratic(problem.loss):
+            return np.asarray(0.5 * (self.predictions - y) ** 2 @ s)
+        return np.array([problem.loss.value(y, z, s) for z in self.predictions])
+
+    def _conjugates(self, factors: Array | None = None) -> Array:
+        """Return f*(-c v) for the dual vector v of each level, and its factor c (default: 1)."""
+        problem = self.problem
+        y = problem.y
+        s = problem.weight
+        V = self.duals if factors is None else factors[:, None] * self.duals
+        if is_quadratic(problem.loss):
+            per_weight = np.divide(1.0, s, out=np.zeros_like(s), where=s > 0)
+            return np.asarray(0.5 * (V * V) @ per_weight - V @ y)
+        if problem.loss.coupled == 1:
+            return np.array([problem.loss.conjugate(y, -v, s) for v in V])
+        factors = np.ones(len(V)) if factors is None else factors
+        rows = zip(self.predictions, self.duals, factors.tolist(), strict=True)
+        along = problem.loss.conjugate_along
+        return np.array([along(y, z, -v, s, c) for z, v, c in rows])
 
     def _solutions(self, H: Array, c: Array, levels: Array, taus: Array) -> Array:
         """Return argmin_w 1/2 w'(H + tau I)w - c'w + R(w) at each level, (n_solved, m)."""
@@ -194,16 +330,20 @@ class Sweep:
         W = np.abs(self.weights)
         lengths = self.pool.lengths
         n_samples = problem.y.size
-        heaviest = float(problem.weight.max())
         slope = np.sqrt(_squares(self.duals))
-        size = np.sqrt(_squares(self.predictions)) + float(np.linalg.norm(problem.y))
-        total = growth(n_samples) * (objective + slope * size)
         used = np.count_nonzero(W, axis=1)
         terms = np.array([growth(int(count)) for count in used]) * (used > 0)
         off = terms * (W @ lengths.summed)
         shift = terms * (W @ np.abs(lengths.offsets))
-        total += slope * off + 0.5 * heaviest * (off * off + n_samples * shift * shift)
-        return np.asarray(total)
+        square = off * off + n_samples * shift * shift
+        if is_quadratic(problem.loss):
+            heaviest = float(problem.weight.max())
+            size = np.sqrt(_squares(self.predictions)) + float(np.linalg.norm(problem.y))
+            lost = growth(n_samples) * (objective + slope * size) + 0.5 * heaviest * square
+        else:
+            rows = zip(self.predictions, self.duals, objective.tolist(), square, strict=True)
+            lost = np.array([lost_in_loss(problem, z, v, size, more) for z, v, size, more in rows])
+        return np.asarray(lost + slope * off)
 
 
 def _squares(rows: Array) -> Array:

@@ -1,4 +1,4 @@
-"""Checks of what a problem is made of, before any arithmetic."""
+"""Checks of the parts of a problem, before any computation."""
 
 from __future__ import annotations
 
@@ -11,17 +11,22 @@ from atomlearn.core.interfaces import EPS, TINY, Array, Columns, Loss, is_number
 
 
 def check_tau(tau: Any) -> None:
-    """Raise where the weight of the ridge term is no finite number >= 0."""
+    """Raise unless the weight of the ridge term is a finite number >= 0."""
     if not is_number(tau):
         raise TypeError(f"tau must be a number >= 0, got {type(tau).__name__}")
     if not (math.isfinite(tau) and tau >= 0):
         raise ValueError(f"tau must be finite and >= 0, got {tau}")
 
 
-def check_loss(loss: Loss, y: Array, weight: Array, fit_intercept: Any) -> None:
-    """Raise where an intercept is not what it can have, or f(0) or a digit of it is no float."""
+def check_intercept(fit_intercept: Any) -> None:
+    """Raise TypeError unless it is True or False."""
     if fit_intercept not in (0, 1):
         raise TypeError(f"the intercept is fitted or not: True or False, got {fit_intercept!r}")
+
+
+def check_loss(loss: Loss, y: Array, weight: Array, fit_intercept: Any) -> None:
+    """Raise if the loss cannot have an intercept, or if f(0) overflows or underflows."""
+    check_intercept(fit_intercept)
     if fit_intercept and loss.task == "survival":
         raise ValueError(
             f"the loss {loss.name!r} has no intercept: the baseline hazard takes its place; "
@@ -29,37 +34,37 @@ def check_loss(loss: Loss, y: Array, weight: Array, fit_intercept: Any) -> None:
         )
     with np.errstate(over="ignore", invalid="ignore"):
         value = loss.value(y, np.zeros(y.shape[0]), weight)
-    said = f"for float64: the loss {loss.name!r} of predicting 0 is {value}"
-    # Its square is as large as what is computed from it.
+    reason = f"for float64: the loss {loss.name!r} of predicting 0 is {value}"
+    # Intermediate results are at most its square, so that this must not overflow.
     if not math.isfinite(value * value):
         raise ValueError(
-            f"y is too large {said}; divide y, or the sample weights, by their largest number"
+            f"y is too large {reason}; divide y, or the sample weights, by their largest number"
         )
-    nothing = value == 0.0 and not (loss.translates and np.any(y[weight > 0.0]))
-    if not nothing and value < TINY / EPS:
+    is_empty = value == 0.0 and not (loss.translates and np.any(y[weight > 0.0]))
+    if not is_empty and value < TINY / EPS:
         raise ValueError(
-            f"y is too small {said}; divide y, or the sample weights, by their largest number"
+            f"y is too small {reason}; divide y, or the sample weights, by their largest number"
         )
 
 
 def check_free(columns: object, n_features: int) -> Columns:
-    """Return free columns as increasing int64 indices, or say what is wrong with them."""
-    given = np.asarray(columns)
-    if given.dtype == np.bool_:
-        if given.shape != (n_features,):
+    """Return unpenalized columns as increasing int64 indices; raise if they are invalid."""
+    array = np.asarray(columns)
+    if array.dtype == np.bool_:
+        if array.shape != (n_features,):
             raise ValueError(
                 f"unpenalized: a mask must have shape ({n_features},), one entry a column; got "
-                f"{given.shape}"
+                f"{array.shape}"
             )
-        return np.flatnonzero(given)
-    if given.size and given.dtype.kind not in "iu":
+        return np.flatnonzero(array)
+    if array.size and array.dtype.kind not in "iu":
         raise TypeError(
             "unpenalized must be indices, a mask or names of columns; got an array of "
-            f"{given.dtype}"
+            f"{array.dtype}"
         )
-    if given.ndim > 1:
-        raise ValueError(f"unpenalized must be a list of columns; got shape {given.shape}")
-    indices = given.reshape(-1).astype(np.int64)
+    if array.ndim > 1:
+        raise ValueError(f"unpenalized must be a list of columns; got shape {array.shape}")
+    indices = array.reshape(-1).astype(np.int64)
     if indices.size and int(indices.min()) >= -n_features:
         indices = np.where(indices < 0, indices + n_features, indices)
     if indices.size and not 0 <= int(indices.min()) <= int(indices.max()) < n_features:

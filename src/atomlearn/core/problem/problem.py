@@ -6,6 +6,8 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from atomlearn.core.catalogue import TARGETS, loaded
+from atomlearn.core.data.convert import as_design, feature_names
 from atomlearn.core.data.lifted import Lifted
 from atomlearn.core.data.scores import ShiftedScores
 from atomlearn.core.interfaces import (
@@ -21,12 +23,14 @@ from atomlearn.core.interfaces import (
 )
 from atomlearn.core.interfaces.certificate import Certificate
 from atomlearn.core.interfaces.forwarding import wrappers
-from atomlearn.core.interfaces.numbers import check_offset, check_weight
+from atomlearn.core.interfaces.numbers import check_offset, check_weight, mean_weight
 from atomlearn.core.losses import pieces
 from atomlearn.core.losses.around import Offset, bare_loss
 from atomlearn.core.losses.free_columns import FreeColumns, free_columns, known_offset, plain_loss
+from atomlearn.core.losses.registry import as_loss
 from atomlearn.core.losses.shift import optimal_shift, without_surplus
-from atomlearn.core.problem.checks import check_free, check_loss, check_tau
+from atomlearn.core.norms.names import named, named_columns
+from atomlearn.core.problem.checks import check_free, check_intercept, check_loss, check_tau
 from atomlearn.core.problem.regularizer import Regularizer
 from atomlearn.core.problem.rounding import Measured, less
 
@@ -141,6 +145,59 @@ def of_checked_data(
     return Problem(loss, design, y, s, penalty.of(norm), fit_intercept=bool(intercept))
 
 
+def checked_problem(
+    X: object,
+    y: object,
+    loss: str | Loss,
+    penalty: Regularizer,
+    tau: float,
+    fit_intercept: bool,
+    sample_weight: object,
+    offset: object,
+    unpenalized: object,
+) -> Problem:
+    """Return the checked problem of the arguments of ``solve``; its weights add up to 1.
+
+    Several targets become one long target, whose loss fits one intercept for each of them.
+    """
+    the_loss = as_loss(loss)
+    y, sample_weight = the_loss.one_target(y, sample_weight)
+    shape: tuple[int, ...] = getattr(y, "shape", ())
+    names = None if unpenalized is None else feature_names(X)
+    design = as_design(X)
+    weight = mean_weight(sample_weight, design.shape[0])
+    if the_loss.task == "survival":
+        fit_intercept = False
+    check_intercept(fit_intercept)
+    if len(shape) == 2 and shape[1] > 1:
+        long = loaded(TARGETS[-1])(X, y, weight, the_loss, fit_intercept)
+        X, y, weight, the_loss, fit_intercept = long
+        design = as_design(X)
+    the_norm = named(penalty.norm, feature_names(X))
+    return Problem.build(
+        design,
+        y,
+        the_loss,
+        penalty.of(the_norm),
+        tau=tau,
+        fit_intercept=fit_intercept,
+        sample_weight=weight,
+        offset=None if offset is None else np.reshape(np.asarray(offset), -1),
+        unpenalized=_free(unpenalized, names, shape, design),
+    )
+
+
+def _free(
+    unpenalized: object, names: list[str] | None, shape: tuple[int, ...], design: Design
+) -> object:
+    """Return the unpenalized columns by index; for several targets, a column of X is a row of W."""
+    free = named_columns(unpenalized, names, "unpenalized")
+    if free is None or len(shape) != 2 or shape[1] <= 1:
+        return free
+    rows = check_free(free, design.shape[1] // shape[1])
+    return (rows[:, None] * shape[1] + np.arange(shape[1])).reshape(-1)
+
+
 def over_sums(problem: Problem) -> Problem:
     """Return an equivalent problem that needs only sums over rows, which remote data computes.
 
@@ -161,10 +218,10 @@ def with_offset(problem: Problem, offset: object) -> Problem:
         return problem
     numbers = check_offset(offset, problem.y.size)
     free = free_columns(problem.loss)
-    plain = plain_loss(problem.loss)
-    if plain.translates:
-        check_loss(plain, problem.y - numbers, problem.weight, problem.fit_intercept)
-    loss = Offset(plain, numbers)
+    bare = plain_loss(problem.loss)
+    if bare.translates:
+        check_loss(bare, problem.y - numbers, problem.weight, problem.fit_intercept)
+    loss = Offset(bare, numbers)
     return replace(problem, loss=loss if free is None else free.around(loss))
 
 
@@ -194,10 +251,10 @@ def with_free(problem: Problem, unpenalized: object) -> Problem:
     if before is not None:
         # Intercepts of tasks are free columns, too; all are fitted together.
         intercept = before.intercept
-        own = before.columns
-        mine = 0 if problem.free is None else problem.free.size
-        own = own.toarray() if before.is_sparse else own[:, mine:]
-        Z = np.hstack([Z, own])
+        other_columns = before.columns
+        n_before = 0 if problem.free is None else problem.free.size
+        other_columns = other_columns.toarray() if before.is_sparse else other_columns[:, n_before:]
+        Z = np.hstack([Z, other_columns])
     loss = FreeColumns(plain_loss(problem.loss), Z, intercept)
     return replace(problem, loss=loss, fit_intercept=False, free=free, regularizer=regularizer)
 
@@ -239,9 +296,9 @@ def restrict(problem: Problem, block: Design, columns: Columns) -> Problem:
             f"{type(norm).__name__} cannot be restricted to a few columns; "
             "use a solver over its atoms, or FISTA over all columns"
         )
-    part = replace(problem, design=block, regularizer=problem.regularizer.of(restricted))
-    made: Problem = problem.design.row_access.restrict(part, block)
-    return made
+    smaller = replace(problem, design=block, regularizer=problem.regularizer.of(restricted))
+    result: Problem = problem.design.row_access.restrict(smaller, block)
+    return result
 
 
 def enter(problem: Problem, lifts: bool) -> tuple[Problem, Lift | None]:
@@ -308,12 +365,12 @@ def objective_at(
 
 
 def ridge_slope(problem: Problem, weights: Array) -> Array:
-    """Return the gradient of the ridge term, tau w or tau M w."""
+    """Return the gradient of the ridge term: tau w, or tau M w with a metric M."""
     return problem.tau * (weights if problem.metric is None else problem.metric @ weights)
 
 
 def loss_value(problem: Problem, linear: Array, shift: float = 0.0) -> float:
-    """Return f(linear + shift), without further arrays of n_samples numbers."""
+    """Return f(linear + shift), without temporary arrays of n_samples numbers."""
     return pieces.value(problem.loss, problem.y, linear, problem.weight, shift)
 
 
@@ -332,13 +389,13 @@ def negligible_objective(problem: Problem) -> float:
 
 
 def is_perfect(problem: Problem, certificate: Certificate) -> bool:
-    """Return whether the objective, and so the gap, is 0 up to rounding.
+    """Return whether the objective, and with it the gap, is 0 up to rounding.
 
     It may be more than negligible if rounding hides more, for example with columns far from zero,
     but at most the objective of residuals of 1e-12 times y.
     """
-    lost = min(certificate.rounding, EPS**1.5 * loss_at_zero(problem))
-    return bool(certificate.objective <= max(negligible_objective(problem), lost))
+    allowed = min(certificate.rounding, EPS**1.5 * loss_at_zero(problem))
+    return bool(certificate.objective <= max(negligible_objective(problem), allowed))
 
 
 def loss_at_zero(problem: Problem) -> float:
@@ -405,7 +462,7 @@ def free_part(problem: Problem, prediction: Array) -> tuple[Array, float] | None
     """Return the unpenalized coefficients and intercept fitted inside the loss; None if none."""
     free = free_columns(problem.loss)
     if free is not None:
-        found: tuple[Array, float] = free.free_part(problem.y, prediction, problem.weight)
-        return found
+        fitted: tuple[Array, float] = free.free_part(problem.y, prediction, problem.weight)
+        return fitted
     intercept = problem.design.row_access.intercept(prediction)
     return None if intercept is None else (np.zeros(0), intercept)

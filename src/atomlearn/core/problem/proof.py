@@ -185,16 +185,17 @@ def certify(
     # gap: the one that would hold if no better atom exists.
     for bound in (high, low) if low < high else (high,):
         factor = 1.0
-        over = excess
+        violation = excess
         if penalized and bound > level and not problem.tau:
-            # -v scaled into gauge°(z) <= level is no worse: by a share less of v f* rises by at
-            # most that share of F, and R* over gauge(w) <= F / level falls by no less.
+            # Scaling -v so that gauge°(z) <= level does not weaken the bound: if v shrinks by a
+            # share, f* rises by at most this share of F, and R*, over gauge(w) <= F / level, falls
+            # by at least as much.
             factor = level / bound
             bound = level
-            over = None if excess is None else excess.scaled(factor)
+            violation = None if excess is None else excess.scaled(factor)
         gap = objective + 0.5 * square + _conjugate(problem, smooth, prediction, dual, factor)
         # F >= level * gauge at the optimum, because losses are bounded below by zero.
-        gap += problem.regularizer.conjugate(bound, objective / level, over)
+        gap += problem.regularizer.conjugate(bound, objective / level, violation)
         # F itself bounds F - F*, as losses and norms are bounded below by zero.
         gaps.append(min(gap, objective) if gap == gap else objective)
     gap = gaps[0]
@@ -207,8 +208,8 @@ def certify(
 def dual_part(problem: Problem, prediction: Array, dual: Array) -> tuple[float, float]:
     """Return the conjugate f*(-v) at v = ``dual``, and a bound on its rounding error."""
     smooth = loss_value(problem, prediction)
-    found = _conjugate(problem, smooth, prediction, dual, 1.0)
-    return found, lost_in_loss(problem, prediction, dual, abs(smooth) + abs(found))
+    conjugate = _conjugate(problem, smooth, prediction, dual, 1.0)
+    return conjugate, lost_in_loss(problem, prediction, dual, abs(smooth) + abs(conjugate))
 
 
 def _conjugate(problem: Problem, value: float, prediction: Array, v: Array, factor: float) -> float:
@@ -220,21 +221,21 @@ def _conjugate(problem: Problem, value: float, prediction: Array, v: Array, fact
     y = problem.y
     s = problem.weight
     if loss.coupled == 0:
-        found = loss.conjugate_along(y, prediction, -v, s, factor)
+        conjugate = loss.conjugate_along(y, prediction, -v, s, factor)
     else:
-        found = pieces.conjugate(loss, y, v, s, -factor)
+        conjugate = pieces.conjugate(loss, y, v, s, -factor)
     inner = -factor * float(v.dot(prediction))
-    short = inner - value - found
+    short = inner - value - conjugate
     least = growth(v.size) * (abs(value) + abs(inner))
-    size = abs(value) + abs(found)
+    size = abs(value) + abs(conjugate)
     if short > least and short > 4.0 * lost_in_loss(problem, prediction, v, size):
         raise ValueError(
             f"the loss {loss.name!r} proves nothing: its value f(z) = {value:.6g} and "
-            f"conjugate f*(u) = {found:.6g} add up to less than <u, z> = {inner:.6g}, for "
+            f"conjugate f*(u) = {conjugate:.6g} add up to less than <u, z> = {inner:.6g}, for "
             f"u = {factor:.6g} times the gradient; check conjugate(y, u, weight), which "
             "must be the supremum of <u, z> - value(y, z, weight) over z"
         )
-    return found
+    return conjugate
 
 
 def with_rounding(
@@ -259,7 +260,7 @@ def with_rounding(
             f"rounding, which is {slack:.3g}; check that <z, w> <= value(w) * polar(z) for "
             "all w and z"
         )
-    # A gap below zero is rounding, even if the bound on rounding is smaller.
+    # A negative gap is due to rounding, even if the bound on rounding is smaller.
     return certificate.widened(max(slack, certificate.shortfall))
 
 
@@ -291,40 +292,44 @@ def rounding_bound(
             lengths = Lengths(sizes, sizes, np.zeros(sizes.size))
     form = problem.regularizer.form
     amount = problem.regularizer.amount
-    # The prediction is off by no more than this; f then is by its slope, and by its curvature.
+    # This bounds the error of the predictions, which changes f by its slope and its curvature.
     sizes = np.abs(weights)
     each = growth(weights.size)
     off = each * float(sizes.dot(lengths.summed))
     shift = each * float(sizes.dot(np.abs(lengths.offsets)))
     square = off * off + shift * shift * problem.y.size
     total += slope * off + curved(problem, square, prediction)
-    # Each score is off by its column's length; twice, as v sums to 0 up to rounding only.
+    # The error of a score is at most a rounding of its column's length; twice, as sum(v) = 0 only
+    # up to rounding.
     scores = ArrayScores(2.0 * growth(count) * slope * lengths.scored)
     reach, ranges = polar_of_errors(problem, columns, scores)
-    # How much R* grows with the polar: the gauge that the optimum can have.
+    # The derivative of R* with respect to the polar is the largest gauge that the optimum can have.
     size = certificate.polar if form == "squared" else certificate.objective
     off_polar = reach * (amount if form == "constrained" else size / amount)
     scales = form == "penalized" and not problem.tau and ranges is None
     if scales and off_polar > certificate.gap:
-        # The bound on the gauge is far from what it is. A dual point that is scaled until these
-        # errors do no harm needs no such bound.
+        # The bound on the gauge is loose. A dual point scaled so that these errors are harmless
+        # needs no such bound.
         high = certificate.polar + reach
         scaled = certify(problem, weights, prediction, dual, certificate.gauge, (high, high))
         off_polar = min(off_polar, max(scaled.gap - certificate.gap, 0.0))
     return total + off_polar + (ranges or 0.0)
 
 
-def lost_in_loss(problem: Problem, prediction: Array, dual: Array, size: float) -> float:
+def lost_in_loss(
+    problem: Problem, prediction: Array, dual: Array, size: float, square: float = 0.0
+) -> float:
     """Return a bound on the rounding error of f(z) + f*(-v) - <-v, z>.
 
     z = ``prediction``, v = ``dual``, and ``size`` is the sum of magnitudes of the loss terms.
+    ``square`` is the sum of squares of errors of z, beyond the rounding of z itself.
     """
-    at = where_weighted(prediction, problem.weight)
-    square = float(at.dot(at))
-    total = growth(at.size) * (size + math.sqrt(dual.dot(dual)) * math.sqrt(square))
+    counted = where_weighted(prediction, problem.weight)
+    length = float(counted.dot(counted))
+    total = growth(counted.size) * (size + math.sqrt(dual.dot(dual)) * math.sqrt(length))
     total += problem.loss.slack(problem.y, prediction, dual, problem.weight)
     # Predictions are rounded themselves, which counts even if the slope is 0.
-    return total + curved(problem, EPS**2 * square, prediction)
+    return total + curved(problem, EPS**2 * length + square, prediction)
 
 
 def curved(problem: Problem, square: float, prediction: Array | None = None) -> float:
@@ -339,7 +344,7 @@ def curved(problem: Problem, square: float, prediction: Array | None = None) -> 
         return 0.5 * problem.loss.curvature_bounds[1] * float(problem.weight.max()) * square
     if prediction is None:
         return 0.0
-    # Over a move of a few roundings the curvature does not double.
+    # A change of a few roundings at most doubles the curvature.
     return float(problem.loss.curvature(problem.y, prediction, problem.weight).max()) * square
 
 
@@ -357,11 +362,14 @@ def polar_of_errors(
         if restricted is None:
             return float(scores.full().max()), None
         norm = restricted
-    above = norm.excess(scores)
-    below = norm.excess(ArrayScores(-scores.full()))
-    if above is None or below is None:
-        return norm.polar(scores), None
-    return max(above.polar, below.polar), above.at(0.0) + below.at(0.0)
+    upper = norm.excess(scores)
+    lower = norm.excess(ArrayScores(-scores.full()))
+    if upper is None or lower is None:
+        return norm.polar_of_sizes(scores), None
+    if upper.moves_scores:
+        # At the same multipliers only the polar of the reduced scores changes.
+        return norm.polar_of_sizes(scores), 0.0
+    return max(upper.polar, lower.polar), upper.at(0.0) + lower.at(0.0)
 
 
 def given_back(
@@ -396,7 +404,8 @@ def raised_by_floats(problem: Problem, prediction: Array) -> float:
     b = (b + problem.origin) - problem.origin
     value = free.inner.value(y, prediction + (free.columns @ g + b), s)
     off = growth(g.size + 1) * (abs(free.columns) @ np.abs(g) + abs(b))
-    # Errors of independent roundings: with its slopes, they add up as their squares do.
-    lost = float(np.linalg.norm(loss_gradient(problem, prediction) * off))
-    lost += curved(problem, float(off @ off), prediction)
-    return float(max(value - loss_value(problem, prediction), 0.0)) + lost
+    # Independent rounding errors are multiplied by the slopes; their sum is bounded by the root of
+    # the sum of squares.
+    change = float(np.linalg.norm(loss_gradient(problem, prediction) * off))
+    change += curved(problem, float(off @ off), prediction)
+    return float(max(value - loss_value(problem, prediction), 0.0)) + change

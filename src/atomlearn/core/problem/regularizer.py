@@ -8,10 +8,12 @@ from typing import get_args
 
 from atomlearn.core.interfaces import (
     Array,
+    Columns,
     Form,
     Norm,
     ProxJacobian,
     ProxPoint,
+    Scores,
     is_number,
     positive,
 )
@@ -72,7 +74,7 @@ class Regularizer:
         return self if norm is self.norm else replace(self, norm=norm)
 
     def value(self, gauge: float) -> float:
-        """Return R at a point of this gauge; the caller keeps constrained points inside."""
+        """Return R at a point of this gauge; if "constrained", the point must be in the ball."""
         if self.form == "penalized":
             return self.amount * gauge
         if self.form == "squared":
@@ -80,7 +82,7 @@ class Regularizer:
         return 0.0 if gauge <= self.amount * (1 + 1e-9) else math.inf
 
     def inside(self, weights: Array, gauge: float) -> Array:
-        """Return a point of this gauge, shrunk into the ball where the form has one."""
+        """Return the weights; for "constrained" they are scaled down to the radius if necessary."""
         outside = self.form == "constrained" and gauge > self.amount
         return weights * (self.amount / gauge) if outside else weights
 
@@ -98,8 +100,21 @@ class Regularizer:
         if self.form == "constrained":
             return self.amount * max(polar, 0.0)
         beyond = polar - self.amount
-        # A polar that is not a number proves nothing.
+        # With a NaN polar nothing is proved.
         return 0.0 if beyond <= 0 else gauge_bound * beyond
+
+    def best_columns(self, scores: Scores, count: int, gauge_bound: float) -> Columns:
+        """Return about ``count`` columns whose scores determine the conjugate, best first."""
+        excess = self.norm.excess(scores)
+        if excess is None or not excess.moves_scores:
+            return self.norm.best_columns(scores, count)
+        polar = excess.polar
+        if self.form == "penalized" and polar > self.amount:
+            # The certificate scales the dual point so that its polar is the level.
+            excess = excess.scaled(self.amount / polar)
+            polar = self.amount
+        self.conjugate(polar, gauge_bound, excess)
+        return excess.columns(count)
 
     def _best(self, polar: float, gauge_bound: float, excess: Excess) -> float:
         """Return the t >= polar that minimizes R*(t) + E(t)."""
@@ -132,7 +147,12 @@ class Regularizer:
             return inner
 
         def jacobian() -> ProxJacobian:
-            plain = inner.jacobian()
-            return ProxJacobian(plain.diagonal * shrink, plain.factors, plain.coefficients * shrink)
+            """Return the Jacobian of the inner map, times 1 / (1 + step * tau)."""
+            inner_jacobian = inner.jacobian()
+            return ProxJacobian(
+                inner_jacobian.diagonal * shrink,
+                inner_jacobian.factors,
+                inner_jacobian.coefficients * shrink,
+            )
 
         return ProxPoint(inner.point, inner.gauge, jacobian)

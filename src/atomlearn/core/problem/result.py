@@ -20,9 +20,9 @@ from atomlearn.core.problem.verification import Verification, verification
 class Record:
     """One line of a fit's history. Seconds since the start; passes over the data so far.
 
-    skipped : over implicit pairs of columns, the share of the multiplications so far that bounds
-    made unnecessary; None where nothing was searched. vectors : how many points the last reading of
-    the data was shared by.
+    skipped : for implicit pairs of columns, the share of the multiplications so far that bounds
+    made unnecessary, and for trees of groups, the share of their columns; None without a search.
+    vectors : the number of points that shared the last pass over the data.
     """
 
     iteration: int
@@ -46,8 +46,8 @@ class Result:
         Columns of X with a non-zero coefficient, increasing.
     weights : (m,) float64
         Their coefficients.
-    intercept : float
-        Unpenalized intercept; 0.0 if none was fitted.
+    intercept : float, or array (n_targets,)
+        Unpenalized intercept, one for each target; 0.0 if none was fitted.
     objective, gap : float
         F at this point and the proved bound on F - F*, of the mean loss.
     status : Status
@@ -76,11 +76,16 @@ class Result:
     sent : (int, int)
         For rows on other machines (Dask, Sites): the number of rounds of requests, and the bytes of
         requests and answers, added up over all machines. (0, 0) for data in this process.
+    slopes : (n_samples,) float64, or None
+        For losses with kinks: the dual point of the proof, which coefficients do not determine.
     norm : Norm or None
         The norm of the problem, for ``warm_start``.
     problem : Problem or None
-        Of ``solve``: what was solved, with its data, for ``verify`` and ``dual``. A pickle leaves
-        it out.
+        For ``solve``: the problem with its data, for ``verify`` and ``dual``. Pickles do not
+        contain it.
+    proved_by : Result or None
+        The point whose dual point gives the lower bound, if that is better than the lower bound of
+        this point; set by solvers that keep their best lower bound (``KFCFW``).
 
     Examples
     --------
@@ -97,7 +102,7 @@ class Result:
 
     columns: Columns
     weights: Array
-    intercept: float
+    intercept: Any
     objective: float
     gap: float
     status: Status
@@ -113,11 +118,13 @@ class Result:
     matrix_parts: tuple[MatrixPart, ...] | None = None
     search_gap: float | None = None
     sent: tuple[int, int] = (0, 0)
+    slopes: Array | None = field(default=None, repr=False)
     norm: Norm | None = field(default=None, repr=False)
     state: Any = field(default=None, repr=False)
     problem: Any = field(default=None, repr=False)
+    proved_by: Result | None = field(default=None, repr=False)
 
-    #: Above this many features ``coef`` is refused and ``columns``/``weights`` are the answer.
+    #: Number of features above which ``coef`` raises; use ``columns`` and ``weights`` instead.
     MAX_DENSE = 2**31
 
     def __post_init__(self) -> None:
@@ -126,14 +133,14 @@ class Result:
 
     @property
     def relative_gap(self) -> float:
-        """The gap divided by abs(objective), or by the least normal number."""
+        """The gap divided by abs(objective), or by the smallest normal float if that is larger."""
         return self.gap / max(abs(self.objective), TINY)
 
     @property
     def coef(self) -> NDArray[Any]:
         """Coefficients as a dense float64 array: (n_features,), or ``shape``.
 
-        Whatever the type of X: they are the very numbers that objective and gap are of.
+        They are not rounded to the dtype of X, so that objective and gap hold for them.
         """
         if self.n_features > self.MAX_DENSE:
             raise ValueError(
@@ -150,7 +157,7 @@ class Result:
 
     @property
     def low_rank(self) -> Factored:
-        """The sum of the factored terms of a matrix fit: W without its entries, never formed."""
+        """The sum of the factored terms of a matrix fit: W without the entries of other terms."""
         parts = [part.factored for part in self.matrix_parts or () if part.factored is not None]
         if not parts or any(part.tensor for part in self.matrix_parts or ()):
             raise ValueError(
@@ -164,19 +171,20 @@ class Result:
         )
 
     def warm_start(self) -> WarmStart:
-        """Return this point as the place where another solve can begin, in all its parts.
+        """Return this point as the start of another solve, with its atoms and parts.
 
         The atoms that w is the sum of are among them as long as the state of the solver is kept;
         they are used for a problem of the very same norm only.
         """
-        kept = self.state is not None
+        has_state = self.state is not None
         return WarmStart(
             self.columns,
             self.weights,
-            self.intercept,
+            # The loss fits the intercepts of several targets at any point.
+            self.intercept if np.ndim(self.intercept) == 0 else 0.0,
             self.lifted,
-            self.state.parts() if kept else (),
-            self.state.warm_parts() if kept else self.matrix_parts,
+            self.state.parts() if has_state else (),
+            self.state.warm_parts() if has_state else self.matrix_parts,
             self.norm,
         )
 
@@ -186,7 +194,7 @@ class Result:
 
     @property
     def dual(self) -> Array:
-        """The dual point of the proof, (n_samples,), computed from X, y and the coefficients."""
+        """The dual point of the certificate, (n_samples,), computed from X, y and coefficients."""
         return verification(self.problem, self).dual
 
     def verify(self) -> Verification:
@@ -204,9 +212,9 @@ class Result:
         >>> found.dual
         array([0.5, 0.5])
         """
-        found = verification(self.problem, self)
-        print(found)
-        return found
+        bounds = verification(self.problem, self)
+        print(bounds)
+        return bounds
 
     def lowered(self, lift: Lift) -> Result:
         """Return the result over the features, w = L u, with u in ``lifted`` and its ``parts``."""
@@ -223,30 +231,36 @@ class Result:
     def with_free(self, free: Columns | None, coefficients: Array, intercept: float) -> Result:
         """Return the result with the coefficients of the free columns, and their intercept.
 
-        ``free`` None: the intercept alone. ``coefficients`` : those of columns of X come first.
+        ``free`` None: no columns. ``coefficients`` : those of columns of X come first, then the
+        intercepts of several targets.
         """
+        of_targets = coefficients[0 if free is None else free.size :]
+        total = self.intercept + (of_targets if of_targets.size else intercept)
         if free is None:
-            return replace(self, intercept=self.intercept + intercept)
+            return replace(self, intercept=total)
         columns = np.union1d(self.columns, free)
         weights = np.zeros(columns.size)
         weights[np.searchsorted(columns, self.columns)] = self.weights
         weights[np.searchsorted(columns, free)] += coefficients[: free.size]
-        used = np.flatnonzero(weights)
+        nonzero = np.flatnonzero(weights)
         parts = self.matrix_parts
         if parts is not None:
-            parts = (*parts, MatrixPart(None, 1.0, 0.0, columns=free, weights=coefficients))
+            parts = (
+                *parts,
+                MatrixPart(None, 1.0, 0.0, columns=free, weights=coefficients[: free.size]),
+            )
         return replace(
             self,
-            columns=columns[used],
-            weights=weights[used],
-            intercept=self.intercept + intercept,
+            columns=columns[nonzero],
+            weights=weights[nonzero],
+            intercept=total,
             matrix_parts=parts,
         )
 
     def predict(self, X: object, offset: object = None) -> Array:
-        """Return X w + b (+ offset) for new samples: (n,), or (n, n_tasks) for a column a task.
+        """Return X w + b (+ offset) for new samples: (n,), or (n, n_tasks) for several targets.
 
-        These are the predictions that the loss is of: its inverse link makes means of them.
+        These are linear predictors; the inverse link of the loss maps them to means.
         """
         linear = self._linear(X)
         if offset is None:
@@ -259,12 +273,17 @@ class Result:
         return linear + numbers
 
     def _linear(self, X: object) -> Array:
+        """Return X w + b for new rows, (n,), or (n, n_tasks) for targets that share the columns."""
         design = as_design(X)
         n_features = design.shape[1]
         if n_features == self.n_features:
             if self.matrix_parts is None:
-                return design.product(self.weights[:, None], self.columns)[:, 0] + self.intercept
-            return design.predict(self.coef.reshape(-1).astype(np.float64)) + self.intercept
+                linear = design.product(self.weights[:, None], self.columns)[:, 0]
+            else:
+                linear = design.predict(self.coef.reshape(-1).astype(np.float64))
+            # With several targets, the predictions of a row are consecutive.
+            rows = linear.reshape(-1, np.size(self.intercept))
+            return np.asarray(rows + self.intercept).reshape(-1)
         tasks = self.shape is not None and len(self.shape) == 2 and n_features == self.shape[0]
         if not tasks:
             raise ValueError(
@@ -272,7 +291,7 @@ class Result:
                 "the same columns, in the same order"
             )
         columns = np.asarray(self.coef, dtype=np.float64).T
-        return np.column_stack([design.predict(w) for w in columns]) + self.intercept
+        return np.asarray(np.column_stack([design.predict(w) for w in columns]) + self.intercept)
 
     def __str__(self) -> str:
         """Return a short summary."""
@@ -282,7 +301,7 @@ class Result:
             f"objective     {self.objective:.10g}",
             f"gap           {self.gap:.3g}{searched}, relative {self.relative_gap:.3g}",
             f"columns       {self.columns.size:,} of {self.n_features:,} in use",
-            f"intercept     {self.intercept:.6g}",
+            f"intercept     {np.array2string(np.asarray(self.intercept), precision=6)}",
             f"cost          {self.iterations:,} steps, {self.passes:.6g} passes, "
             f"{self.seconds:.3g} seconds",
         ]
@@ -306,7 +325,7 @@ class Result:
 
     @property
     def converged(self) -> bool:
-        """True where the requested gap is proved at this point."""
+        """Whether the requested gap is proved at this point."""
         return self.status.is_converged
 
 

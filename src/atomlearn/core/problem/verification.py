@@ -14,12 +14,12 @@ from atomlearn.core.problem.proof import given_back, prove
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """Two bounds: no w, b have an objective below ``lower``, and these have at most ``upper``.
+    """Bounds on the optimum F* of an objective F: lower <= F* <= upper.
 
-    upper : F(w, b), of X w + b as it is computed now; lower : upper less the duality gap, by
-    the better of two bounds at the dual point; rounding : how much of the gap is what floating
-    point may have lost; dual : (n_samples,) v = -f'(X w + b), for "penalized" without ridge scaled
-    until gauge°(X'v) <= level, so that -f*(-v) bounds F* by itself.
+    upper : F(w, b) at the point, with X w + b computed again; lower : ``upper`` minus the duality
+    gap, by the better of two dual points; rounding : the part of the gap that bounds rounding
+    errors; dual : (n_samples,) v = -f'(X w + b). For the form "penalized" without a ridge term, v
+    is scaled so that gauge°(X'v) <= level, and then -f*(-v) is itself a lower bound on F*.
     """
 
     upper: float
@@ -33,7 +33,7 @@ class Verification:
         return self.upper - self.lower
 
     def __repr__(self) -> str:
-        """Return both bounds, one below the other."""
+        """Return both bounds and the gap, one line each."""
         relative = self.gap / max(abs(self.upper), TINY)
         return (
             f"objective of these coefficients   {self.upper:.17g}\n"
@@ -43,10 +43,24 @@ class Verification:
 
 
 def verification(problem: Any, result: Any) -> Verification:
-    """Return the bounds of a result on its problem, from the data and the coefficients alone.
+    """Return the bounds for a result, computed from the data and the coefficients only.
 
-    Of norms with latent parts from the coefficients of the parts, whose sum these are.
+    For a norm with latent parts, w = sum_B z_B, these are the coefficients of the parts z_B. The
+    lower bound is the better of those at the result's own point and at its ``proved_by``.
     """
+    own_bounds = _verification(problem, result)
+    if result.proved_by is None:
+        return own_bounds
+    other = _verification(problem, result.proved_by)
+    if other.lower <= own_bounds.lower:
+        return own_bounds
+    # The error of the objective of this point counts in addition to that of the other's proof.
+    lower = other.lower - own_bounds.rounding
+    return Verification(own_bounds.upper, lower, own_bounds.rounding + other.rounding, other.dual)
+
+
+def _verification(problem: Any, result: Any) -> Verification:
+    """Return the bounds at the result's own point."""
     if problem is None:
         raise ValueError(
             "this result does not hold its data (it is of an estimator, a path, or a pickle); "
@@ -60,22 +74,24 @@ def verification(problem: Any, result: Any) -> Verification:
     inner, lift = enter(center_targets(problem), lifts=result.lifted is not None)
     columns, weights = (result.columns, result.weights) if lift is None else result.lifted
     if lift is None and problem.free is not None:
-        kept = ~np.isin(columns, problem.free)
-        columns = columns[kept]
-        weights = weights[kept]
+        is_penalized = ~np.isin(columns, problem.free)
+        columns = columns[is_penalized]
+        weights = weights[is_penalized]
     if result.matrix_parts is not None:
         columns = None
         weights = result.coef.ravel()
-        weights[[] if problem.free is None else problem.free] = 0.0  # the loss has those
+        weights[[] if problem.free is None else problem.free] = 0.0  # these are part of the loss
         prediction = inner.design.predict(weights)
     else:
         prediction = inner.design.gather(columns).predict(weights)
     if inner.fit_intercept:
         prediction = prediction + (result.intercept - inner.origin)
     price = prove(inner, columns, weights, prediction)
-    found = given_back(inner, price.certificate, result.intercept - inner.origin, prediction)
+    certificate = given_back(inner, price.certificate, result.intercept - inner.origin, prediction)
     dual = negative_gradient(inner, prediction)
     level = inner.regularizer.amount
     if inner.regularizer.form == "penalized" and not inner.tau:
-        dual *= min(1.0, level / found.polar) if found.polar > 0 else 1.0
-    return Verification(found.objective, found.objective - found.gap, found.rounding, dual)
+        dual *= min(1.0, level / certificate.polar) if certificate.polar > 0 else 1.0
+    return Verification(
+        certificate.objective, certificate.objective - certificate.gap, certificate.rounding, dual
+    )

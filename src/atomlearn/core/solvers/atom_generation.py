@@ -23,7 +23,7 @@ from atomlearn.core.solvers.atoms import AtomSet, refit_on_rays
 from atomlearn.core.solvers.gauge import warm_atoms
 from atomlearn.core.solvers.solver import INNER_RATIO, PATIENCE, TOLERANCE, Solver, State
 
-#: Steps without progress after which a run has stalled if each step finds a new atom near the last.
+#: Number of steps without progress after which a run has stalled if each step finds a new atom.
 PATIENCE_WITH_NEW_ATOMS = 50
 
 
@@ -76,8 +76,9 @@ class AtomGeneration(Solver):
     ----------
     master : Master
         Re-fits the weights of the atoms: a problem over the block X U with the norm sum c on
-        c >= 0. The default is sequential quadratic programming, a single program if the loss is
-        quadratic: [V] Algorithm 2. It is the only master for tau > 0, a ridge term with U'U.
+        c >= 0. The default is sequential quadratic programming for any loss; ``ActiveSetQP`` is [V]
+        Algorithm 2, for the squared loss. For tau > 0, a ridge term with U'U, only these two can
+        be used, and others are replaced by the default.
     inner_ratio : float
         Share of the outer gap to which the master solves.
     tol : float
@@ -148,13 +149,15 @@ def gap_target(
     the outer gap, and the result is smaller.
     """
     certificate = state.certificate
-    enough = 0.1 * tol * abs(certificate.objective)
-    wanted = (
-        max(inner_ratio * certificate.closable, enough) if n_new else min(enough, state.refit_gap)
+    sufficient = 0.1 * tol * abs(certificate.objective)
+    target = (
+        max(inner_ratio * certificate.closable, sufficient)
+        if n_new
+        else min(sufficient, state.refit_gap)
     )
-    # F of a perfect fit is the square of rounding errors, and the bound on rounding stays.
+    # At a perfect fit F is the square of rounding errors, below which no gap can be proved.
     floor = max(negligible_objective(problem), 0.1 * certificate.rounding)
-    return max(min(wanted, 0.1 * certificate.closable), floor)
+    return max(min(target, 0.1 * certificate.closable), floor)
 
 
 def priced_atoms(

@@ -5,7 +5,6 @@ The conical problem of [V] (6) is a problem of rays for a master.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -20,7 +19,7 @@ from atomlearn.core.masters.model_newton import ModelNewton
 from atomlearn.core.masters.sequential_qp import SequentialQP
 from atomlearn.core.norms.combine import Nonnegative
 from atomlearn.core.norms.l1 import L1
-from atomlearn.core.problem.problem import Problem, objective_at
+from atomlearn.core.problem.problem import Problem
 from atomlearn.core.problem.regularizer import Regularizer
 
 
@@ -70,15 +69,16 @@ class AtomSet:
         return self._append(atom, image)
 
     def _append(self, atom: Atom, image: Array) -> AtomSet:
+        """Return U with ``atom`` as its last column; ``image`` (n_samples,) is X times the atom."""
         fresh = np.sort(atom.columns[~np.isin(atom.columns, self.columns)])
         columns = np.concatenate([self.columns, fresh])
         order = np.argsort(columns, kind="stable")
-        places = order[np.searchsorted(columns, atom.columns, sorter=order)]
+        positions = order[np.searchsorted(columns, atom.columns, sorter=order)]
         old = self.entries
         parts: Any = (
             np.append(old.data, atom.values),
-            np.append(old.indices, places),
-            np.append(old.indptr, old.indptr[-1] + places.size),
+            np.append(old.indices, positions),
+            np.append(old.indptr, old.indptr[-1] + positions.size),
         )
         entries = csc_array(parts, shape=(columns.size, self.size + 1))
         return AtomSet(
@@ -89,18 +89,18 @@ class AtomSet:
             (*self.keys, atom_key(atom)),
         )
 
-    def take(self, which: Columns) -> AtomSet:
-        """Return the atoms of these numbers, in increasing order, without unused columns."""
-        if which.size == self.size:
+    def take(self, numbers: Columns) -> AtomSet:
+        """Return the atoms with these indices, in increasing order, without unused columns."""
+        if numbers.size == self.size:
             return self
-        entries = self.entries[:, which]
+        entries = self.entries[:, numbers]
         used = np.unique(entries.indices)
         return AtomSet(
-            self.images.gather(which),
+            self.images.gather(numbers),
             self.columns[used],
             entries[used],
-            None if self.gram is None else self.gram[np.ix_(which, which)],
-            tuple(self.keys[number] for number in which),
+            None if self.gram is None else self.gram[np.ix_(numbers, numbers)],
+            tuple(self.keys[number] for number in numbers),
         )
 
     def merged(self, shares: Array) -> tuple[AtomSet, Array]:
@@ -113,12 +113,12 @@ class AtomSet:
         return none._append(atom, self.images.predict(shares) / total), np.array([total])
 
     def find(self, atom: Atom) -> int:
-        """Return the number of this atom, -1 if the set does not have it."""
+        """Return the index of this atom, or -1 if the set does not contain it."""
         key = atom_key(atom)
         return self.keys.index(key) if key in self.keys else -1
 
     def parts(self, shares: Array) -> tuple[tuple[Atom, float], ...]:
-        """Return the atoms with their shares, one by one."""
+        """Return the pairs (atom, weight), with weights c = ``shares``."""
         ends = self.entries.indptr[1:-1]
         columns = np.split(self.columns[self.entries.indices], ends)
         values = np.split(self.entries.data, ends)
@@ -132,20 +132,20 @@ class AtomSet:
         return np.asarray(self.entries @ shares)
 
     def products(self, weights: Array) -> Array:
-        """Return U'w for w over ``columns``."""
+        """Return U'w for the entries w (m,) of a vector at ``columns``."""
         return np.asarray(self.entries.T @ weights)
 
 
 def atom_key(atom: Atom) -> int:
-    """Return a number that is the same for atoms that are equal to 40 binary digits."""
+    """Return a hash that is equal for atoms whose entries agree to 40 binary digits."""
     order = np.argsort(atom.columns, kind="stable")
     values = atom.values[order]
     largest = float(np.abs(values).max(initial=0.0))
     digits = np.round(values / largest * 2.0**40) if largest else values
-    whole = digits.astype(np.int64)
-    kept = whole != 0
-    columns = atom.columns[order][kept]
-    return hash((f"{largest:.9e}", columns.tobytes(), whole[kept].tobytes()))
+    rounded = digits.astype(np.int64)
+    is_nonzero = rounded != 0
+    columns = atom.columns[order][is_nonzero]
+    return hash((f"{largest:.9e}", columns.tobytes(), rounded[is_nonzero].tobytes()))
 
 
 def refit_on_rays(
@@ -160,9 +160,9 @@ def refit_on_rays(
 
     U are the ``atoms``, and ``weights`` (t,) and ``intercept`` are the start of c and b.
     The master gets it as a problem over the block X U with the norm sum c on c >= 0. Masters that
-    use proximal maps do not support a ridge term with U'U: the QP replaces them.
+    do not take a ridge term with U'U are replaced by the QP.
     """
-    if problem.tau:
+    if problem.tau and not master.takes_metric:
         master = SequentialQP()
     form = problem.regularizer.form
     amount = problem.regularizer.amount
@@ -173,19 +173,3 @@ def refit_on_rays(
         metric=atoms.gram,
     )
     return ModelNewton(master).solve(rays, weights, intercept, gap_target)
-
-
-def truncation(problem: Problem, weights: Array, prediction: Array, gauge: float) -> float:
-    """Return rho >= gauge(w*) for every solution w*: the truncation of the cone in [V] (4).
-
-    F is at most its value here, and losses are bounded below by zero: so level gauge(w*) <= F
-    (penalized), level/2 gauge(w*)^2 <= F (squared). The radius, in the constrained form. This
-    point, of a gauge at most ``gauge``, is within too.
-    """
-    regularizer = problem.regularizer
-    if regularizer.form == "constrained":
-        return regularizer.amount
-    objective = objective_at(problem, weights, prediction, gauge)
-    if regularizer.form == "penalized":
-        return objective / regularizer.amount
-    return math.sqrt(2.0 * objective / regularizer.amount)

@@ -1,4 +1,4 @@
-"""Checkpoint: an observer that saves the state of a solve to disk, from which it resumes."""
+"""Checkpoint: an observer that saves the state of a solve to disk and resumes from it."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class Checkpoint(RunObserver):
         self._places: dict[int, _Place] = {}
 
     def begin(self, problem: Problem, solver: Solver) -> Resumed | None:
-        """Remember the problem; return its saved state, None if there is none."""
+        """Register the problem; return its saved state, or None if there is none."""
         if self.folder.exists() and not self.folder.is_dir():
             raise ValueError(f"the checkpoint folder {self.folder} is a file; give a folder")
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -88,8 +88,8 @@ class Checkpoint(RunObserver):
 
     def _sample(self, problem: Problem) -> Array:
         """Return entries of X, gathered once for all problems of one design."""
-        known = (p.entries for p in self._places.values() if p.problem.design is problem.design)
-        entries = next(known, None)
+        samples = (p.entries for p in self._places.values() if p.problem.design is problem.design)
+        entries = next(samples, None)
         return sample(problem) if entries is None else entries
 
     def __call__(self, progress: Progress) -> None:
@@ -108,7 +108,7 @@ class Checkpoint(RunObserver):
 
 @dataclass(slots=True)
 class _Place:
-    """File of a problem with its fingerprint, a sample of X, and the time of the last write."""
+    """The file of a problem, its fingerprint, a sample of X, and the time of the last write."""
 
     problem: Problem
     file: Path
@@ -118,9 +118,10 @@ class _Place:
 
 
 def _write(place: _Place, progress: Progress) -> None:
+    """Write the state of a solver and the history of its run to the checkpoint file."""
     state = progress.state
     solver = progress.solver
-    about = {
+    header = {
         "format": _FORMAT,
         "version": _VERSION,
         "problem": place.digest,
@@ -133,15 +134,15 @@ def _write(place: _Place, progress: Progress) -> None:
     arrays = solver.saved(state)
     content: Arrays = {f"state_{name}": array for name, array in arrays.items()}
     stream = io.BytesIO()
-    text = np.array(json.dumps(about))
+    text = np.array(json.dumps(header))
     np.savez(stream, allow_pickle=False, about=text, entries=place.entries, **content)
     write_whole(place.file, stream.getbuffer())
 
 
-def _same(known: Array, entries: Array) -> bool:
+def _same(saved: Array, entries: Array) -> bool:
     """Return whether these are the same entries (rows, columns), up to the scale of a column."""
     units = np.abs(entries).max(axis=0, initial=0.0)
-    return bool(np.all(np.abs(known - entries) <= 1e-8 * units))
+    return bool(np.all(np.abs(saved - entries) <= 1e-8 * units))
 
 
 def _read(file: Path, digest: str, entries: Array, kind: str) -> Resumed:
@@ -151,32 +152,32 @@ def _read(file: Path, digest: str, entries: Array, kind: str) -> Resumed:
             # ``_write`` does not compress: a compressed file may inflate to any size.
             if any(item.file_size > item.compress_size for item in archive.zip.infolist()):
                 raise ValueError("a part of it is compressed")
-            held = dict(archive)
-        if bytes in map(type, held.values()):  # NumPy's answer to a member that is no array
+            stored = dict(archive)
+        if bytes in map(type, stored.values()):  # a member is not an array
             raise ValueError("a part of it is no array")
-        about = json.loads(held["about"].item())
-        if about["format"] != _FORMAT or about["version"] != _VERSION:
-            raise ValueError(f"it is version {about['version']!r} of {about['format']!r}")
-        same_problem = about["problem"] == digest
-        known = held["entries"]
-        same_data = known.shape == entries.shape and _same(known, entries)
-        history = [Record(**record) for record in about["history"]]
-        arrays = {key[6:]: held[key] for key in held if key.startswith("state_")}
-        numbers = int(about["iteration"]), float(about["passes"]), float(about["seconds"])
+        header = json.loads(stored["about"].item())
+        if header["format"] != _FORMAT or header["version"] != _VERSION:
+            raise ValueError(f"it is version {header['version']!r} of {header['format']!r}")
+        same_problem = header["problem"] == digest
+        saved = stored["entries"]
+        same_data = saved.shape == entries.shape and _same(saved, entries)
+        history = [Record(**record) for record in header["history"]]
+        arrays = {key[6:]: stored[key] for key in stored if key.startswith("state_")}
+        numbers = int(header["iteration"]), float(header["passes"]), float(header["seconds"])
     except Exception as error:  # a damaged file can raise any exception
-        said = " ".join(str(error).split())[:200]
+        message = " ".join(str(error).split())[:200]
         raise ValueError(
-            f"the checkpoint {file} cannot be read ({said}); remove it to begin afresh"
+            f"the checkpoint {file} cannot be read ({message}); remove it to begin afresh"
         ) from error
     if not (same_problem and same_data):
-        what = "data (X)" if same_problem else "problem (target, weights, loss, norm)"
+        difference = "data (X)" if same_problem else "problem (target, weights, loss, norm)"
         raise ValueError(
-            f"the checkpoint {file} is of another {what}; remove it, give another folder, or solve "
-            "the problem it was made for"
+            f"the checkpoint {file} is of another {difference}; remove it, give another folder, or "
+            "solve the problem it was made for"
         )
-    if about.get("solver") != kind:
+    if header.get("solver") != kind:
         raise ValueError(
-            f"the checkpoint {file} is of the solver {about.get('solver') or 'default'}; resume "
+            f"the checkpoint {file} is of the solver {header.get('solver') or 'default'}; resume "
             "with that one, or give another folder"
         )
     return Resumed(arrays, *numbers, history, f"the checkpoint {file}")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import numpy as np
 
@@ -29,7 +30,7 @@ from atomlearn.core.problem.problem import (
     shrink_inside,
 )
 from atomlearn.core.problem.proof import Pricing, prove
-from atomlearn.core.problem.rounding import Lengths, counted, measured
+from atomlearn.core.problem.rounding import Lengths, counted, growth, measured
 from atomlearn.core.solvers.solver import INNER_RATIO, TOLERANCE, Solver, State
 
 #: Number of entries of X up to which an exact re-fit takes negligible time next to a pass over the
@@ -38,7 +39,7 @@ SMALL = 2**15
 #: A cold start uses continuation (a path of decreasing levels) if the smallest level at which w = 0
 #: is optimal is more than 10^FAR times the level of the problem. Masters are slow, or fail, if they
 #: start far from the optimum.
-FAR = 3.0
+FAR = 1.5
 #: Continuation factor for losses that couple predictions (Cox): a re-fit uses a level of at least
 #: 1/NEARER times the polar of the scores. Newton steps from far away add columns that the optimum
 #: does not have, and take most of the time. With a factor of 4, fits take 10% longer.
@@ -130,16 +131,18 @@ class ColumnGeneration(Solver):
     tol: float = TOLERANCE
 
     def start(self, problem: Problem, warm: WarmStart | None = None) -> ActiveState:
+        """Fit the columns of the warm start (all, for a small design) and certify by one pass."""
         warm = warm or WarmStart(np.zeros(0, dtype=np.int64), np.zeros(0))
-        columns = warm.columns
-        weights = warm.weights
+        n_features = problem.design.shape[1]
+        columns, weights = problem.regularizer.norm.inside(warm.columns, warm.weights, n_features)
         # Re-fitting all columns of a small design costs less than a pass to choose among them.
-        few = math.prod(problem.design.shape) <= SMALL and problem.design.listable
-        takes_all = few and self.batch is None and not problem.deadline.passed
+        is_small = math.prod(problem.design.shape) <= SMALL and problem.design.listable
+        takes_all = is_small and self.batch is None and not problem.deadline.passed
         if takes_all:
-            columns = np.arange(problem.design.shape[1])
-            weights = np.zeros(columns.size)
-            weights[warm.columns] = warm.weights
+            filled = np.zeros(n_features)
+            filled[columns] = weights
+            columns = np.arange(n_features)
+            weights = filled
         state = self._fitted(problem, columns, weights, warm.intercept)
         if not (takes_all or self.batch or self.master):
             state.free = candidates_for_free(problem)
@@ -182,10 +185,13 @@ class ColumnGeneration(Solver):
         guess = master.guess(restricted, weights, intercept)
         if guess is not None:
             return guess[0], guess[1], before + guess[2]
-        enough = 0.5 * self.tol * loss_at_zero(restricted)
+        scale = loss_at_zero(restricted)
+        sufficient = 0.5 * self.tol * scale
         if math.prod(restricted.design.shape) <= SMALL:
-            enough *= 1e-4
-        refit = master.solve(restricted, weights, intercept, enough)
+            # Near rounding a master makes many steps for a gap that sums cannot show.
+            rounding = 0.1 * growth(restricted.y.size) * scale
+            sufficient = max(1e-4 * sufficient, min(sufficient, rounding))
+        refit = master.solve(restricted, weights, intercept, sufficient)
         return refit.weights, refit.intercept, before + refit.steps
 
     def _led_down(
@@ -194,23 +200,29 @@ class ColumnGeneration(Solver):
         """Return a start near the optimum by continuation, or the given start if it is near.
 
         Continuation solves a geometric sequence of decreasing levels, each warm-started from the
-        previous one. The result is weights, intercept and number of master steps.
+        previous one: one a decade, or a factor of NEARER apart if the loss couples predictions,
+        whose Newton steps from far away take most of the time. The result is weights, intercept
+        and number of master steps.
         """
         penalty = restricted.regularizer
         steps = 0
         if weights.any() or penalty.form == "constrained":
             return weights, intercept, steps
-        at = certified(restricted, weights, None, intercept)
-        level = restricted.regularizer.norm.polar(ArrayScores(at.scores))
+        certificate = certified(restricted, weights, None, intercept)
+        level = restricted.regularizer.norm.polar(ArrayScores(certificate.scores))
         if penalty.form == "squared":  # the level at which a fit explains about half of the loss
-            level *= level / (2.0 * at.refit.objective or math.inf)
-        count = math.log10(level / penalty.amount) if 0.0 < level < math.inf else 0.0
-        if count > FAR:
-            for amount in np.geomspace(level, penalty.amount, math.ceil(count), endpoint=False)[1:]:
-                part = replace(restricted, regularizer=replace(penalty, amount=float(amount)))
-                linear = part.design.predict(weights) + intercept
-                enough = 1e-3 * objective_at(part, weights, linear)
-                refit = master.solve(part, weights, intercept, enough)
+            level *= level / (2.0 * certificate.refit.objective or math.inf)
+        decades = math.log10(level / penalty.amount) if 0.0 < level < math.inf else 0.0
+        if decades > FAR:
+            each = math.log10(NEARER) if restricted.loss.coupled != 1 else 1.0
+            count = math.ceil(decades / each)
+            for amount in np.geomspace(level, penalty.amount, count, endpoint=False)[1:]:
+                intermediate = replace(
+                    restricted, regularizer=replace(penalty, amount=float(amount))
+                )
+                linear = intermediate.design.predict(weights) + intercept
+                sufficient = 1e-3 * objective_at(intermediate, weights, linear)
+                refit = master.solve(intermediate, weights, intercept, sufficient)
                 weights = refit.weights
                 intercept = refit.intercept
                 steps = steps + refit.steps
@@ -224,8 +236,8 @@ class ColumnGeneration(Solver):
         weights = state.weights
         lengths = state.lengths
         if state.candidates.size:
-            gathered, more = centered_columns(problem, state.candidates)
-            block, lengths = appended(block, lengths, gathered, more)
+            added, added_lengths = centered_columns(problem, state.candidates)
+            block, lengths = appended(block, lengths, added, added_lengths)
             columns = np.concatenate([columns, state.candidates])
             weights = np.concatenate([weights, np.zeros(state.candidates.size)])
         restricted = restrict(problem, block, columns)
@@ -262,39 +274,39 @@ class ColumnGeneration(Solver):
         """Solve the restricted problem from ``weights`` to the tolerance of ``_gap_target``."""
         couples = restricted.loss.coupled != 1
         # A Newton step with the whole Hessian costs as much as several passes.
-        wanted = (0.1 if couples else self.inner_ratio) * state.certificate.gap
-        target = self._gap_target(state, weights.size, n_features, wanted)
+        gap = (0.1 if couples else self.inner_ratio) * state.certificate.gap
+        target = self._gap_target(state, weights.size, n_features, gap)
         penalty = restricted.regularizer
         level = state.certificate.polar / NEARER
-        far = penalty.form == "penalized" and penalty.amount < level < math.inf
-        if far and couples and not self.batch:
+        is_distant = penalty.form == "penalized" and penalty.amount < level < math.inf
+        if is_distant and couples and not self.batch:
             # Continuation: this step solves for a higher level, between the polar and the target.
             restricted = replace(restricted, regularizer=replace(penalty, amount=level))
-            target = wanted
+            target = gap
         target = max(target, negligible_objective(restricted))
         intercept = state.intercept + float(state.lengths.offsets @ state.weights)
         master = self.master or choose_master(restricted)
         return master.solve(restricted, weights, intercept, target)
 
-    def _gap_target(self, state: ActiveState, size: int, n_features: int, wanted: float) -> float:
+    def _gap_target(self, state: ActiveState, size: int, n_features: int, target: float) -> float:
         """Return the absolute duality gap to which the master solves for ``size`` columns.
 
-        It is ``wanted``, the inexact tolerance, if there are many columns and the outer gap is far
+        It is ``target``, the inexact tolerance, if there are many columns and the outer gap is far
         from ``tol``; otherwise it is near the final tolerance, or less.
         """
         certificate = state.certificate
-        enough = 0.5 * self.tol * abs(certificate.objective)
+        sufficient = 0.5 * self.tol * abs(certificate.objective)
         if not state.candidates.size:
             # Nothing new to add: only a more exact re-fit can close the gap, down to rounding.
-            return max(min(0.3 * state.refit_gap, enough), 0.1 * certificate.rounding)
+            return max(min(0.3 * state.refit_gap, sufficient), 0.1 * certificate.rounding)
         if state.prediction.size * size <= SMALL:
             # The last digits cost a step or two. Equal problems (weights or repeated samples, any
             # order of columns) then differ only by rounding.
-            return max(1e-2 * enough, 0.1 * certificate.rounding)
+            return max(1e-2 * sufficient, 0.1 * certificate.rounding)
         # An exact re-fit saves a pass near the end. It costs less than a pass if the Hessian of the
         # columns does, or if the columns cost the master no time.
-        many = size > max(4 * state.free, np.sqrt(n_features))
-        return wanted if wanted > 1000 * enough and many else enough
+        has_idle = size > max(4 * state.free, np.sqrt(n_features))
+        return target if target > 1000 * sufficient and has_idle else sufficient
 
     def _without_idle(self, state: ActiveState) -> ActiveState:
         """Drop the columns of zero weight once they are most of the block."""
@@ -324,16 +336,20 @@ class ColumnGeneration(Solver):
         if state.columns.size == n_features:
             return np.zeros(0, dtype=np.int64)
         n_used = int(np.count_nonzero(state.weights))
-        norm = price.norm
+        best_columns = partial(
+            problem.regularizer.best_columns,
+            price.scores,
+            gauge_bound=price.certificate.objective / problem.regularizer.amount,
+        )
         # Few solutions have more columns than samples.
         share = min(n_features // 100, n_samples, LIMITS.most_dense // n_samples)
         # If n_features is not much larger, gathering all free columns costs much of a pass.
         free = state.free if n_features <= 2 * state.free else min(state.free, n_features // 10)
         count = self.batch or max(100, 2 * n_used, share, free)
-        best = norm.best_columns(price.scores, count)
+        best = best_columns(count)
         if not n_used and not state.free and best.size >= count and self.batch != 1:
-            # The best atom may have more columns: take its neighbors too.
-            best = norm.best_columns(price.scores, 2 * best.size)
+            # The best atom may need more columns; include its neighbors.
+            best = best_columns(2 * best.size)
         return price.entering(best)
 
 
@@ -349,42 +365,44 @@ def centered_columns(problem: Problem, columns: Columns) -> tuple[Block, Lengths
     other columns. The Cox loss is invariant to a constant, so that its offsets are 0.
     """
     gathered = problem.design.gather(columns)
-    block, places = distinct_columns(gathered)
-    used = counted(problem.weight)
-    distinct = measured(block, used, columns)
-    nothing = np.zeros(columns.size)
-    lengths = distinct[places]
+    block, positions = distinct_columns(gathered)
+    has_weight = counted(problem.weight)
+    distinct = measured(block, has_weight, columns)
+    zeros = np.zeros(columns.size)
+    lengths = distinct[positions]
     squares = distinct * distinct
     # Scores of columns that the design centers are sums over the original columns.
     scored = lengths + np.sqrt(block.shape[0]) * problem.design.taken_off(columns)
     if block.traits.is_sparse or block.traits.bytes_an_entry < 4.0 or block.stored() is None:
-        return gathered, Lengths(scored, scored, nothing)
+        return gathered, Lengths(scored, scored, zeros)
     allowed = problem.fit_intercept or problem.loss.task == "survival"
     if not (allowed and columns.size):
-        return gathered, Lengths(scored, lengths, nothing)
+        return gathered, Lengths(scored, lengths, zeros)
     means = block.scores(problem.weight).full() / float(problem.weight.sum())
     # With sample weights the mean may not be the nearest constant: a few more columns are centered.
     large = 2.0 * block.shape[0] * means * means > squares
     if not large.any():
-        return gathered, Lengths(scored, lengths, nothing)
+        return gathered, Lengths(scored, lengths, zeros)
     offsets = np.where(large, means, 0.0)
-    centered = affine_block(CachedBlock.of(gathered).inner, offsets[places], np.ones(places.size))
-    taken_up = offsets[places] if problem.fit_intercept else nothing
-    summed = np.sqrt(centered.squared_norms(used))
+    centered = affine_block(
+        CachedBlock.of(gathered).inner, offsets[positions], np.ones(positions.size)
+    )
+    taken_up = offsets[positions] if problem.fit_intercept else zeros
+    summed = np.sqrt(centered.squared_norms(has_weight))
     return centered, Lengths(scored, summed, taken_up)
 
 
 def appended(
-    block: Block, lengths: Lengths, more: Block, further: Lengths
+    block: Block, lengths: Lengths, added: Block, further: Lengths
 ) -> tuple[Block, Lengths]:
-    """Return ``block`` followed by the columns of ``more``, and the Lengths of both.
+    """Return ``block`` followed by the columns of ``added``, and the Lengths of both.
 
     If a feature occurs in both (overlapping groups), its copy takes the Lengths, and so the offset,
     of the first one. The offset computed for the copy may differ in its last bit.
     """
-    block = block.append(more)
+    block = block.append(added)
     lengths = lengths.append(further)
-    distinct, places = distinct_columns(block)
+    distinct, positions = distinct_columns(block)
     first = np.zeros(distinct.shape[1], dtype=np.int64)
-    first[places[::-1]] = np.arange(places.size)[::-1]
-    return block, lengths.take(first[places])
+    first[positions[::-1]] = np.arange(positions.size)[::-1]
+    return block, lengths.take(first[positions])

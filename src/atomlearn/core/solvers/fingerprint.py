@@ -16,13 +16,13 @@ from atomlearn.core.interfaces import Array, Loss, Norm
 from atomlearn.core.norms.parameters import Parameters
 from atomlearn.core.problem.problem import Problem
 
-#: Columns and rows of X that are compared.
+#: Number of columns and rows of X that are compared.
 _COLUMNS = 8
 _ROWS = 64
 
 
 def fingerprint(problem: Problem) -> str:
-    """Return a digest of target, weights, loss, norm, form, amount, ridge, intercept and shape."""
+    """Return a hash of target, weights, loss, norm, form, amount, ridge, intercept and shape."""
     regularizer = problem.regularizer
     parts = (
         problem.loss,
@@ -39,7 +39,7 @@ def fingerprint(problem: Problem) -> str:
 
 
 def sample(problem: Problem) -> Array:
-    """Return a few entries of X, spread out, to distinguish it from others of the same shape."""
+    """Return a few entries of X at spread positions, to recognize different data of this shape."""
     n_samples, n_features = problem.design.shape
     columns = np.unique(np.linspace(0, n_features - 1, _COLUMNS).astype(np.int64))
     rows = np.unique(np.linspace(0, n_samples - 1, _ROWS).astype(np.int64))
@@ -47,15 +47,15 @@ def sample(problem: Problem) -> Array:
 
 
 class _Hasher(NumpyHasher):  # type: ignore[misc]
-    """Hashes parts by their parameters, without cached results, and functions by their code."""
+    """A pickler that hashes objects by their parameters, without caches; functions by code."""
 
     def reducer_override(self, part: Any) -> Any:
-        """Return the type and the parameters of a part, in the form of a pickle."""
+        """Return the type and the parameters of an object, as a pickle would store them."""
         kind = type(part)
         pieces: Any
         if kind is FunctionType:
-            held = [cell.cell_contents for cell in part.__closure__ or ()]
-            pieces = part.__code__, part.__defaults__, part.__kwdefaults__, held
+            captured = [cell.cell_contents for cell in part.__closure__ or ()]
+            pieces = part.__code__, part.__defaults__, part.__kwdefaults__, captured
         elif kind is CodeType:
             pieces = part.co_code, part.co_names, part.co_consts
         elif kind is frozenset:
@@ -70,18 +70,18 @@ class _Hasher(NumpyHasher):  # type: ignore[misc]
 
 
 def _parameters(part: Any) -> list[tuple[str, Any]]:
-    """Return the attributes of an object that its constructor names, or that are fields.
+    """Return the attributes that are parameters of the constructor, or fields of a dataclass.
 
     Other attributes may be cached results, which do not identify it.
     """
     names = set(inspect.signature(type(part)).parameters)
-    held: dict[str, Any] = {}
+    attributes: dict[str, Any] = {}
     state = part.__getstate__()
     if isinstance(state, list):  # a data class with slots: its fields in their order
         names.update(item.name for item in dataclasses.fields(part))
-        held.update(zip((item.name for item in dataclasses.fields(part)), state, strict=True))
+        attributes.update(zip((item.name for item in dataclasses.fields(part)), state, strict=True))
     elif isinstance(state, tuple):
-        held.update(state[1])
+        attributes.update(state[1])
     with suppress(TypeError):  # only slots
-        held.update(vars(part))
-    return [(name, held[name]) for name in sorted(held) if name.lstrip("_") in names]
+        attributes.update(vars(part))
+    return [(name, attributes[name]) for name in sorted(attributes) if name.lstrip("_") in names]

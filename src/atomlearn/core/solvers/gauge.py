@@ -1,4 +1,4 @@
-"""gauge(w) by generation: the minimum sum of weights of atoms that add up to w, from the oracle.
+"""gauge(w) from the oracle only: the minimum sum of weights of atoms whose combination is w.
 
 min sum c subject to U c = w, c >= 0, by the method of multipliers over the atoms found so far.
 Also the atoms of a warm start.
@@ -75,12 +75,12 @@ def gauge_by_generation(
     norm.on(w.size)
     if not w.any():
         return 0.0, 0.0
-    found = decompose(norm, w, tol, max_iter)
+    decomposition = decompose(norm, w, tol, max_iter)
     # A sum of atoms this close to w equals w up to rounding.
-    if found.error > TUNING.rounding_share * l2_norm(w):
+    if decomposition.error > TUNING.rounding_share * l2_norm(w):
         return math.inf, math.inf
-    value = float(found.weights.sum())
-    return value, max(value - found.lower, 0.0)
+    value = float(decomposition.weights.sum())
+    return value, max(value - decomposition.lower, 0.0)
 
 
 def decompose(norm: Norm, w: Array, gap: float, max_iter: int) -> Decomposition:
@@ -91,10 +91,10 @@ def decompose(norm: Norm, w: Array, gap: float, max_iter: int) -> Decomposition:
     """
     unit = power_of_two(w)
     if unit != 1.0:
-        found = decompose(norm, w / unit, gap, max_iter)
-        lower = unit * found.lower
-        error = unit * found.error
-        return Decomposition(found.atoms, unit * found.weights, lower, error)
+        scaled = decompose(norm, w / unit, gap, max_iter)
+        lower = unit * scaled.lower
+        error = unit * scaled.error
+        return Decomposition(scaled.atoms, unit * scaled.weights, lower, error)
     design = identity(w.size)
     size = l2_norm(w)
     polar = norm.polar(ArrayScores(w / size))
@@ -137,10 +137,10 @@ def decompose(norm: Norm, w: Array, gap: float, max_iter: int) -> Decomposition:
         pull = Regularizer(norm, "penalized", eps)
         problem = Problem(as_loss("squared"), design, w + eps * z, np.ones(w.size), pull)
         fit = refit_on_rays(problem, SequentialQP(), atoms, shares, 0.0, 0.0)
-        kept = np.flatnonzero(fit.weights > 0)
-        listed = [listed[number] for number in kept]
-        atoms = atoms.take(kept)
-        shares = fit.weights[kept]
+        positive = np.flatnonzero(fit.weights > 0)
+        listed = [listed[number] for number in positive]
+        atoms = atoms.take(positive)
+        shares = fit.weights[positive]
         dense = np.zeros(w.size)
         dense[atoms.columns] = atoms.combine(shares)
     return Decomposition(tuple(listed), shares, lower, l2_norm(w - dense))
@@ -167,6 +167,7 @@ def warm_atoms(
 
 
 def _parts(norm: Norm, warm: WarmStart, n_features: int) -> list[tuple[Atom, float]]:
+    """Return atoms and weights of a warm start; [] if its w is no combination of atoms."""
     if warm.atoms:
         return list(warm.atoms)
     used = np.flatnonzero(warm.weights)
@@ -178,8 +179,8 @@ def _parts(norm: Norm, warm: WarmStart, n_features: int) -> list[tuple[Atom, flo
     try:
         gauge = norm.value(dense) if restricted is None else restricted.value(weights)
     except TypeError:  # a norm that has only best atoms
-        found = decompose(norm, dense, 1e-9, 500)
-        return list(zip(found.atoms, found.weights.tolist(), strict=True))
+        decomposition = decompose(norm, dense, 1e-9, 500)
+        return list(zip(decomposition.atoms, decomposition.weights.tolist(), strict=True))
     if not math.isfinite(gauge):
         # Outside the cone of the atoms: begin at zero.
         return []

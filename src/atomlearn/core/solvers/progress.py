@@ -98,9 +98,9 @@ class Progress:
         self.state = state
         self.passes = passes
         self.seconds = seconds
-        at = state.certificate
+        certificate = state.certificate
         n_columns = state.n_active()
-        bounds = at.objective, at.gap, at.relative_gap
+        bounds = certificate.objective, certificate.gap, certificate.relative_gap
         record = Record(state.iteration, passes, seconds, *bounds, n_columns, skipped, vectors)
         self.history.append(record)
 

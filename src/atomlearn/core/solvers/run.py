@@ -18,7 +18,7 @@ import numpy as np
 
 from atomlearn.core import solvers
 from atomlearn.core.data.wrappers import Counted
-from atomlearn.core.interfaces import Deadline, Lift, Norm, TimeIsUp, WarmStart
+from atomlearn.core.interfaces import Deadline, Lift, Loss, Norm, TimeIsUp, WarmStart
 from atomlearn.core.interfaces.certificate import Status
 from atomlearn.core.interfaces.deadline import Work
 from atomlearn.core.problem.problem import (
@@ -57,13 +57,15 @@ MORE_WORK = 2
 class RunSettings(NamedTuple):
     """The solver of a run, the rules that end it, and its observers.
 
-    ``search`` : whether the run is one fold of a cross-validation.
+    ``search`` : whether the run is one fold of a cross-validation. ``plain`` : whether only the gap
+    and the number of steps end it, and it has no observers.
     """
 
     solver: Solver
     rules: StoppingRule
     observers: tuple[Observer, ...] = ()
     search: bool = False
+    plain: bool = False
 
 
 class Run:
@@ -124,8 +126,8 @@ class Run:
 
         The clock, the passes and the history of the run continue those of the resume point.
         """
-        known = [o.begin(self.problem, self.settings.solver) for o in self._run_observers]
-        resumed = next((each for each in known if each is not None), None)
+        offered = [o.begin(self.problem, self.settings.solver) for o in self._run_observers]
+        resumed = next((each for each in offered if each is not None), None)
         if resumed is not None:
             self.seconds = resumed.seconds
             self._before = resumed.passes
@@ -136,16 +138,10 @@ class Run:
 
     @contextmanager
     def clocked(self) -> Iterator[None]:
-        """Time a ``with`` block, and silence overflow warnings in it for unbounded curvature.
-
-        If the loss has no bound on its second derivative, trial steps may overflow. This is
-        harmless: solvers reject a point of infinite objective, and a NaN never certifies a gap.
-        """
-        bounded = math.isfinite(self.problem.loss.curvature_bounds[1])
-        kind: Literal["ignore"] | None = None if bounded else "ignore"
+        """Time a ``with`` block, and silence warnings in it as ``silent`` does."""
         self._since = time.monotonic()
         try:
-            with np.errstate(over=kind, invalid=kind):
+            with silent(self.problem.loss):
                 yield
         finally:
             self.seconds = self._elapsed()
@@ -177,7 +173,7 @@ class Run:
         if problem.loss.smoothed(1.0) is not None:
             solver = solvers.SmoothedSteps(solver)
         before = counted.passes
-        (done, possible) = counted.searched
+        (done, possible) = problem.design.searched
         state: State | None = None
         while True:
             with self.clocked():
@@ -198,8 +194,10 @@ class Run:
                     state = start.state(problem, solver)
                 else:
                     state = solver.start(problem, start)
-                more, spared = counted.searched
-                skipped = 1.0 - (more - done) / (spared - possible) if spared > possible else None
+                n_searched, spared = problem.design.searched
+                skipped = (
+                    1.0 - (n_searched - done) / (spared - possible) if spared > possible else None
+                )
                 self.seen(state, passes + counted.passes - before, skipped=skipped)
                 if self.status is not None:
                     return
@@ -248,25 +246,38 @@ class Run:
         centered targets to those of the user, and unpenalized columns are included.
         """
         assert self.best is not None
-        assert self.status is not None
         progress = self.progress
         inner = self.inner
         state = progress.state if self.status in LAST_POINT else self.best
         for observer in self._run_observers:
             observer.end(progress)
-        kept = state.weights.nonzero()[0]
-        kept = kept[state.columns[kept].argsort(kind="stable")]
+        result = self._result_at(state, self.settings.rules.relative_gap)
+        if state.proved_by is not None:
+            other = state.proved_by
+            inside = other.certificate, other.intercept, other.prediction
+            proof = replace(other, certificate=given_back(inner, *inside))
+            # This point only proves a lower bound; its own gap may be of any size.
+            result.proved_by = replace(self._result_at(proof, math.inf), state=None)
+        return result
+
+    def _result_at(self, state: State, tol: float) -> Result:
+        """Return the iterate as a Result, in the features and targets of the user."""
+        progress = self.progress
+        inner = self.inner
+        assert self.status is not None
+        nonzero = state.weights.nonzero()[0]
+        nonzero = nonzero[state.columns[nonzero].argsort(kind="stable")]
         certificate = state.certificate
         design = inner.design
         (rounds, n_bytes) = inner.design.row_access.sent
         result = Result(
-            columns=state.columns[kept],
-            weights=state.weights[kept],
+            columns=state.columns[nonzero],
+            weights=state.weights[nonzero],
             intercept=float(state.intercept) + inner.origin,
             objective=certificate.objective,
             gap=certificate.gap,
             status=self.status,
-            tol=self.settings.rules.relative_gap,
+            tol=tol,
             passes=progress.passes,
             seconds=self._elapsed(),
             n_features=design.shape[1],
@@ -277,6 +288,7 @@ class Run:
             search_gap=certificate.search_gap,
             sent=(rounds - self._sent[0], n_bytes - self._sent[1]),
             state=state,
+            slopes=None if state.smoothing is None else state.smoothing.dual,
         )
         if self.lift is not None:
             result = result.lowered(self.lift)
@@ -284,7 +296,20 @@ class Run:
         if free is not None:
             result = result.with_free(self.problem.free, *free)
         result.norm = self.problem.regularizer.norm
+        if result.shape is not None:
+            result = design.row_access.reported(result)
         return result
+
+
+def silent(loss: Loss) -> np.errstate:
+    """Return a context that silences overflow warnings if the curvature of a loss is unbounded.
+
+    Trial steps may then overflow. This is harmless: solvers reject a point of infinite objective,
+    and a NaN never certifies a gap.
+    """
+    bounded = math.isfinite(loss.curvature_bounds[1])
+    kind: Literal["ignore"] | None = None if bounded else "ignore"
+    return np.errstate(over=kind, invalid=kind)
 
 
 class SteppedLevels(Task):
@@ -440,9 +465,9 @@ def default_solver(norm: Norm, tol: float) -> Solver:
     ``ColumnGeneration`` if the norm can be restricted to a few columns or lifted; else
     ``AtomGeneration``, whose master re-fits the weights of atoms.
     """
-    own = norm.solver(tol)
-    if own is not None:
-        return cast(Solver, own)
+    solver = norm.solver(tol)
+    if solver is not None:
+        return cast(Solver, solver)
     if norm.over_columns:
         return ColumnGeneration(tol=tol)
     return solvers.AtomGeneration(tol=tol)

@@ -20,7 +20,7 @@ from atomlearn.core.data.limits import LIMITS
 from atomlearn.core.interfaces import Array, Deadline, Design, Scores
 from atomlearn.core.problem.result import Result
 
-#: Most vectors of one reading.
+#: Maximum number of vectors that share one pass over the data.
 MOST_VECTORS = 256
 
 
@@ -47,7 +47,7 @@ class Answer:
     ----------
     scores : sequence of Scores
     n_vectors : int
-        Vectors of the whole reading, those of other tasks included.
+        Number of vectors that shared the pass, including those of other tasks.
     """
 
     scores: Sequence[Scores]
@@ -64,7 +64,7 @@ class Task(ABC):
     work : float
         Multiplications up to the next question; they decide how many threads work.
     results : list of Result
-        Those of the first levels.
+        The results of the levels that are solved.
     """
 
     done = False
@@ -73,15 +73,15 @@ class Task(ABC):
 
     @abstractmethod
     def advance(self) -> Question | None:
-        """Work up to the next question; None if there is none. Changes no state of other tasks."""
+        """Compute until the next question and return it; None if the task has no question."""
 
     @abstractmethod
     def learn(self, answer: Answer | None) -> None:
-        """Use the answer. Tasks do so one after the other, since they share pools and ends."""
+        """Continue with the answer. Not called in parallel, since tasks share pools of columns."""
 
     @abstractmethod
     def interrupt(self) -> None:
-        """End with the best points so far, after Ctrl-C."""
+        """End the task after Ctrl-C; its results are the best points so far."""
 
 
 def drive(design: Design, tasks: Sequence[Task], n_jobs: int | None = None) -> bool:
@@ -92,13 +92,13 @@ def drive(design: Design, tasks: Sequence[Task], n_jobs: int | None = None) -> b
     """
     waiting: dict[int, Question] = {}
     questions: dict[int, Question | None] = {}
-    most = effective_n_jobs(n_jobs) if len(tasks) > 1 else 1
+    n_workers = effective_n_jobs(n_jobs) if len(tasks) > 1 else 1
 
     try:  # ``kept`` restores the outer deadline after Ctrl-C
         with Deadline.current().kept(), single_threaded_blas():
             while live := [number for number, task in enumerate(tasks) if not task.done]:
                 ready = [number for number in live if number not in waiting]
-                work = math.inf if most > 1 else sum(tasks[k].work for k in ready)
+                work = math.inf if n_workers > 1 else sum(tasks[k].work for k in ready)
 
                 def advance(k: int, ready: list[int] = ready) -> None:
                     questions[ready[k]] = tasks[ready[k]].advance()
@@ -106,14 +106,14 @@ def drive(design: Design, tasks: Sequence[Task], n_jobs: int | None = None) -> b
                 if len(ready) == 1:
                     questions[ready[0]] = tasks[ready[0]].advance()
                 else:
-                    share_out(advance, len(ready), work, most if most > 1 else None)
+                    share_out(advance, len(ready), work, n_workers if n_workers > 1 else None)
                 for number in ready:
                     question = questions.pop(number)
                     if question is None:
                         tasks[number].learn(None)
                     else:
                         waiting[number] = question
-                # One reading serves all waiting tasks that fit.
+                # One pass over the data answers as many waiting tasks as the limits allow.
                 served = _served(design, waiting) if waiting else []
                 answered = [waiting.pop(number) for number in served]
                 answers = _read(design, answered) if answered else []
@@ -124,7 +124,7 @@ def drive(design: Design, tasks: Sequence[Task], n_jobs: int | None = None) -> b
             task.interrupt()
         waiting.update((k, question) for k, question in questions.items() if question is not None)
         if waiting and not any(task.results for task in tasks):
-            # There are points without a proof: one more reading proves their gaps.
+            # No task has a certified point yet: one more pass certifies those that wait.
             served = _served(design, waiting)
             answers = _read(design, [waiting[number] for number in served])
             for number, answer in zip(served, answers, strict=True):
@@ -141,16 +141,16 @@ def _served(design: Design, waiting: dict[int, Question]) -> list[int]:
     first. Their vectors are limited in number and in memory.
     """
     kinds = {question.bounds is None for question in waiting.values()}
-    everything = True in kinds
+    all_scores = True in kinds
     n_samples, n_features = design.shape
-    size = max(n_samples, n_features if everything else 1)
-    most = min(MOST_VECTORS, max(LIMITS.most_dense // size, 1))
+    size = max(n_samples, n_features if all_scores else 1)
+    limit = min(MOST_VECTORS, max(LIMITS.most_dense // size, 1))
     served: list[int] = []
     count = 0
     for number, question in waiting.items():
-        if (question.bounds is None) is everything:
+        if (question.bounds is None) is all_scores:
             count += len(question.vectors)
-            if served and count > most:
+            if served and count > limit:
                 break
             served.append(number)
     return served
@@ -161,5 +161,5 @@ def _read(design: Design, questions: Sequence[Question]) -> list[Answer]:
     V = np.column_stack([v for question in questions for v in question.vectors])
     bounds = [question.bounds for question in questions if question.bounds is not None]
     scores = design.scores_above(V, np.concatenate(bounds)) if bounds else design.scores_many(V)
-    rest = iter(scores)
-    return [Answer([next(rest) for _ in each.vectors], V.shape[1]) for each in questions]
+    remaining = iter(scores)
+    return [Answer([next(remaining) for _ in each.vectors], V.shape[1]) for each in questions]

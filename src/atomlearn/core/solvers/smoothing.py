@@ -1,4 +1,4 @@
-"""SmoothedSteps: losses with kinks, solved by a series of smooth problems, with exact gaps.
+"""SmoothedSteps: nonsmooth losses, solved by a series of smooth problems, with exact gaps.
 
 With f(z) = max over u of <u, z> - f*(u), the problem of a loss f with kinks is replaced by that of
 
@@ -60,6 +60,8 @@ class Smoothing:
         The smallest exact gap so far.
     idle : int
         Smooth problems since then.
+    dual : (n_samples,), optional
+        The dual point of the state's exact gap.
     """
 
     loss: Loss
@@ -68,6 +70,7 @@ class Smoothing:
     certificate: Certificate | None = None
     gap: float = math.inf
     idle: int = 0
+    dual: Array | None = None
 
     def of(self, problem: Problem) -> Problem:
         """Return ``problem`` with the smoothed surrogate loss and its shifted targets."""
@@ -116,29 +119,30 @@ class SmoothedSteps(Solver):
         return self.inner.state_format
 
     def start(self, problem: Problem, warm: WarmStart | None = None) -> State:
-        """Return the start of the inner solver in the first smooth problem."""
-        at = self._first(problem)
-        return self._judged(problem, self.inner.start(at.of(problem), warm), at)
+        """Return the initial state of the inner solver, for the first smooth problem."""
+        smoothing = self._first(problem)
+        return self._judged(problem, self.inner.start(smoothing.of(problem), warm), smoothing)
 
     def step(self, problem: Problem, state: Any) -> State:
-        """Return the state after a step of the inner solver."""
-        at: Smoothing = state.smoothing
-        assert at.certificate is not None
+        """Return the state after one step of the inner solver, certified for the original loss."""
+        smoothing: Smoothing = state.smoothing
+        assert smoothing.certificate is not None
         iteration = state.iteration
         # A copy: the run may return ``state`` with its exact certificate.
         inside = copy.copy(state)
-        inside.certificate = at.certificate
+        inside.certificate = smoothing.certificate
         inside.exhausted = None
-        following = self.inner.step(at.of(problem), inside)
+        following = self.inner.step(smoothing.of(problem), inside)
         following.iteration = iteration + 1
-        return self._judged(problem, following, at)
+        return self._judged(problem, following, smoothing)
 
     def restored(self, problem: Problem, arrays: Arrays) -> State:
-        """Return the saved state in the first smooth problem."""
-        at = self._first(problem)
-        return self._judged(problem, self.inner.restored(at.of(problem), arrays), at)
+        """Return the saved state, for the first smooth problem."""
+        smoothing = self._first(problem)
+        return self._judged(problem, self.inner.restored(smoothing.of(problem), arrays), smoothing)
 
     def _first(self, problem: Problem) -> Smoothing:
+        """Return the first smoothed loss: its width is a share of the mean loss at w = 0."""
         flat = np.zeros(problem.y.size)
         level = loss_value(problem, flat, optimal_intercept(problem, flat))
         width = FIRST * level / float(problem.weight.sum()) or 1.0
@@ -146,41 +150,43 @@ class SmoothedSteps(Solver):
         assert loss is not None
         return Smoothing(loss, problem.y, width)
 
-    def _judged(self, problem: Problem, state: State, at: Smoothing) -> State:
+    def _judged(self, problem: Problem, state: State, smoothing: Smoothing) -> State:
         """Certify the state for the nonsmooth loss; choose the smoothing of the next step."""
-        smooth = at.of(problem)
-        known = state.certificate
+        smooth = smoothing.of(problem)
+        surrogate = state.certificate
         v = negative_gradient(smooth, state.prediction)
         exact = _exact(problem, smooth, state, v)
         # No step closes the part of the smooth gap that is rounding. That part is larger for small
         # widths, since slopes are residuals in units of the width: then the width grows again.
-        enough = max(ENOUGH * exact.gap, 2.0 * known.rounding)
-        last = math.inf if at.certificate is None else at.certificate.gap
-        stuck = known.gap > enough and known.gap > 0.98 * last and state.patience < math.inf
-        done = known.gap <= enough or stuck or state.exhausted is not None
-        better = exact.gap <= 0.9 * at.gap
-        at = replace(at, certificate=known, gap=min(at.gap, exact.gap))
-        if better:
-            at = replace(at, idle=0)
+        sufficient = max(ENOUGH * exact.gap, 2.0 * surrogate.rounding)
+        last = math.inf if smoothing.certificate is None else smoothing.certificate.gap
+        stuck = (
+            surrogate.gap > sufficient and surrogate.gap > 0.98 * last and state.patience < math.inf
+        )
+        done = surrogate.gap <= sufficient or stuck or state.exhausted is not None
+        improves = exact.gap <= 0.9 * smoothing.gap
+        smoothing = replace(smoothing, certificate=surrogate, gap=min(smoothing.gap, exact.gap))
+        if improves:
+            smoothing = replace(smoothing, idle=0)
         if done and exact.gap > 0.0:
-            following = at.following(problem, v, 1.0 / FACTOR if stuck else FACTOR)
-            moved = following.of(problem)
+            following = smoothing.following(problem, v, 1.0 / FACTOR if stuck else FACTOR)
+            rescaled = following.of(problem)
             iteration = state.iteration
             state.certificate = replace(
-                known,
-                objective=known.objective
-                + loss_value(moved, state.prediction)
+                surrogate,
+                objective=surrogate.objective
+                + loss_value(rescaled, state.prediction)
                 - loss_value(smooth, state.prediction),
                 gap=exact.gap,
             )
-            state = self.inner.moved(moved, state)
+            state = self.inner.moved(rescaled, state)
             state.iteration = iteration
-            at = replace(following, certificate=state.certificate)
+            smoothing = replace(following, certificate=state.certificate)
         perfect = exact.objective <= negligible_objective(problem)
         state.exhausted = Status.PERFECT_FIT if perfect else None
-        state.patience = 3 if at.idle >= PATIENCE else math.inf
+        state.patience = 3 if smoothing.idle >= PATIENCE else math.inf
         state.certificate = exact
-        state.smoothing = at
+        state.smoothing = replace(smoothing, dual=v)
         return state
 
 
@@ -189,19 +195,19 @@ def _exact(problem: Problem, smooth: Problem, state: State, v: Array) -> Certifi
 
     It needs no pass over the data, since both problems share the dual vector ``v`` and its polar.
     """
-    known = state.certificate
+    certificate = state.certificate
     prediction = state.prediction
-    assert known.terms is not None
-    weights, gauge, polar, excess = known.terms
+    assert certificate.terms is not None
+    weights, gauge, polar, excess = certificate.terms
     exact = certify(problem, weights, prediction, v, gauge, polar, excess)
     columns = state.columns
     lengths = state.lengths
-    lost = problem.loss.slack(problem.y, prediction, v, problem.weight)
-    plain = replace(problem, loss=plain_loss(problem.loss))
-    lost += rounding_bound(plain, exact, state.weights, prediction, v, columns, lengths)
+    rounding = problem.loss.slack(problem.y, prediction, v, problem.weight)
+    unsmoothed = replace(problem, loss=plain_loss(problem.loss))
+    rounding += rounding_bound(unsmoothed, exact, state.weights, prediction, v, columns, lengths)
     # Slopes jump at the kinks; the largest ones bound the effect of an error of the prediction.
-    moved = EPS * float(np.linalg.norm(prediction))
+    change = EPS * float(np.linalg.norm(prediction))
     if lengths is not None:
         shift = math.sqrt(problem.y.size) * np.abs(lengths.offsets)
-        moved += growth(columns.size) * float(np.abs(state.weights) @ (lengths.summed + shift))
-    return exact.widened(lost + moved * float(np.linalg.norm(problem.weight)))
+        change += growth(columns.size) * float(np.abs(state.weights) @ (lengths.summed + shift))
+    return exact.widened(rounding + change * float(np.linalg.norm(problem.weight)))

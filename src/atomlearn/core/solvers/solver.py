@@ -54,6 +54,8 @@ class State:
         Euclidean norms of the columns, if the solver has computed them.
     master_steps : int
         Number of steps (for active-set methods, pivots) of the master so far.
+    proved_by : State, optional
+        The iterate whose lower bound on the optimum the gap is computed from, if it is another one.
     """
 
     columns: Columns
@@ -67,6 +69,7 @@ class State:
     smoothing: Any = None
     lengths: Any = None
     master_steps: int = 0
+    proved_by: State | None = None
 
     def merit(self) -> float:
         """Return the merit function that the solver minimizes: F, or an upper bound on F."""

@@ -16,7 +16,7 @@ from atomlearn.core.solvers.progress import Progress
 
 
 class StoppingRule(ABC):
-    """Gives the reason to stop, or None.
+    """A rule that ends a run: it returns the reason to stop, or None.
 
     Examples
     --------
@@ -34,7 +34,7 @@ class StoppingRule(ABC):
 
     @abstractmethod
     def reason(self, progress: Progress) -> Status | None:
-        """Return why to stop after this step, or None."""
+        """Return the reason to stop after this step, or None to continue."""
 
     def __or__(self, other: StoppingRule) -> StoppingRule:
         check_rule(other)
@@ -42,7 +42,7 @@ class StoppingRule(ABC):
 
 
 def check_rule(rule: object) -> None:
-    """Raise TypeError if this is no stopping rule."""
+    """Raise TypeError unless this is a stopping rule."""
     if not isinstance(rule, StoppingRule):
         raise TypeError(
             f"stop must be a StoppingRule such as stopping.Seconds(60), got {type(rule).__name__}; "
@@ -52,11 +52,12 @@ def check_rule(rule: object) -> None:
 
 @dataclass(frozen=True, slots=True)
 class FirstOf(StoppingRule):
-    """The first of several rules that has a reason."""
+    """Several rules; the reason is that of the first rule that has one."""
 
     rules: tuple[StoppingRule, ...]
 
     def reason(self, progress: Progress) -> Status | None:
+        """Return the reason of the first rule that has one."""
         for rule in self.rules:
             if (status := rule.reason(progress)) is not None:
                 return status
@@ -94,7 +95,7 @@ class RelativeGap(StoppingRule):
 
 @dataclass(frozen=True, slots=True)
 class Iterations(StoppingRule):
-    """At most this many steps.
+    """Stop after this number of steps.
 
     Examples
     --------
@@ -110,7 +111,7 @@ class Iterations(StoppingRule):
 
 @dataclass(frozen=True, slots=True)
 class Passes(StoppingRule):
-    """At most about this many passes over the data (checked between steps).
+    """Stop after about this number of passes over the data (checked between steps).
 
     Examples
     --------
@@ -126,7 +127,7 @@ class Passes(StoppingRule):
 
 @dataclass(frozen=True, slots=True)
 class Seconds(StoppingRule):
-    """At most about this number of seconds of wall time, time of observers excluded.
+    """Stop after about this number of seconds of wall time, without the time of observers.
 
     Checked between steps, and within long ones through the problem's deadline.
 
@@ -161,6 +162,45 @@ class TargetObjective(StoppingRule):
     def reason(self, progress: Progress) -> Status | None:
         reached = progress.state.certificate.objective <= self.value
         return Status.TARGET_REACHED if reached else None
+
+
+@dataclass(frozen=True, slots=True)
+class RelativeChange(StoppingRule):
+    r"""Stop once a step changes the objective by at most tol * \|objective\|.
+
+    This is the rule of [L] section 4, with 1e-4. A small change proves nothing: the status is
+    ``SMALL_CHANGE``, or CONVERGED if the gap is within the tolerance as well. Steps that return the
+    same point as before, because they found no better one, do not count.
+
+    Parameters
+    ----------
+    tol : float
+        Largest relative change.
+
+    References
+    ----------
+    [L] Liu, Yuan, Zhang, Liu, Metaxas 2016, section 4.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from atomlearn import norms, solve
+    >>> from atomlearn.solvers import FISTA, stopping
+    >>> X, y = np.vander([1.0, 2.0, 3.0, 4.0], 4), np.array([1.0, 3.0, 2.0, 5.0])
+    >>> rule = stopping.RelativeChange(0.1)
+    >>> result = solve(X, y, alpha=0.1, solver=FISTA(iterations=1), stop=rule)
+    >>> result.status.name, result.relative_gap > 0.01
+    ('SMALL_CHANGE', True)
+    """
+
+    tol: float
+
+    def reason(self, progress: Progress) -> Status | None:
+        if len(progress.history) < 2:
+            return None
+        before, now = (record.objective for record in progress.history[-2:])
+        small = 0.0 < abs(before - now) <= self.tol * abs(before)
+        return Status.SMALL_CHANGE if small else None
 
 
 @dataclass(frozen=True, slots=True)

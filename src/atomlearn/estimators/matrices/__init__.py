@@ -2,4 +2,6 @@
 
 from atomlearn._lazy import lazy
 
-__getattr__ = lazy(__name__, {"tasks": "joint_coefficients joint_problem"})
+__getattr__ = lazy(
+    __name__, {"joint_search": "search_jointly", "tasks": "joint_coefficients joint_problem"}
+)

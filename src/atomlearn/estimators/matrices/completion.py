@@ -163,6 +163,7 @@ class MatrixCompletion(OneToOneFeatureMixin, TransformerMixin, MatrixModel):
         return self
 
     def _standardize(self, data: Array, observed: Mask) -> None:
+        """Set ``mean_`` and ``scale_`` of each column from its observed entries."""
         counts = np.maximum(observed.sum(axis=0), 1)
         self.mean_ = np.where(observed, data, 0.0).sum(axis=0) / counts
         squares = np.where(observed, (data - self.mean_) ** 2, 0.0).sum(axis=0) / counts
@@ -186,15 +187,15 @@ class MatrixCompletion(OneToOneFeatureMixin, TransformerMixin, MatrixModel):
         largest_rank = np.inf if self.rank is None else whole("rank", self.rank)
         size = self._n_observed
         rng = np.random.default_rng(self.random_state)
-        out = rng.random(size) < self.validation_fraction
-        if out.all() or not out.any():
-            out[:] = False
-            out[rng.integers(size)] = size > 1
+        is_held_out = rng.random(size) < self.validation_fraction
+        if is_held_out.all() or not is_held_out.any():
+            is_held_out[:] = False
+            is_held_out[rng.integers(size)] = size > 1
         held_out = np.zeros_like(observed)
-        held_out[observed] = out
+        held_out[observed] = is_held_out
         fitted = self._problem(data, observed & ~held_out, 1.0)
         largest = largest_useful_alpha(fitted)
-        if largest == 0.0 or not out.any():
+        if largest == 0.0 or not is_held_out.any():
             return largest or 1.0
         unseen: Any = self._problem(data, held_out, 1.0)
         alphas: list[float] = []
@@ -242,6 +243,7 @@ class MatrixCompletion(OneToOneFeatureMixin, TransformerMixin, MatrixModel):
         return self._filled(data, left)
 
     def _filled(self, data: NDArray[Any], left: Array) -> NDArray[Any]:
+        """Return X with the low-rank fit in place of missing entries, in the units of X."""
         fill = left @ self.right_.T * self.scale_ + self.mean_
         return np.where(np.isfinite(data), data, fill).astype(data.dtype, copy=False)
 

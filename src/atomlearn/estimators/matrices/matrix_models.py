@@ -37,11 +37,14 @@ class MatrixModel(ProvedModel):
     def _checked(self, X: Any, *, reset: bool, least: int = 1, gaps: bool = False) -> NDArray[Any]:
         """Return X in float32 or float64 after its checks; ``gaps`` allows NaN."""
         checked = checked_array(self, X, reset=reset, ensure_min_samples=least)
-        found: NDArray[Any] = np.require(checked, requirements="A")
-        refuse_not_finite(DenseDesign(np.where(np.isnan(found), 0.0, found) if gaps else found), X)
-        return found
+        aligned: NDArray[Any] = np.require(checked, requirements="A")
+        refuse_not_finite(
+            DenseDesign(np.where(np.isnan(aligned), 0.0, aligned) if gaps else aligned), X
+        )
+        return aligned
 
     def _solved(self, problem: Problem) -> Result:
+        """Return the result of one problem, and record its convergence attributes."""
         [result] = self._solve([problem], [None], self._settings())
         self._record(result)
         return result

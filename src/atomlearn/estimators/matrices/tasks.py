@@ -46,7 +46,7 @@ def joint_problem(
         Y = Y - offset
         offset = None
     joint_norm = over_tasks(norm_for(estimator, norm, design), design.shape[1], Y.shape[1])
-    regularizer, tau = penalty_of(joint_norm, estimator.form, amount, l1_ratio)
+    regularizer, tau = penalty_of(joint_norm, estimator._form_of(joint_norm), amount, l1_ratio)
     has_intercept = bool(estimator.fit_intercept)
     fitted = data.fitted_design
     task = task_problem(fitted, Y, data.weight, loss, regularizer, has_intercept, offset)

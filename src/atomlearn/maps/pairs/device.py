@@ -38,6 +38,7 @@ class DevicePairs(DensePairs):
         self._columns = columns
 
     def error(self) -> ErrorBound:
+        """Return the error bound of sums on the device, in float32 or float64."""
         double = super().error()
         # Factors, products and sums below the smallest normal number may become zero.
         absolute = 4.0 * double.absolute
@@ -68,9 +69,9 @@ def device_pairs(base: Design) -> DevicePairs | SparsePairs | None:
     if columns is None:
         return None
     tensor = columns.tensor
-    most = SETTINGS.tiles_from * math.prod(tensor.shape)
+    limit = SETTINGS.tiles_from * math.prod(tensor.shape)
     centered = columns.shift is not None and columns.shift.means is not None
-    if not isinstance(tensor, SparseTensor) or centered or tensor.nonzeros >= most:
+    if not isinstance(tensor, SparseTensor) or centered or tensor.nonzeros >= limit:
         return DevicePairs(base, columns)
     host = tensor.host() if columns.rows is None else tensor.host()[columns.rows]
     if columns.shift is not None:

@@ -95,19 +95,19 @@ class PairIndex:
 
     def checked(self, columns: Any) -> Columns:
         """Return column numbers as int64; refuse invalid ones."""
-        given = np.asarray(columns)
-        if given.size == 0:
-            return given.astype(np.int64)
-        if given.dtype.kind not in "iu":
-            raise TypeError(f"columns must be whole numbers, got dtype {given.dtype}")
-        low = int(given.min())
-        high = int(given.max())
+        numbers = np.asarray(columns)
+        if numbers.size == 0:
+            return numbers.astype(np.int64)
+        if numbers.dtype.kind not in "iu":
+            raise TypeError(f"columns must be whole numbers, got dtype {numbers.dtype}")
+        low = int(numbers.min())
+        high = int(numbers.max())
         if low < 0 or high >= self.n_columns:
             raise IndexError(
                 f"columns must be between 0 and {self.n_columns - 1}, got values from {low} to "
                 f"{high}"
             )
-        return given.astype(np.int64, copy=False)
+        return numbers.astype(np.int64, copy=False)
 
 
 def upper_part(i: NDArray[Any], j: NDArray[Any]) -> tuple[Columns, Columns]:
@@ -124,5 +124,5 @@ def put_tile(tile: NDArray[Any], lo: int, start: int, index: PairIndex, result: 
         skip = max(first - start, 0)
         if skip >= width:
             break
-        place = begin + start + skip - first
-        result[place : place + width - skip] = tile[row, skip:]
+        position = begin + start + skip - first
+        result[position : position + width - skip] = tile[row, skip:]

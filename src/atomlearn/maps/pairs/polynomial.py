@@ -78,6 +78,7 @@ class PolynomialMap(FeatureMap):
         return self.index.names(self.index.checked(columns), names)
 
     def column_groups(self, groups: Any = None) -> Any:
+        """Return None, since each product is a term; raise ValueError for groups of inputs."""
         if groups is not None:
             raise ValueError(
                 "groups are of columns of X, and products of two are selected here; leave groups "
@@ -181,6 +182,7 @@ class Polynomial(MappedDesign):
         return design
 
     def _set(self, base: Design, map: PolynomialMap, names: list[str] | None) -> None:
+        """Set the attributes of the design of these rows, ``base``."""
         self.base = base
         self.map = map
         self._names = names
@@ -190,8 +192,8 @@ class Polynomial(MappedDesign):
         self.dtype = base.dtype
         self._pairs = _products(base)
         self._memory = Memory()
-        few = base.listable and self.index.n_columns <= SETTINGS.listed_together
-        self.traits = Traits(reads_at_once=few and base.traits.reads_at_once)
+        is_small = base.listable and self.index.n_columns <= SETTINGS.listed_together
+        self.traits = Traits(reads_at_once=is_small and base.traits.reads_at_once)
 
     @property
     def listable(self) -> bool:
@@ -200,6 +202,7 @@ class Polynomial(MappedDesign):
 
     @property
     def searched(self) -> tuple[float, float]:
+        """Return the number of products formed by searches, and of those without bounds."""
         return self.work.products, self.work.possible
 
     @property
@@ -225,7 +228,7 @@ class Polynomial(MappedDesign):
         return self._pairs.block(i, j, self.scaling.of(i, j))
 
     def _squares(self, weights: Array) -> Array:
-        """Return sum_i c_i phi_ij^2 for every column, by one pass if the columns can be listed."""
+        """Return sum_i w_i phi_ij^2 of each column j, for w = ``weights``."""
         if not self.listable:
             return super()._squares(weights)
         d = self.index.n_inputs
@@ -240,6 +243,7 @@ class Polynomial(MappedDesign):
         return self._with_base(_rows_of(self.base, rows))
 
     def _with_base(self, base: Design) -> Polynomial:
+        """Return the design of other rows, with the same map."""
         other = type(self).__new__(type(self))
         other._set(base, self.map, self._names)
         return other
@@ -280,6 +284,7 @@ class Polynomial(MappedDesign):
 
 
 def _products(base: Design) -> PairProducts:
+    """Return the products of two columns of the data: sparse, on a device, or dense."""
     X = base.stored()
     if (
         base.traits.is_sparse
@@ -291,15 +296,17 @@ def _products(base: Design) -> PairProducts:
 
 
 def _rows_of(base: Design, rows: NDArray[np.int64]) -> Design:
+    """Return some rows of the inputs: a copy if they are sparse, else a view."""
     X = base.stored() if base.traits.is_sparse else None
     return RowSubset(base, rows) if X is None else SparseDesign(X[rows])
 
 
 def _whole(name: str, values: ArrayLike) -> Columns:
-    given = np.asarray(values)
-    if given.size and given.dtype.kind not in "iu":
-        raise TypeError(f"{name} must be whole numbers, got dtype {given.dtype}")
-    return given.astype(np.int64)
+    """Return numbers of inputs or columns as int64; raise TypeError unless they are integers."""
+    array = np.asarray(values)
+    if array.size and array.dtype.kind not in "iu":
+        raise TypeError(f"{name} must be whole numbers, got dtype {array.dtype}")
+    return array.astype(np.int64)
 
 
 #: The entries of ``features=``: products without squares, with squares, and scaled as in [T].
@@ -311,6 +318,6 @@ QUADRATIC = FeatureEntry(
 )
 POLYNOMIAL = FeatureEntry(
     PolynomialMap,
-    lambda X, weight: Polynomial(explicit(X)),
-    lambda X, gamma, r: Polynomial(explicit(X), gamma=gamma, r=r),
+    lambda X, weight, gamma=1.0, r=1.0: Polynomial(explicit(X), gamma=gamma, r=r),
+    ("gamma", "r"),
 )

@@ -109,6 +109,7 @@ class DensePairs(PairProducts):
         self.base = base
 
     def sums(self, v: Array, i: Columns, j: Columns) -> Array:
+        """Return the sums of these pairs, reading few inputs at a time."""
         result = np.empty(i.size)
         # Sorted by input, so that few inputs are in memory at a time.
         order = np.argsort(i, kind="stable")
@@ -121,18 +122,19 @@ class DensePairs(PairProducts):
 
     def _inputs(self, i: Columns, j: Columns) -> tuple[NDArray[Any], Columns, Columns]:
         """Return the inputs of these pairs in Fortran order, and the places of i and j in it."""
-        inputs, places = np.unique(np.concatenate([i, j]), return_inverse=True)
+        inputs, positions = np.unique(np.concatenate([i, j]), return_inverse=True)
         columns = np.asfortranarray(self.base.gather(inputs).dense())
-        return columns, places[: i.size], places[i.size :]
+        return columns, positions[: i.size], positions[i.size :]
 
     def block(self, i: Columns, j: Columns, scales: Array) -> Block:
+        """Return the columns scales * x_i * x_j, or scales * x_i for j = -1, as a dense block."""
         result = np.empty((self.base.shape[0], i.size), order="F")
         # For linear columns, i takes the place of j, and the product is left out.
         columns, first, second = self._inputs(i, np.where(j < 0, i, j))
-        for place, (one, other, scale) in enumerate(zip(first, second, scales, strict=True)):
-            column = result[:, place]
+        for number, (one, other, scale) in enumerate(zip(first, second, scales, strict=True)):
+            column = result[:, number]
             np.multiply(columns[:, one], scale, out=column)
-            if j[place] >= 0:
+            if j[number] >= 0:
                 column *= columns[:, other]
         return DenseBlock(result)
 
@@ -154,20 +156,21 @@ class DensePairs(PairProducts):
         """
         base = self.base
         stored = self.base.stored()
-        same = stored is not None and not base.traits.is_sparse and dtype == stored.dtype
-        if same and power == 1:
+        is_stored = stored is not None and not base.traits.is_sparse and dtype == stored.dtype
+        if is_stored and power == 1:
             return lambda lo, hi: stored[:, lo:hi]
 
         def gathered(lo: int, hi: int) -> NDArray[Any]:
+            """Return columns lo, ..., hi - 1 to the power, gathered from the design."""
             array = base.gather(np.arange(lo, hi, dtype=np.int64)).dense()
             return array.astype(dtype, copy=False) ** power
 
         if base.shape[0] * base.shape[1] > BUDGET.held_entries:
             return gathered
-        held = np.empty(base.shape, dtype=dtype, order="F")
+        converted = np.empty(base.shape, dtype=dtype, order="F")
         for lo in range(0, base.shape[1], 64):
-            held[:, lo : lo + 64] = gathered(lo, min(lo + 64, base.shape[1]))
-        return lambda lo, hi: held[:, lo:hi]
+            converted[:, lo : lo + 64] = gathered(lo, min(lo + 64, base.shape[1]))
+        return lambda lo, hi: converted[:, lo:hi]
 
     def _width(self, wanted: int, dtype: Any) -> int:
         """Return the number of inputs to read at a time."""
@@ -191,14 +194,15 @@ class DensePairs(PairProducts):
         """Return a tile with zeros outside of pairs, and with weighted squares."""
         xp = namespace(tile)
         diagonal = lo - start
-        above = xp.triu(tile, k=diagonal + 1)
+        upper_part = xp.triu(tile, k=diagonal + 1)
         if not index.squares:
-            return above
-        return above + (xp.triu(tile, k=diagonal) - above) * square
+            return upper_part
+        return upper_part + (xp.triu(tile, k=diagonal) - upper_part) * square
 
     # --- sums and searches by tiles -----------------------------------------------------------
 
     def _cuts(self, start: int, dtype: Any) -> list[tuple[int, int]]:
+        """Return (lo, hi) of consecutive groups of inputs from ``start`` on."""
         stop = self.shape[1]
         width = self._width(SETTINGS.tile, dtype)
         return [(lo, min(lo + width, stop)) for lo in range(start, stop, width)]
@@ -207,8 +211,8 @@ class DensePairs(PairProducts):
         self, work: Callable[[int, int], None], index: PairIndex, dtype: Any, products: int = 1
     ) -> None:
         """Call work(lo, hi) for groups of the inputs that begin pairs."""
-        wanted = min(SETTINGS.tile, max(64, -(-index.n_rows // SETTINGS.shares)))
-        width = self._width(wanted, dtype)
+        n_wanted = min(SETTINGS.tile, max(64, -(-index.n_rows // SETTINGS.shares)))
+        width = self._width(n_wanted, dtype)
         starts = range(0, index.n_rows, width)
 
         def piece(number: int) -> None:
@@ -219,10 +223,12 @@ class DensePairs(PairProducts):
         _kernels.share_out(piece, len(starts), operations, self.most_threads)
 
     def all_sums(self, V: Array, index: PairIndex, squared: bool = False) -> Array:
+        """Return the sums of all pairs, tile by tile in threads."""
         result = np.empty((V.shape[1], index.n_columns - index.n_inputs))
         read = self._reader(np.float64, 1 + squared)
 
         def work(lo: int, hi: int) -> None:
+            """Compute the sums of pairs whose first input is in lo, ..., hi - 1."""
             left = read(lo, hi)
             vectors = [to_device_of(left, v[:, None]) for v in V.T]
             for start, stop in self._cuts(lo, np.float64):
@@ -237,21 +243,23 @@ class DensePairs(PairProducts):
     def search(
         self, v: Array, change: Array, index: PairIndex, finalists: Finalists, square: float
     ) -> None:
+        """Offer all pairs that may have one of the largest scores, tile by tile in threads."""
         dtype = np.float32 if self.uses_single() else np.float64
         read = self._reader(dtype)
         weights = v.astype(dtype)[:, None]
         radii = self._radii(np.abs(v))
         n_samples = float(self.shape[0])
-        moved = radii if change is v else self._radii(np.abs(change))
+        change_radii = radii if change is v else self._radii(np.abs(change))
         # Twice the error of the definition, which has no rounding in single precision.
         slack = 4.0 * (n_samples + 10.0) * 2.0**-53 * float(radii.max(initial=0.0)) ** 2
 
         def work(lo: int, hi: int) -> None:
+            """Offer the pairs with first input in lo, ..., hi - 1 that bounds do not exclude."""
             left: Any = None
-            reach = float(moved[lo:hi].max())
+            reach = float(change_radii[lo:hi].max())
             size = float(radii[lo:hi].max())
             for start, stop in self._cuts(lo, dtype):
-                bound = reach * float(moved[start:stop].max())
+                bound = reach * float(change_radii[start:stop].max())
                 multiplications = n_samples * (hi - lo) * (stop - start)
                 finalists.count(possible=multiplications)
                 if not bound > 0.0 or bound < finalists.enough(slack):
@@ -290,9 +298,9 @@ class DensePairs(PairProducts):
         if peak < finalists.least_magnitude(margin):
             return
         # The number of sums wanted have at least the magnitude of this rank in the tile.
-        most = 4 * finalists.wanted + 4096
+        limit = 4 * finalists.wanted + 4096
         chosen = _reached(tile, finalists.least_magnitude(margin))
-        if chosen.size > most or finalists.threshold == 0.0:
+        if chosen.size > limit or finalists.threshold == 0.0:
             if height * width >= finalists.wanted:
                 magnitudes = namespace(tile).reshape(abs(tile), (-1,))
                 kth = kth_largest(magnitudes, finalists.wanted)
@@ -334,5 +342,5 @@ def _reached(tile: Any, least: float) -> Columns:
 def _magnitudes(tile: Any, places: Columns) -> NDArray[Any]:
     """Return the magnitudes at these places."""
     xp = namespace(tile)
-    found = xp.take(xp.reshape(tile, (-1,)), to_device_of(tile, places))
-    return np.array(to_host(abs(found)))
+    magnitudes = xp.take(xp.reshape(tile, (-1,)), to_device_of(tile, places))
+    return np.array(to_host(abs(magnitudes)))

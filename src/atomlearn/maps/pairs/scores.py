@@ -76,11 +76,12 @@ class PolynomialScores(Scores):
         return self._full.full()
 
     def at(self, columns: Columns) -> Array:
+        """Return the scores of these columns by their definition, or from the list of all."""
         columns = np.asarray(columns, dtype=np.int64)
         self._list_if_cheaper(columns.size)
         if self._full is not None:
             return self._full.at(columns)
-        return self._by_definition(columns)
+        return self._products(columns)
 
     def _list_if_cheaper(self, count: int) -> None:
         """Compute all scores if that is cheaper than ``count`` single ones."""
@@ -89,7 +90,8 @@ class PolynomialScores(Scores):
             if 16 * count > self.n_columns or (work < SETTINGS.small_work and count > 0):
                 self.full()
 
-    def _by_definition(self, columns: Columns) -> Array:
+    def _products(self, columns: Columns) -> Array:
+        """Return the scores of these columns by their definition, in O(n_samples) each."""
         i, j = self._index.pairs(columns)
         z = np.empty(columns.size)
         linear = j < 0
@@ -120,25 +122,26 @@ class PolynomialScores(Scores):
         return columns[:count].copy(), values[:count].copy()
 
     def _searched(self, count: int, size: float) -> tuple[Columns, Array]:
+        """Return the ``count`` columns of largest score; ``size`` is the largest |v_k|."""
         index = self._index
         memory = self._memory
         v = self._v
         # A power of two scales without rounding.
         unit = 2.0 ** math.frexp(size)[1] if size > 0 else 1.0
-        listed = self._by_definition(memory.listing.columns)
+        listed = self._products(memory.listing.columns)
         sizes = np.abs(listed) * (1.0 - 1e-12)
         change, before = memory.change(v, _largest(sizes, count))
         # A search of all pairs returns more than requested, so that the others are far below the
         # best.
-        wanted = count if before else count + min(SETTINGS.listing * count, SETTINGS.spare)
+        n_wanted = count if before else count + min(SETTINGS.listing * count, SETTINGS.spare)
         finalists = Finalists(
-            wanted,
+            n_wanted,
             index,
-            self._by_definition,
+            self._products,
             self._linear,
             self._scaling.pair * unit,
             self._pairs.error(),
-            _largest(sizes, wanted),
+            _largest(sizes, n_wanted),
             before,
             listed,
         )
@@ -174,9 +177,9 @@ class Memory:
         if not (listing.columns.size and least > listing.least):
             return v, None
         change = v - listing.v
-        moved = float(np.abs(change).sum())
+        distance = float(np.abs(change).sum())
         missing = least - listing.least
-        if 2.0 * moved * listing.least > float(np.abs(v).sum()) * missing:
+        if 2.0 * distance * listing.least > float(np.abs(v).sum()) * missing:
             return v, None
         return change, listing
 

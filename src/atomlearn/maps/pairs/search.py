@@ -199,6 +199,7 @@ class Finalists:
         self._add(columns, np.full(columns.size, np.nan), upper[keep], lower)
 
     def _add(self, columns: Columns, values: Array, upper: Array, lower: Array) -> None:
+        """Add candidates with their values and bounds on them, and drop those that cannot win."""
         if not columns.size:
             return
         with self._lock:
@@ -211,6 +212,7 @@ class Finalists:
                 self._settle()
 
     def _keep(self, keep: NDArray[np.bool_] | Columns) -> None:
+        """Keep only these candidates."""
         self._columns = self._columns[keep]
         self._values = self._values[keep]
         self._upper = self._upper[keep]
@@ -218,9 +220,9 @@ class Finalists:
 
     def _shrink(self) -> None:
         """Raise the threshold to the count-th largest lower bound; drop pairs below it."""
-        place = self._lower.size - self.wanted
-        if place >= 0:
-            self.threshold = max(self.threshold, float(np.partition(self._lower, place)[place]))
+        rank = self._lower.size - self.wanted
+        if rank >= 0:
+            self.threshold = max(self.threshold, float(np.partition(self._lower, rank)[rank]))
             self._keep(self._upper >= self.threshold)
 
     def _settle(self) -> None:

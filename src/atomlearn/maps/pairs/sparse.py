@@ -35,8 +35,8 @@ class SparsePairs(PairProducts):
     @cached_property
     def matrix(self) -> sp.csc_array:
         """X by columns, with sorted rows."""
-        given = self.base.stored()
-        matrix: sp.csc_array = given.tocsc() if given.format == "csr" else given
+        stored = self.base.stored()
+        matrix: sp.csc_array = stored.tocsc() if stored.format == "csr" else stored
         if not matrix.has_sorted_indices:
             matrix = matrix.copy()
             matrix.sort_indices()
@@ -64,6 +64,7 @@ class SparsePairs(PairProducts):
 
     @cached_property
     def _ordered(self) -> _Ordered:
+        """X for searches, with its columns in the order of their bounds; see ``_Ordered``."""
         low, high = self._extremes
         data, indices, indptr = self._parts
         magnitudes = np.abs(data) if low.any() else data
@@ -74,13 +75,13 @@ class SparsePairs(PairProducts):
         # Most of very many columns may be empty.
         order = np.flatnonzero(sizes)
         order = order[np.argsort(-sizes[order], kind="stable")]
-        place = np.full(sizes.size, -1, dtype=np.int32)
-        place[order] = np.arange(order.size, dtype=np.int32)
-        given = self.base.stored()
-        by_rows = given if given.format == "csr" else self.matrix.tocsr()
+        rank = np.full(sizes.size, -1, dtype=np.int32)
+        rank[order] = np.arange(order.size, dtype=np.int32)
+        stored = self.base.stored()
+        by_rows = stored if stored.format == "csr" else self.matrix.tocsr()
         parts = by_rows.data, by_rows.indices, by_rows.indptr
-        table, costs = _kernels.pair_rows(parts, place, order.size)
-        return _Ordered(order, place, sizes[order], table, costs)
+        table, costs = _kernels.pair_rows(parts, rank, order.size)
+        return _Ordered(order, rank, sizes[order], table, costs)
 
     def linear(self, v: Array) -> Array:
         # Products by columns take half the time if there are many columns.
@@ -90,10 +91,11 @@ class SparsePairs(PairProducts):
         return _kernels.pair_sums_csc(*self._parts, i, j, v)
 
     def block(self, i: Columns, j: Columns, scales: Array) -> Block:
+        """Return the columns scales * x_i * x_j, or scales * x_i for j = -1, as a block."""
         (n_samples, n_inputs) = self.shape
         paired = j >= 0
-        inputs, places = np.unique([i, np.where(paired, j, i)], return_inverse=True)
-        first, second = places.reshape(2, -1)
+        inputs, positions = np.unique([i, np.where(paired, j, i)], return_inverse=True)
+        first, second = positions.reshape(2, -1)
         X = self.matrix[:, inputs].astype(np.float64)
         right = X[:, second]
         # Linear columns are x_i times one, in the pattern of x_i.
@@ -107,6 +109,7 @@ class SparsePairs(PairProducts):
         return False
 
     def all_sums(self, V: Array, index: PairIndex, squared: bool = False) -> Array:
+        """Return the sums of all pairs, by sparse products of pieces of inputs in threads."""
         result = np.zeros((V.shape[1], index.n_columns - index.n_inputs))
         matrix = self.matrix.astype(np.float64)
         if squared:
@@ -115,13 +118,14 @@ class SparsePairs(PairProducts):
         right = matrix.tocsr()
 
         def work(lo: int, hi: int) -> None:
+            """Compute the sums of pairs whose first input is in lo, ..., hi - 1."""
             for left, sums in zip(lefts, result, strict=True):
                 product = (left[:, lo:hi].T @ right).tocoo()
                 i = product.coords[0].astype(np.int64) + lo
                 j = product.coords[1].astype(np.int64)
                 pairs = j >= i + index.shift
-                places = index.columns(i[pairs], j[pairs]) - index.n_inputs
-                sums[places] = product.data[pairs]
+                positions = index.columns(i[pairs], j[pairs]) - index.n_inputs
+                sums[positions] = product.data[pairs]
 
         _share_out(work, _costs(matrix, right))
         return result
@@ -142,8 +146,8 @@ class SparsePairs(PairProducts):
         slack = 4.0 * finalists.error.relative * float(ordered.sizes.max(initial=0.0))
         slack += 4.0 * finalists.error.absolute
         with np.errstate(over="ignore"):
-            most = ordered.sizes * float(np.abs(change).max(initial=0.0))
-        count = int(np.searchsorted(-most, -finalists.enough(slack), "right"))
+            largest = ordered.sizes * float(np.abs(change).max(initial=0.0))
+        count = int(np.searchsorted(-largest, -finalists.enough(slack), "right"))
         order = ordered.columns[:count]
         radii, reach = self._bounds(change, order)
         if not math.isfinite(float(radii.max(initial=0.0)) ** 2):
@@ -163,6 +167,7 @@ class SparsePairs(PairProducts):
         error = finalists.error
 
         def work(lo: int, hi: int) -> None:
+            """Offer the pairs whose first input is at positions lo, ..., hi - 1 of the order."""
             while lo < hi:
                 threshold = finalists.threshold / finalists.scale
                 limits = finalists.enough(slack), threshold, error.relative, error.absolute
@@ -174,12 +179,12 @@ class SparsePairs(PairProducts):
         _share_out(work, costs)
 
     def _bounds(self, change: Array, columns: Columns) -> tuple[Array, Array]:
-        """Return r_i and B_i of these inputs."""
+        """Return r_i and B_i of these inputs, as ``search`` defines them, rounded up."""
         low, high = self._extremes
-        reach, rising, falling = _kernels.pair_bounds_csc(*self._parts, change, low, high, columns)
+        reach, upper, lower = _kernels.pair_bounds_csc(*self._parts, change, low, high, columns)
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
             one_sign = not low.any() or not high.any()
-            radii = np.maximum(rising, falling) if one_sign else np.hypot(rising, falling)
+            radii = np.maximum(upper, lower) if one_sign else np.hypot(upper, lower)
             radii *= SETTINGS.inflation
             reach *= SETTINGS.inflation
             reach = np.minimum(reach, radii * radii.max(initial=0.0))

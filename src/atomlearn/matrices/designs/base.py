@@ -50,6 +50,10 @@ class MatrixDesign(Design):
         """
         return None
 
+    def dual_of(self, scores: Array) -> Array | None:
+        """Return v with X'v = ``scores`` (p, q); None if only some scores have such a v."""
+        return None
+
     def ridge_steps(self) -> Callable[[Array], Any] | None:
         """Return a function from sample weights to alternating ridge regression steps.
 
@@ -74,9 +78,11 @@ class MatrixDesign(Design):
         return left
 
     def span(self, left: Array, right: Array) -> Block:
+        """Return the implicit matrix from S (r, s) to the predictions of left S right'."""
         return SpanBlock(self, self.images(left), right)
 
     def rays(self, left: Array, right: Array) -> Block:
+        """Return the implicit matrix from c (m,) to the predictions of left diag(c) right'."""
         return RayBlock(self, self.images(left), right)
 
 
@@ -90,6 +96,7 @@ class OperatorBlock(Block):
         return self.predict(unit)
 
     def dense(self) -> Array:
+        """Return the array, one column after the other; a deadline interrupts it."""
         result = np.empty(self.shape, order="F")
         deadline = Deadline.current()
         for number in range(self.shape[1]):
@@ -119,6 +126,7 @@ class SideBySide(OperatorBlock):
         self.shape = self._blocks[0].shape[0], int(self._starts[-1])
 
     def predict(self, weights: Array) -> Array:
+        """Return A w = sum_i A_i w_i."""
         parts = zip(self._blocks, np.split(weights, self._starts[1:-1]), strict=True)
         return sum((block.predict(w) for block, w in parts if w.size), np.zeros(self.shape[0]))
 
@@ -148,12 +156,14 @@ class SpanBlock(FactorBlock):
         self.shape = design.shape[0], images.shape[1] * right.shape[1]
 
     def predict(self, weights: Array) -> Array:
+        """Return the predictions of left S right' for the core S = ``weights``, row-major."""
         S = weights.reshape(self._images.shape[1], self._right.shape[1])
         if S.shape[0] <= S.shape[1]:
             return self._design.predictions(self._images, self._right @ S.T)
         return self._design.predictions(self._images @ S, self._right)
 
     def scores(self, v: Array) -> Scores:
+        """Return the adjoint: left'Z right for the scores Z (p, q) of v, row-major."""
         pulled = self._images.T @ self._design.pulled(v, self._right)
         return ArrayScores(pulled.reshape(-1))
 
@@ -165,6 +175,7 @@ class RayBlock(FactorBlock):
         return self._design.predictions(self._images * weights, self._right)
 
     def scores(self, v: Array) -> Scores:
+        """Return the adjoint: u_h'Z v_h for each pair of columns of left and right."""
         pulled = self._design.pulled(v, self._right)
         return ArrayScores(np.einsum("ij,ij->j", self._images, pulled))
 
@@ -206,6 +217,7 @@ class Reshaped(MatrixDesign):
         return [self._matrix(z.full()) for z in self.base.scores_many(V)]
 
     def _matrix(self, z: Array) -> MatrixScores:
+        """Return the scores as a matrix (p, q), with its entries in the order of W."""
         return MatrixScores(
             np.reshape(z if self.order is None else z[self.order], self.matrix_shape)
         )

@@ -80,14 +80,15 @@ class Entries(MatrixDesign):
         #: order.
         self._place: Columns | None = None
         if not (keys[1:] > keys[:-1]).all():
-            keys, place = np.unique(keys, return_inverse=True)
-            self._place = place.ravel().astype(kind)
+            keys, inverse = np.unique(keys, return_inverse=True)
+            self._place = inverse.ravel().astype(kind)
         #: The distinct entries, in compressed rows.
         self._starts: Columns = np.searchsorted(keys, np.arange(p + 1) * q).astype(kind)
         self._cols: Columns = (keys % q).astype(kind)
         self.shape = self._n_samples, self.matrix_shape[0] * self.matrix_shape[1]
 
     def scores(self, v: Array) -> Scores:
+        """Return the sums of v over the samples of each entry, as a sparse matrix (p, q)."""
         # A copy, because the caller may change v before the scores are read.
         data = np.array(v, dtype=np.float64) if self._place is None else self.summed(v)
         Z = sparse.csr_array((data, self._cols, self._starts), shape=self.matrix_shape)
@@ -103,15 +104,16 @@ class Entries(MatrixDesign):
         return self._spread(np.asarray(weights, dtype=np.float64)[self._keys])
 
     def gather(self, columns: Columns) -> Block:
+        """Return the columns W[i, j] as a sparse block: 1 at the samples of the entry, else 0."""
         n = self._n_samples
         keys = self._keys
-        places = np.searchsorted(keys, columns)
-        seen = keys[np.minimum(places, keys.size - 1)] == columns
-        own = np.arange(n) if self._place is None else self._place
+        positions = np.searchsorted(keys, columns)
+        is_observed = keys[np.minimum(positions, keys.size - 1)] == columns
+        entry_of = np.arange(n) if self._place is None else self._place
         # The last column represents all entries that are not observed.
         shape = (n, keys.size + 1)
-        samples = sparse.csr_array((np.ones(n), own, np.arange(n + 1)), shape=shape)
-        block: Any = samples[:, np.where(seen, places, keys.size)].tocsc()
+        samples = sparse.csr_array((np.ones(n), entry_of, np.arange(n + 1)), shape=shape)
+        block: Any = samples[:, np.where(is_observed, positions, keys.size)].tocsc()
         indices = block.indices.astype(np.int64)
         starts = block.indptr.astype(np.int64)
         return SparseBlock(block.data, indices, starts, n)
@@ -152,23 +154,29 @@ class EntryRidge:
     def __init__(self, entries: Entries, cols: Columns, starts: Columns) -> None:
         self._entries = entries
         self._rows = ((cols, starts), None)
-        places: Any = np.arange(cols.size, dtype=cols.dtype)
-        by_columns = sparse.csr_array((places, cols, starts), shape=entries.matrix_shape).tocsc()
+        positions: Any = np.arange(cols.size, dtype=cols.dtype)
+        by_columns = sparse.csr_array((positions, cols, starts), shape=entries.matrix_shape).tocsc()
         self._cols = (by_columns.indices, by_columns.indptr), by_columns.data
         self.predictions = entries.predictions
 
     def step(
-        self, is_left: bool, slope: Array, curvature: Array, own: Array, held: Array, amount: float
+        self,
+        is_left: bool,
+        slope: Array,
+        curvature: Array,
+        updated: Array,
+        fixed: Array,
+        amount: float,
     ) -> Array:
-        """Return the updated factor ``own`` (left if ``is_left``), with ``held`` fixed.
+        """Return the updated factor ``updated`` (left if ``is_left``), with ``fixed`` fixed.
 
         ``slope`` and ``curvature`` (n_samples,) are first and second derivatives of the loss in the
         predictions; ``amount`` is the ridge parameter.
         """
-        (at, starts), order = self._rows if is_left else self._cols
+        (samples, starts), order = self._rows if is_left else self._cols
         g = self._entries.summed(slope)
         h = self._entries.summed(curvature)
-        return _kernels.factor_ridge(at, starts, g, h, held, own, amount, order)
+        return _kernels.factor_ridge(samples, starts, g, h, fixed, updated, amount, order)
 
 
 def flat_columns(cols: NDArray[Any], starts: NDArray[Any], q: int) -> Columns:
@@ -220,15 +228,16 @@ class EntryScores(Scores):
         return flat_columns(self._Z.indices, self._Z.indptr, self._Z.shape[1])
 
     def top(self, count: int) -> tuple[Columns, Array]:
+        """Return the largest scores; if too few are nonzero, also the smallest other columns."""
         count = min(int(count), self.n_columns)
         if count <= 0:
             return np.zeros(0, dtype=np.int64), np.zeros(0)
         keys = self._keys
         data = self._Z.data
-        places, values = _kernels.top_magnitude(data, min(count, data.size))
-        found = values != 0
-        columns = keys[places[found]]
-        values = values[found]
+        positions, values = _kernels.top_magnitude(data, min(count, data.size))
+        is_nonzero = values != 0
+        columns = keys[positions[is_nonzero]]
+        values = values[is_nonzero]
         if columns.size < count:  # add zeros, the smallest columns first
             zeros = np.setdiff1d(np.arange(min(self.n_columns, count + columns.size)), columns)
             zeros = zeros[: count - columns.size]
@@ -237,15 +246,17 @@ class EntryScores(Scores):
         return columns, values
 
     def at(self, columns: Columns) -> Array:
+        """Return the scores of these entries, 0 for entries that are not observed."""
         keys = self._keys
         data = self._Z.data
-        places = np.minimum(np.searchsorted(keys, columns), keys.size - 1)
-        return np.where(keys[places] == columns, data[places], 0.0)
+        positions = np.minimum(np.searchsorted(keys, columns), keys.size - 1)
+        return np.where(keys[positions] == columns, data[positions], 0.0)
 
     def full(self) -> Array:
         return dense_scores(self._Z).reshape(-1)
 
     def group_norms(self, labels: NDArray[np.int64], n_groups: int) -> Array:
+        """Return the l2 norm of the scores over each group, from the observed entries only."""
         return norms_by_label(self._Z.data, labels[self._keys], n_groups)
 
 

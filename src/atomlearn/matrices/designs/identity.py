@@ -38,10 +38,14 @@ class Identity(MatrixDesign):
         # A copy, because the caller may change v before the scores are read.
         return MatrixScores(np.array(v, dtype=np.float64).reshape(self.matrix_shape))
 
+    def dual_of(self, scores: Array) -> Array:
+        return scores.reshape(-1)
+
     def predict(self, weights: Array) -> Array:
         """Return a copy of vec(W)."""
         return np.array(weights, dtype=np.float64)
 
     def gather(self, columns: Columns) -> Block:
+        """Return unit vectors as a sparse block."""
         starts = np.arange(columns.size + 1)
         return SparseBlock(np.ones(columns.size), columns, starts, self.shape[0])

@@ -15,10 +15,12 @@ from atomlearn.core import (
     ArrayScores,
     Block,
     Columns,
+    RepeatedBlock,
     Scores,
     SparseBlock,
     Traits,
     as_design,
+    columns_for_kernel,
     coupled_gram,
     is_whole,
     spanned,
@@ -58,6 +60,7 @@ class TaskBlock(Block):
         self.shape = self.features.shape[1] * self.n_tasks, self.tasks.size
 
     def predict(self, weights: Array) -> Array:
+        """Return vec(X W) for the sparse W with these ``weights`` at the pairs of the block."""
         parts = np.asarray(weights)[self._order], *self._pattern
         W = sparse.csr_array(parts, shape=(self.features.shape[0], self.n_tasks))
         return np.ascontiguousarray((W.T @ self.features).T).reshape(-1)
@@ -84,11 +87,11 @@ class TaskBlock(Block):
         result = np.zeros((chosen.tasks.size, chosen.tasks.size))
         weights = self._of_tasks(curvature)
         order = np.argsort(chosen.tasks, kind="stable")
-        found, starts = np.unique(chosen.tasks[order], return_index=True)
-        for task, own in zip(found, np.split(order, starts[1:]), strict=False):
-            rows = self.features[chosen.places[own]]
+        tasks, starts = np.unique(chosen.tasks[order], return_index=True)
+        for task, positions_of in zip(tasks, np.split(order, starts[1:]), strict=False):
+            rows = self.features[chosen.places[positions_of]]
             corner = (rows * weights[task]) @ rows.T
-            result[np.ix_(own, own)] = 0.5 * (corner + corner.T)
+            result[np.ix_(positions_of, positions_of)] = 0.5 * (corner + corner.T)
         return result
 
     def dense(self) -> Array:
@@ -115,6 +118,7 @@ class TaskBlock(Block):
         return TaskBlock(self.features, self.places[columns], self.tasks[columns], self.n_tasks)
 
     def append(self, other: Block) -> Block:
+        """Return the columns of both blocks; features that both have are stored twice."""
         if not isinstance(other, TaskBlock) or other.n_tasks != self.n_tasks:
             return self.explicit().append(other)
         return TaskBlock(
@@ -146,25 +150,31 @@ class TaskRidge:
         return np.asarray(self._X @ left @ right.T).reshape(-1)
 
     def step(
-        self, is_left: bool, slope: Array, curvature: Array, own: Array, held: Array, amount: float
+        self,
+        is_left: bool,
+        slope: Array,
+        curvature: Array,
+        updated: Array,
+        fixed: Array,
+        amount: float,
     ) -> Array:
-        """Return the updated factor ``own`` (left if ``is_left``), with ``held`` fixed.
+        """Return the updated factor ``updated`` (left if ``is_left``), with ``fixed`` fixed.
 
         ``slope`` and ``curvature`` (n_samples,) are first and second derivatives of the loss in the
         predictions; ``amount`` is the ridge parameter.
         """
         V = np.reshape(slope, (self._X.shape[0], -1))
         counts = self._weight > 0.0
-        most = float((curvature[counts] / self._weight[counts]).max())
+        largest = float((curvature[counts] / self._weight[counts]).max())
         if not is_left:
-            images = self._X @ held
-            H = most * (images.T * self._rows) @ images + amount * np.eye(held.shape[1])
-            return np.asarray(own - np.linalg.solve(H, images.T @ V + amount * own.T).T)
-        sizes, turn = np.linalg.eigh(held.T @ held)
-        change = (self._X.T @ (V @ held) + amount * own) @ turn / amount
-        stiff = most * np.outer(self._values**2, np.maximum(sizes, 0.0))
+            images = self._X @ fixed
+            H = largest * (images.T * self._rows) @ images + amount * np.eye(fixed.shape[1])
+            return np.asarray(updated - np.linalg.solve(H, images.T @ V + amount * updated.T).T)
+        sizes, turn = np.linalg.eigh(fixed.T @ fixed)
+        change = (self._X.T @ (V @ fixed) + amount * updated) @ turn / amount
+        stiff = largest * np.outer(self._values**2, np.maximum(sizes, 0.0))
         change -= self._vectors.T @ (stiff / (stiff + amount) * (self._vectors @ change))
-        return np.asarray(own - change @ turn.T)
+        return np.asarray(updated - change @ turn.T)
 
 
 class Tasks(MatrixDesign):
@@ -212,8 +222,9 @@ class Tasks(MatrixDesign):
         return self.scores_many(v[:, None])[0]
 
     def scores_many(self, V: Array) -> Sequence[Scores]:
-        many = self.base.scores_many(np.hstack([self._rows(v) for v in V.T]))
-        Z = np.column_stack([z.full() for z in many])
+        """Return the scores Z = X'V of each vector, by one pass for all tasks."""
+        task_scores = self.base.scores_many(np.hstack([self._rows(v) for v in V.T]))
+        Z = np.column_stack([z.full() for z in task_scores])
         return [MatrixScores(z) for z in np.hsplit(Z, V.shape[1])]
 
     def predict(self, weights: Array) -> Array:
@@ -221,15 +232,16 @@ class Tasks(MatrixDesign):
         return self.base.product(np.reshape(weights, self.matrix_shape)).reshape(-1)
 
     def gather(self, columns: Columns) -> Block:
-        features, places = np.unique(columns // self.n_tasks, return_inverse=True)
+        """Return the columns: a ``TaskBlock`` for dense data, else a sparse block."""
+        features, positions = np.unique(columns // self.n_tasks, return_inverse=True)
         block = self.base.gather(features)
         tasks = columns % self.n_tasks
         if not block.traits.is_sparse:
             rows = np.ascontiguousarray(block.dense().T, dtype=np.float64)
-            return TaskBlock(rows, places.ravel(), tasks, self.n_tasks)
+            return TaskBlock(rows, positions.ravel(), tasks, self.n_tasks)
         # The columns e_t kron x_j, stored.
-        matrix = block.stored()[:, places.ravel()].tocsc()
-        owner = np.repeat(np.arange(places.size), np.diff(matrix.indptr))
+        matrix = block.stored()[:, positions.ravel()].tocsc()
+        owner = np.repeat(np.arange(positions.size), np.diff(matrix.indptr))
         rows = matrix.indices.astype(np.int64) * self.n_tasks + tasks[owner]
         return SparseBlock(matrix.data, rows, matrix.indptr, self.shape[0])
 
@@ -250,11 +262,12 @@ class Tasks(MatrixDesign):
             return None
 
         def begin(weight: Array) -> TaskRidge:
-            known = self._ridge
-            if known is None or known[0] is not weight:
+            """Return the steps for these sample weights; the SVD of X is computed once."""
+            cached = self._ridge
+            if cached is None or cached[0] is not weight:
                 X = base.gather(np.arange(n_features)).dense()
-                self._ridge = known = weight, TaskRidge(np.asarray(X, dtype=np.float64), weight)
-            return known[1]
+                self._ridge = cached = weight, TaskRidge(np.asarray(X, dtype=np.float64), weight)
+            return cached[1]
 
         return begin
 
@@ -266,8 +279,14 @@ class Tasks(MatrixDesign):
         return np.reshape(v, (self.base.shape[0], self.n_tasks))
 
 
+@columns_for_kernel.register
+def _pairs_of(block: TaskBlock) -> Any:
+    """Return the distinct features and, for each column, its feature and its task."""
+    return block.features, block.places, block.tasks, block.n_tasks
+
+
 @coupled_gram.register
-def _of_span(block: TaskSpan, curvature: Array, coupling: Any) -> Array:
+def _span_hessian(block: TaskSpan, curvature: Array, coupling: Any) -> Array:
     """Return the Hessian (A kron B)'(diag(c) - K K')(A kron B), (r s, r s), of the core S.
 
     ``curvature`` is c (n_samples,) and ``coupling`` is K, sparse (n_samples, k). Columns of K with
@@ -314,3 +333,12 @@ def _of_tasks(block: TaskBlock, right: Array) -> Block | None:
         return None
     images = np.ascontiguousarray(block.features[places].T)
     return TaskSpan(Tasks(images, block.n_tasks), images, right)
+
+
+@spanned.register
+def _of_repeated_tasks(block: RepeatedBlock, right: Array) -> Block | None:
+    """Return the same for features of which some are repeated."""
+    inner = block.base.inner
+    if not isinstance(inner, TaskBlock):
+        return None
+    return _of_tasks(inner.gather(block.positions), right)

@@ -37,7 +37,56 @@ from atomlearn.matrices.solver.rays import Rays
 from atomlearn.matrices.solver.spans import Span
 
 
-class MatrixNorm(Parameters, Norm):
+class ShapedNorm(Parameters, Norm):
+    """Base of norms of a matrix W of ``shape`` (p, q), which vectors hold in row-major order.
+
+    If ``shape`` is None, it is that of the design (``designs.Tasks``, ``Identity``, ``Entries``),
+    or of a 2-d array passed to ``value``.
+    """
+
+    shape: Any
+
+    @property
+    def matrix_shape(self) -> tuple[int, ...]:
+        """(p, q), or () if it is not known yet."""
+        return () if self.shape is None else tuple(self.shape)
+
+    def on(self, n_features: int, shape: Shape | None = None) -> Self:
+        """Return the norm bound to this shape; raise ValueError if it is unknown or mismatched."""
+        name = type(self).__name__
+        the_shape = agreed_shape(self, self.shape, shape)
+        if the_shape is None:
+            raise ValueError(
+                f"{name} needs to know the shape of W: pass shape=(p, q), or a design that knows "
+                "it, such as designs.Tasks(X, n_tasks), Identity or Entries"
+            )
+        sizes = check_tensor_shape(name, the_shape)
+        if len(sizes) != 2 or math.prod(sizes) != n_features:
+            raise ValueError(
+                f"{name}: shape {sizes} has {math.prod(sizes)} entries, and there are "
+                f"{n_features} columns; give shape=(p, q) with p q = {n_features}"
+            )
+        return self if sizes == self.shape else self.replaced(shape=sizes)
+
+    def _shape_of(self, size: int) -> Shape:
+        """Return (p, q) for a vector of this size."""
+        p, q = self.on(size).shape
+        return int(p), int(q)
+
+    def _as_matrix(self, w: NDArray[Any]) -> Array:
+        """Return w as a matrix (p, q); a vector is reshaped to the norm's shape."""
+        if np.ndim(w) == 2:
+            w = np.ascontiguousarray(w, dtype=np.float64)
+            if self.shape is not None and tuple(self.shape) != w.shape:
+                raise ValueError(
+                    f"{self!r} is for matrices of shape {tuple(self.shape)}, got shape {w.shape}"
+                )
+            return w
+        w = to_float64(w)
+        return w.reshape(self._shape_of(w.size))
+
+
+class MatrixNorm(ShapedNorm):
     """Atomic norm with rank-one atoms: inf { sum_i c_i : W = sum_i c_i u_i v_i', c >= 0 }.
 
     The infimum is over all sums of atoms u_i v_i' from a set that the subclass defines. ``shape``
@@ -48,18 +97,15 @@ class MatrixNorm(Parameters, Norm):
     with small total weight (``decomposed``).
     """
 
-    shape: Any
     #: The class of coordinates in which the solver represents and re-fits W.
     coordinates: ClassVar[type[Span | Rays]]
+
+    #: Whether all atoms have rank one, so that methods over atoms can store their factors.
+    rank_one: ClassVar[bool] = True
 
     #: Shape of the tensor if W is its unfolding along ``mode``, else None.
     tensor: ClassVar[Any] = None
     mode: ClassVar[Any] = 0
-
-    @property
-    def matrix_shape(self) -> tuple[int, ...]:
-        """(p, q), or () if it is not known yet."""
-        return () if self.shape is None else tuple(self.shape)
 
     def search(
         self,
@@ -81,13 +127,13 @@ class MatrixNorm(Parameters, Norm):
         thorough : bool
             Whether to tighten the bounds by branch and bound if the polar is NP-hard.
         """
-        known = matrix.memo.get(repr(self))
-        if known is not None:
-            return known
-        found = self._search(matrix, count, accuracy, thorough)
+        cached = matrix.memo.get(repr(self))
+        if cached is not None:
+            return cached
+        atoms = self._search(matrix, count, accuracy, thorough)
         if thorough:  # no later search would find better atoms or bounds
-            matrix.memo[repr(self)] = found
-        return found
+            matrix.memo[repr(self)] = atoms
+        return atoms
 
     @abstractmethod
     def _search(self, matrix: ScoreMatrix, count: int, accuracy: float, thorough: bool) -> Found:
@@ -103,6 +149,13 @@ class MatrixNorm(Parameters, Norm):
         """Return the norm of the core S (r, s) that equals the norm of U S V', U, V orthonormal."""
         return self.replaced(shape=shape)
 
+    def threshold(self, values: Array) -> float:
+        """Return t: atoms of score at most multiplier * t do not improve W with these ``values``.
+
+        ``values`` (r,) are the singular values or eigenvalues of W.
+        """
+        return 1.0
+
     @abstractmethod
     def decomposed(self, left: Array, weights: Array, right: Array) -> tuple[Array, Array, Array]:
         """Return W = left diag(weights) right' as a sum of atoms with no larger weight sum.
@@ -114,28 +167,11 @@ class MatrixNorm(Parameters, Norm):
         """Return ``MatrixGeneration``, which represents W by factors."""
         return MatrixGeneration(tol=tol)
 
-    def on(self, n_features: int, shape: Shape | None = None) -> Self:
-        """Return the norm bound to this shape; raise ValueError if it is unknown or mismatched."""
-        name = type(self).__name__
-        known = agreed_shape(self, self.shape, shape)
-        if known is None:
-            raise ValueError(
-                f"{name} needs to know the shape of W: pass shape=(p, q), or a design that knows "
-                "it, such as designs.Tasks(X, n_tasks), Identity or Entries"
-            )
-        sizes = check_tensor_shape(name, known)
-        if len(sizes) != 2 or math.prod(sizes) != n_features:
-            raise ValueError(
-                f"{name}: shape {sizes} has {math.prod(sizes)} entries, and there are "
-                f"{n_features} columns; give shape=(p, q) with p q = {n_features}"
-            )
-        return self if sizes == self.shape else self.replaced(shape=sizes)
-
     def polar_bounds(self, scores: Scores, thorough: bool = False) -> tuple[float, float]:
         """Return bounds (lower, upper) on the polar; ``thorough``: branch and bound if NP-hard."""
         matrix = score_matrix(scores, self._shape_of(scores.n_columns))
-        found = self.search(matrix, thorough=thorough)
-        return found.lower, found.upper
+        atoms = self.search(matrix, thorough=thorough)
+        return atoms.lower, atoms.upper
 
     def polar(self, scores: Scores) -> float:
         """Return the tightest upper bound on the polar max <u v', Z>, which certificates use."""
@@ -144,11 +180,11 @@ class MatrixNorm(Parameters, Norm):
     def best_atom(self, scores: Scores) -> Atom:
         """Return the atom u v' with the largest score found, by its nonzero entries."""
         shape = self._shape_of(scores.n_columns)
-        found = self.search(score_matrix(scores, shape))
-        if not found.values.size or found.values[0] <= 0:
+        atoms = self.search(score_matrix(scores, shape))
+        if not atoms.values.size or atoms.values[0] <= 0:
             return Atom(np.zeros(0, dtype=np.int64), np.zeros(0))
-        u = found.left[:, 0]
-        v = found.right[:, 0]
+        u = atoms.left[:, 0]
+        v = atoms.right[:, 0]
         rows = np.flatnonzero(u)
         cols = np.flatnonzero(v)
         columns = (rows[:, None] * shape[1] + cols[None, :]).reshape(-1)
@@ -157,19 +193,3 @@ class MatrixNorm(Parameters, Norm):
     def best_columns(self, scores: Scores, count: int) -> Columns:
         """Return the flat indices of the nonzero entries of the best atom; ignores ``count``."""
         return self.best_atom(scores).columns
-
-    def _shape_of(self, size: int) -> Shape:
-        p, q = self.on(size).shape
-        return int(p), int(q)
-
-    def _as_matrix(self, w: NDArray[Any]) -> Array:
-        """Return w as a matrix (p, q); a vector is reshaped to the norm's shape."""
-        if np.ndim(w) == 2:
-            w = np.ascontiguousarray(w, dtype=np.float64)
-            if self.shape is not None and tuple(self.shape) != w.shape:
-                raise ValueError(
-                    f"{self!r} is for matrices of shape {tuple(self.shape)}, got shape {w.shape}"
-                )
-            return w
-        w = to_float64(w)
-        return w.reshape(self._shape_of(w.size))

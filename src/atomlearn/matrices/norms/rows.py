@@ -50,18 +50,18 @@ class RowGroups(Parameters, Norm):
 
     def on(self, n_features: int, shape: Shape | None = None) -> Norm:
         """Return the equivalent norm with the rows as groups, for a matrix of this shape."""
-        known = None if self.shape is None else check_tensor_shape("RowGroups", self.shape)
-        known = agreed_shape(self, known, shape)
-        if known is None or len(known) != 2:
+        own_shape = None if self.shape is None else check_tensor_shape("RowGroups", self.shape)
+        own_shape = agreed_shape(self, own_shape, shape)
+        if own_shape is None or len(own_shape) != 2:
             raise ValueError(
                 f"{self!r} groups the rows of a matrix, and the columns of this design are none: "
                 "pass targets y of shape (n_samples, n_tasks), a design such as designs.Tasks, or "
                 "shape=(p, q)"
             )
-        if known[1] == 1:
+        if own_shape[1] == 1:
             norm: Norm = L1() if self.k is None else KSupport(self.k)
         else:
-            rows = np.repeat(np.arange(known[0], dtype=np.int64), known[1])
+            rows = np.repeat(np.arange(own_shape[0], dtype=np.int64), own_shape[1])
             norm = Groups(rows) if self.k is None else KSupport(self.k, rows)
         return norm.on(n_features)
 

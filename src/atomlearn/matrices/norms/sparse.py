@@ -49,6 +49,18 @@ class SparseNorm(MatrixNorm):
     def _sparse(self, matrix: ScoreMatrix) -> SparseSearch:
         """Return the search for sparse vectors with the largest scores."""
 
+    def nearest(self, matrix: ScoreMatrix, radius: float, accuracy: float) -> tuple[Array, float]:
+        """Return scores near ``matrix`` with a polar of about ``radius``, and a bound on it.
+
+        They are the projection on scores for which the convex relaxation proves this polar; see
+        ``RankOneRelaxation.nearest`` for ``accuracy``.
+        """
+        relaxation = self._sparse(matrix).relaxation
+        dense = matrix.dense()
+        target = symmetric_part(matrix).dense() if relaxation.symmetric else dense
+        projected, bound = relaxation.nearest(target, radius, accuracy, matrix.deadline)
+        return projected + (dense - target), bound
+
     @abstractmethod
     def _dense(self, matrix: ScoreMatrix, accuracy: float) -> Found:
         """Return the best atoms without the sparsity constraint: an upper bound."""
@@ -70,8 +82,8 @@ class SparseNorm(MatrixNorm):
         """
         search = self._sparse(matrix)
         supports = search.supports(np.vstack([left, right])[: search.labels.size])
-        near = np.vstack([supports, search.exchanged(search.ranked(supports))])
-        return _atoms(*search.on_supports(np.unique(near, axis=0)), matrix, math.inf)
+        candidates = np.vstack([supports, search.exchanged(search.ranked(supports))])
+        return _atoms(*search.on_supports(np.unique(candidates, axis=0)), matrix, math.inf)
 
 
 def _atoms(X: Array, values: Array, matrix: ScoreMatrix, upper: float) -> Found:
@@ -102,12 +114,16 @@ class SparseRankOne(SparseNorm):
     The polar is NP-hard. ``search`` exchanges indices one by one, starting at the supports of
     singular vectors, of the best rows and columns, and of random vectors. Its upper bound is the
     minimum of the largest singular value, the largest sums of k x q magnitudes or squares by rows
-    or columns, and, if p + n is at most 64, of branch and bound, which usually ends with the exact
-    value. If the bounds remain different a fit can end with ``Status.SEARCH_RELATIVE``.
+    or columns, and, at the end of a fit, of the semidefinite relaxation and of branch and bound,
+    which is exact for p + n up to about 64. With a squared loss of the entries of W
+    (``designs.Identity``) the gap is that of a dual point for which the relaxation is tight, which
+    is far smaller than that of the scores. If the bounds remain different a fit can end with
+    ``Status.SEARCH_RELATIVE``.
 
     References
     ----------
-    Richard, Obozinski, Vert 2014; [V] sections 2.1 and 4.4.
+    Richard, Obozinski, Vert 2014; [V] sections 2.1 and 4.4; d'Aspremont, El Ghaoui, Jordan,
+    Lanckriet 2007 (the relaxation).
 
     Examples
     --------
@@ -153,11 +169,12 @@ class SparsePSD(SparseNorm):
     -----
     The polar, max u'Zu, is NP-hard. It is searched by exchanges of one index from several starts,
     and bounded from above by the largest eigenvalue, Gershgorin's discs of k x k blocks, sums of
-    squares, and branch and bound for p <= 32; see SparseRankOne.
+    squares, the semidefinite relaxation of sparse PCA, and branch and bound; see SparseRankOne.
 
     References
     ----------
-    Richard, Obozinski, Vert 2014; [V] section 4.4.
+    Richard, Obozinski, Vert 2014; [V] section 4.4; d'Aspremont, El Ghaoui, Jordan, Lanckriet 2007
+    (the relaxation).
 
     Examples
     --------

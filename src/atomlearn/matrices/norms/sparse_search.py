@@ -5,8 +5,8 @@ The best atom u u' maximizes x'Ax over unit vectors x with at most k nonzero ent
 x'Ax = u'Zv, with at most k nonzero entries in the first part of x and q in the second. One search
 covers both: it is over supports with a given number of indices in each part, and is NP-hard. Local
 search over exchanges of indices gives lower bounds. Upper bounds are the largest eigenvalue,
-Gershgorin discs, Frobenius norms, and, for small matrices, branch and bound, which is exact unless
-it is stopped early.
+Gershgorin discs, Frobenius norms, the convex relaxation, and branch and bound, which is exact
+unless it is stopped early.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from atomlearn.core import Array, Deadline, Mask
+from atomlearn.matrices.norms.relaxation import RankOneRelaxation
 from atomlearn.matrices.scores import symmetric_block
 from atomlearn.matrices.settings import SETTINGS
 
@@ -40,12 +41,15 @@ class SparseSearch:
         Largest number of indices of each part.
     deadline : Deadline
         Time at which the search returns its best result.
+    flat : (n, n) float64, optional
+        Part of A that branch and bound bounds by its largest entry, the rest by its eigenvalues.
     """
 
     A: Array
     labels: Indices
     limits: tuple[int, ...]
     deadline: Deadline
+    flat: Array | None = None
 
     @classmethod
     def of_vectors(cls, A: Array, k: int, deadline: Deadline) -> SparseSearch:
@@ -75,8 +79,10 @@ class SparseSearch:
         lower = float(self._tops(supports)[0].max())
         upper = min(upper, self._bound(np.zeros(self.labels.size, dtype=np.bool_)))
         if thorough and upper > lower + SETTINGS.rounding * abs(lower):
-            better, bound = self._branched(lower)
-            supports = np.vstack([better, supports])
+            bound, flat = self._relaxed()
+            upper = min(upper, bound)
+            improved, bound = replace(self, flat=flat)._branched(lower)
+            supports = np.vstack([improved, supports])
             upper = min(upper, bound)
         X, values = self.on_supports(supports)
         return X, values, max(upper, float(values.max(initial=0.0)))
@@ -88,19 +94,19 @@ class SparseSearch:
         """
         chosen = []
         for part, limit in enumerate(self.limits):
-            own = np.flatnonzero(self.labels == part)
-            chosen.append(own[np.argsort(-np.abs(M[own]), axis=0, kind="stable")[:limit]])
+            members = np.flatnonzero(self.labels == part)
+            chosen.append(members[np.argsort(-np.abs(M[members]), axis=0, kind="stable")[:limit]])
         return np.unique(np.sort(np.vstack(chosen), axis=0).T, axis=0)
 
     def on_supports(self, supports: Indices) -> tuple[Array, Array]:
         """Return the eigenvectors of A restricted to each support, with eigenvalues > 0, sorted."""
         values, vectors = np.linalg.eigh(self._blocks(supports))
-        which, place = np.nonzero(values > SETTINGS.accuracy * max(values.max(initial=0.0), 0.0))
-        values = values[which, place]
-        vectors = vectors[which, :, place]
+        support, rank = np.nonzero(values > SETTINGS.accuracy * max(values.max(initial=0.0), 0.0))
+        values = values[support, rank]
+        vectors = vectors[support, :, rank]
         order = np.argsort(-values, kind="stable")
         X = np.zeros((self.labels.size, order.size))
-        X[supports[which[order]].T, np.arange(order.size)] = vectors[order].T
+        X[supports[support[order]].T, np.arange(order.size)] = vectors[order].T
         return X, values[order]
 
     def exchanged(self, supports: Indices) -> Indices:
@@ -116,9 +122,9 @@ class SparseSearch:
             reached = self._tops(trials.reshape(-1, k))[0].reshape(size, count)
             best = trials[np.arange(size), reached.argmax(axis=1)]
             least = values[going_on] + SETTINGS.rounding * np.abs(values[going_on])
-            better = reached.max(axis=1) > least
-            going_on = going_on[better]
-            supports[going_on] = best[better]
+            improves = reached.max(axis=1) > least
+            going_on = going_on[improves]
+            supports[going_on] = best[improves]
             values[going_on], X[going_on] = self._tops(supports[going_on])
         return np.unique(supports, axis=0)
 
@@ -130,22 +136,22 @@ class SparseSearch:
         ``X`` are the largest eigenvalues and eigenvectors on the supports.
         """
         rows = np.arange(values.size)[:, None]
-        whole = np.zeros((values.size, self.labels.size))
-        whole[rows, supports] = X
+        padded = np.zeros((values.size, self.labels.size))
+        padded[rows, supports] = X
         half = 0.5 * (values[:, None] - np.diag(self.A))
-        promised = values[:, None] - half + np.hypot(half, whole @ self.A)
+        promised = values[:, None] - half + np.hypot(half, padded @ self.A)
         promised[rows, supports] = -np.inf
         trials = [np.zeros((values.size, 0, supports.shape[1]), dtype=np.int64)]
         first = 0
         for part, limit in enumerate(self.limits):
-            own = np.flatnonzero(self.labels == part)
-            at = np.arange(first, first + limit)
-            leave = at[np.argsort(np.abs(X[:, at]), axis=1)[:, : SETTINGS.exchanges]]
-            count = min(SETTINGS.exchanges, own.size - limit)
-            enter = own[np.argsort(-promised[:, own], axis=1)[:, :count]]
+            members = np.flatnonzero(self.labels == part)
+            slots = np.arange(first, first + limit)
+            leave = slots[np.argsort(np.abs(X[:, slots]), axis=1)[:, : SETTINGS.exchanges]]
+            count = min(SETTINGS.exchanges, members.size - limit)
+            enter = members[np.argsort(-promised[:, members], axis=1)[:, :count]]
             pairs = np.repeat(supports[:, None, :], leave.shape[1] * count, axis=1)
-            places = np.repeat(leave, count, axis=1)[:, :, None]
-            np.put_along_axis(pairs, places, np.tile(enter, leave.shape[1])[:, :, None], axis=2)
+            leaving = np.repeat(leave, count, axis=1)[:, :, None]
+            np.put_along_axis(pairs, leaving, np.tile(enter, leave.shape[1])[:, :, None], axis=2)
             trials.append(np.sort(pairs, axis=2))
             first += limit
         return np.concatenate(trials, axis=1)
@@ -170,6 +176,7 @@ class SparseSearch:
         return supports[order[: SETTINGS.starts]]
 
     def _blocks(self, supports: Indices) -> Array:
+        """Return the submatrices of A on these supports, (s, k, k)."""
         return np.asarray(self.A[supports[:, :, None], supports[:, None, :]])
 
     def _tops(self, supports: Indices) -> tuple[Array, Array]:
@@ -200,11 +207,29 @@ class SparseSearch:
         energy = np.diag(squares) + self._sums(squares)
         sums = []
         for part, limit in enumerate(self.limits):
-            own = self.labels == part
-            kept = keep & (self.labels == part)
-            rest = np.sort(energy[own & ~kept])[::-1][: limit - int(kept.sum())]
-            sums.append(float(energy[kept].sum() + rest.sum()))
+            is_member = self.labels == part
+            is_kept = keep & (self.labels == part)
+            other_energy = np.sort(energy[is_member & ~is_kept])[::-1][: limit - int(is_kept.sum())]
+            sums.append(float(energy[is_kept].sum() + other_energy.sum()))
         return min(float(self._discs().max()), math.sqrt(min(sums)))
+
+    @property
+    def relaxation(self) -> RankOneRelaxation:
+        """The convex relaxation of the polar."""
+        return RankOneRelaxation(len(self.limits) == 1, math.sqrt(self.limits[0] * self.limits[-1]))
+
+    def _relaxed(self) -> tuple[float, Array | None]:
+        """Return the bound of the convex relaxation, and the flat part of A that attains it.
+
+        None if A is so large that its decompositions would take too long.
+        """
+        if self.A.size > SETTINGS.decomposed_entries:
+            return math.inf, None
+        if len(self.limits) == 1:
+            return self.relaxation.lowest(self.A, self.deadline)
+        rows = self.labels == 0
+        bound, U = self.relaxation.lowest(self.A[np.ix_(rows, ~rows)], self.deadline)
+        return bound, symmetric_block(U)
 
     def _inside(self, alive: Mask, keep: Mask) -> tuple[float, Array]:
         """Return an upper bound over supports with keep <= support <= alive, and |eigenvector|.
@@ -212,51 +237,57 @@ class SparseSearch:
         The vector (n,) is the magnitude of the leading eigenvector of A restricted to ``alive``.
         """
         i = np.flatnonzero(alive)
-        part = replace(self, A=self.A[np.ix_(i, i)], labels=self.labels[i])
-        values, vectors = np.linalg.eigh(part.A)
+        reduced = replace(self, A=self.A[np.ix_(i, i)], labels=self.labels[i])
+        values, vectors = np.linalg.eigh(reduced.A)
         x = np.zeros(alive.size)
         x[i] = np.abs(vectors[:, -1])
-        return min(float(values[-1]), part._bound(keep[i])), x
+        bound = min(float(values[-1]), reduced._bound(keep[i]))
+        if self.flat is not None:
+            flat = self.flat[np.ix_(i, i)]
+            values = np.linalg.eigvalsh(reduced.A - flat)
+            bound = min(bound, self.relaxation.bound_of_values(values, flat))
+        return bound, x
 
     def _branched(self, value: float) -> tuple[Indices, float]:
         """Improve the lower bound ``value`` by best-first branch and bound over the indices.
 
-        Each node includes or excludes some indices. Return the best support found if it exceeds
+        Each node includes or excludes some indices. It inherits the split of A into ``flat`` and
+        the rest that the relaxation found for all indices. Return the best support if it exceeds
         ``value`` (else none), and an upper bound: the optimum if the search is complete, else the
         largest bound of the open nodes after ``branch_nodes`` nodes or at the deadline.
         """
         size = self.labels.size
         limits = np.array(self.limits)
         tie = itertools.count()
-        better = np.zeros((0, int(limits.sum())), dtype=np.int64)
+        improved = np.zeros((0, int(limits.sum())), dtype=np.int64)
         alive = np.ones(size, dtype=np.bool_)
         keep = np.zeros(size, dtype=np.bool_)
         bound, x = self._inside(alive, keep)
         queue = [(-bound, next(tie), alive, keep, x)]
-        small = size <= SETTINGS.branch_side * limits.size
-        for _ in range(SETTINGS.branch_nodes if small else 0):
-            enough = value + SETTINGS.rounding * abs(value)
-            if -queue[0][0] <= enough or self.deadline.passed:
+        share = min(1.0, SETTINGS.branch_side * limits.size / size)
+        for _ in range(int(SETTINGS.branch_nodes * share**3)):  # a node takes O(size^3)
+            sufficient = value + SETTINGS.rounding * abs(value)
+            if -queue[0][0] <= sufficient or self.deadline.passed:
                 break
             _, _, alive, keep, x = heapq.heappop(queue)
             support = self.supports((x + 2.0 * keep)[:, None])
             reached = float(self._tops(support)[0][0])
             if reached > value:
                 value = reached
-                better = support
+                improved = support
             undecided = np.bincount(self.labels[alive], minlength=limits.size) > limits
             weights = np.where(alive & ~keep & undecided[self.labels], x, -1.0)
             chosen = int(weights.argmax())
-            for kept in (True, False) if weights[chosen] >= 0.0 else ():
+            for is_kept in (True, False) if weights[chosen] >= 0.0 else ():
                 fewer = alive.copy()
-                more = keep.copy()
-                fewer[chosen] = kept
-                more[chosen] = kept
-                full = np.bincount(self.labels[more], minlength=limits.size) == limits
-                fewer &= more | ~full[self.labels]
-                bound, x = self._inside(fewer, more)
-                heapq.heappush(queue, (-bound, next(tie), fewer, more, x))
+                child = keep.copy()
+                fewer[chosen] = is_kept
+                child[chosen] = is_kept
+                full = np.bincount(self.labels[child], minlength=limits.size) == limits
+                fewer &= child | ~full[self.labels]
+                bound, x = self._inside(fewer, child)
+                heapq.heappush(queue, (-bound, next(tie), fewer, child, x))
             if not queue:
                 break
         left = max((-entry[0] for entry in queue), default=value)
-        return better, max(left, value) + SETTINGS.rounding * abs(value)
+        return improved, max(left, value) + SETTINGS.rounding * abs(value)

@@ -1,8 +1,8 @@
-"""TraceNorm (nuclear norm) and PSD (trace of a positive semidefinite matrix).
+"""TraceNorm (nuclear norm), SpectralKSupport, and PSD (trace of a positive semidefinite matrix).
 
-Their polars, the largest singular value or eigenvalue, are bounded by Golub-Kahan-Lanczos
-bidiagonalization. Ritz values are lower bounds. The upper bound is that of Hochstenbach 2013
-("Probabilistic upper bounds for the matrix two-norm", doi 10.1007/s10915-013-9716-x), the a
+Their polars, functions of the largest singular values or eigenvalues, are bounded by Golub-Kahan-
+Lanczos bidiagonalization. Ritz values are lower bounds. The upper bound is that of Hochstenbach
+2013 ("Probabilistic upper bounds for the matrix two-norm", doi 10.1007/s10915-013-9716-x), the a
 posteriori form of Kuczynski, Wozniakowski 1992. Let B be the bidiagonal matrix after k steps on A
 from the random unit vector b (n,), T = B'B, and p the characteristic polynomial of T. Then ||p(A'A)
 b|| = prod_j T_(j+1,j). The largest eigenvalue x of A'A with eigenvector q and c = <q, b> therefore
@@ -13,17 +13,39 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from typing import Any, ClassVar, TypeVar
+from dataclasses import replace
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import brentq
 
-from atomlearn.core import L1, Array, Form, Nonnegative, Norm, ProxJacobian, ProxPoint, VectorNorm
-from atomlearn.matrices.norms.base import MatrixNorm
-from atomlearn.matrices.scores import Found, ScoreMatrix, Shape, symmetric_block, symmetric_part
+from atomlearn.core import (
+    L1,
+    Array,
+    Atom,
+    Form,
+    KSupport,
+    Nonnegative,
+    Norm,
+    ProxJacobian,
+    ProxPoint,
+    Scores,
+    VectorNorm,
+    whole_number,
+)
+from atomlearn.matrices.norms.base import MatrixNorm, ShapedNorm
+from atomlearn.matrices.scores import (
+    Found,
+    ScoreMatrix,
+    Shape,
+    less_factored,
+    score_matrix,
+    symmetric_block,
+    symmetric_part,
+)
 from atomlearn.matrices.settings import SETTINGS
-from atomlearn.matrices.solver.spans import Span, SymmetricSpan
+from atomlearn.matrices.solver.spans import PlainSpan, Span, SymmetricSpan
 
 
 def top_singular(matrix: ScoreMatrix, count: int, accuracy: float) -> Found:
@@ -43,10 +65,46 @@ def top_singular(matrix: ScoreMatrix, count: int, accuracy: float) -> Found:
     return lanczos(matrix, count, accuracy)
 
 
+def largest_singular_values(matrix: ScoreMatrix, k: int, count: int, accuracy: float) -> Found:
+    """Return ``count`` >= k singular triplets of Z, with bounds on sqrt(sum_{i<=k} sigma_i^2).
+
+    Large matrices: let U diag(s) V' be k computed triplets. In bases that extend U and V, Z is
+    block diagonal with blocks diag(s) and C, up to the residuals Z V - U diag(s) and
+    Z'U - V diag(s), and ||C||_2 <= ||Z - U diag(s) V'||_2. The upper bound is the norm of the k
+    largest of s and k copies of the bound on that norm, plus the Frobenius norm of the residuals.
+    """
+    p, q = matrix.shape
+    k = min(k, p, q)
+    if p * q <= SETTINGS.decomposed_entries:
+        left, sigma, right = np.linalg.svd(matrix.dense(), full_matrices=False)
+        top = float(np.linalg.norm(sigma[:k]))
+        return Found(left[:, :count], right[:count].T, sigma[:count], top, top)
+    leading = lanczos(matrix, count, accuracy, residual=accuracy)
+    U = leading.left[:, :k]
+    V = leading.right[:, :k]
+    s = leading.values[:k]
+    images = matrix.dot(V)
+    residuals = np.hypot(
+        np.linalg.norm(images - U * s), np.linalg.norm(matrix.transpose_dot(U) - V * s)
+    )
+    next_value = lanczos(less_factored(matrix, U * s, V), 1, SETTINGS.loose).upper
+    largest = np.sort(np.append(s, np.full(k, next_value)))[-k:]
+    lower = float(np.linalg.norm(U.T @ images))
+    return replace(leading, lower=lower, upper=float(np.linalg.norm(largest) + residuals))
+
+
 def lanczos(
-    matrix: ScoreMatrix, count: int, accuracy: float, max_steps: int = SETTINGS.most_steps
+    matrix: ScoreMatrix,
+    count: int,
+    accuracy: float,
+    max_steps: int = SETTINGS.most_steps,
+    residual: float = 0.01,
 ) -> Found:
-    """Return ``count`` singular triplets by Golub-Kahan-Lanczos; see ``top_singular``."""
+    """Return ``count`` singular triplets by Golub-Kahan-Lanczos; see ``top_singular``.
+
+    ``residual`` is the size of the residuals of the triplets, relative to sigma_1, at which the
+    iteration may stop.
+    """
     p, q = matrix.shape
     steps = min(p, q, max_steps)
     U = np.empty((p, SETTINGS.look), order="F")
@@ -72,7 +130,7 @@ def lanczos(
         lower = float(sigma[0])
         upper = lower if ended else _upper_bound(sigma, alpha[:k] * beta[:k], q)
         # Singular triplets have converged if their residuals beta_k |P_k| are small.
-        settled = beta[k - 1] * np.abs(P[-1, :count]).max() <= 0.01 * lower
+        settled = beta[k - 1] * np.abs(P[-1, :count]).max() <= residual * lower
         if ended or k == steps or (settled and upper <= (1 + accuracy) * lower):
             break
     left = U[:, :k] @ P[:, :count]
@@ -113,14 +171,15 @@ def _upper_bound(sigma: Array, couplings: Array, n: int) -> float:
     # Solve in logarithms, relative to the largest Ritz value: x = largest (1 + exp(above)).
     goal = float(np.log(couplings / largest).sum()) + math.log(math.sqrt(n) / SETTINGS.failure)
     gaps = 1.0 - sigma * sigma / largest
-    most = min(goal / sigma.size, 700.0)
+    limit = min(goal / sigma.size, 700.0)
 
     def excess(above: float) -> float:
+        """Return the logarithm of the left side of the equation, minus that of the right side."""
         return float(np.log(gaps + math.exp(above)).sum()) - goal
 
     above = math.log(SETTINGS.rounding)
     if excess(above) < 0.0:
-        above = brentq(excess, above, max(most, above), xtol=1e-3) + 1e-3
+        above = brentq(excess, above, max(limit, above), xtol=1e-3) + 1e-3
     return math.sqrt(largest * (1.0 + math.exp(above)))
 
 
@@ -133,11 +192,14 @@ class SpectralNorm(MatrixNorm, VectorNorm):
     """
 
     absolute = False
-    #: The norm of the singular values or eigenvalues.
-    of_values: ClassVar[Norm] = L1()
 
     def __init__(self, shape: Any = None) -> None:
         self.shape = shape
+
+    @property
+    def of_values(self) -> Norm:
+        """The norm of the singular values or eigenvalues."""
+        return L1()
 
     @abstractmethod
     def _decomposed(self, W: Array) -> tuple[Array, Array, Array]:
@@ -152,8 +214,8 @@ class SpectralNorm(MatrixNorm, VectorNorm):
         P, A = np.linalg.qr(left)
         Q, B = np.linalg.qr(right)
         U, values, V = self._decomposed((A * weights) @ B.T)
-        kept = values > SETTINGS.rounding * values.max(initial=0.0)
-        return P @ U[:, kept], values[kept], Q @ V[:, kept]
+        is_positive = values > SETTINGS.rounding * values.max(initial=0.0)
+        return P @ U[:, is_positive], values[is_positive], Q @ V[:, is_positive]
 
     def _point(self, v: Array, amount: float, form: Form) -> ProxPoint:
         """Return the proximal point of v, by the proximal operator of the values."""
@@ -163,8 +225,8 @@ class SpectralNorm(MatrixNorm, VectorNorm):
         if np.array_equal(inner.point, values) and self.value(W) < math.inf:
             point = v.copy()
         else:
-            used = np.flatnonzero(inner.point)
-            point = (left[:, used] * inner.point[used]) @ right[:, used].T
+            nonzero = np.flatnonzero(inner.point)
+            point = (left[:, nonzero] * inner.point[nonzero]) @ right[:, nonzero].T
         jacobian = self._jacobian
         return ProxPoint(point.reshape(v.shape), inner.gauge, lambda: jacobian(W, amount, form))
 
@@ -214,14 +276,89 @@ class TraceNorm(SpectralNorm):
         singular values of W. [Lewis, Sendov 2001; Ding et al. 2018]
         """
         p = len(W)
-        share = {"penalized": 1.0, "squared": 0.5, "constrained": 2.0}[form]
         values, vectors = np.linalg.eigh(symmetric_block(W))
-        inner = self.of_values.prox_point(values, share * amount, form)
+        inner = self._both_signs(values, amount, form)
         vectors *= 2.0**0.25
         return _derivative(values, inner, vectors[:p], vectors[p:])
 
+    def _both_signs(self, values: Array, amount: float, form: Form) -> ProxPoint:
+        """Return the proximal point of the singular values, each of them given with both signs."""
+        share = {"penalized": 1.0, "squared": 0.5, "constrained": 2.0}[form]
+        return self.of_values.prox_point(values, share * amount, form)
 
-Square = TypeVar("Square", bound=MatrixNorm)
+
+class SpectralKSupport(TraceNorm):
+    """Spectral k-support norm: the k-support norm of the singular values of W.
+
+    gauge(W)^2 = min { tr(W' M^-1 W) : 0 <= M <= I, tr M <= k }. The atoms are the matrices of rank
+    at most k with ||W||_F = 1. The polar is sqrt(sigma_1^2 + ... + sigma_k^2) of Z. k = 1 is the
+    trace norm, k = min(p, q) the Frobenius norm. Values, proximal operators (in O(p q min(p, q))
+    for the decomposition) and polars are those of ``KSupport`` at the singular values.
+
+    Parameters
+    ----------
+    k : int >= 1
+        Largest rank of an atom.
+    shape : (p, q), optional
+        Shape of W; None: that of the design, or of a 2-d array.
+
+    References
+    ----------
+    A. M. McDonald, M. Pontil, D. Stamos. Spectral k-support norm regularization. NeurIPS 27
+    (2014). The same authors, New perspectives on k-support and cluster norms, JMLR 17(155), 2016.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from atomlearn import norms
+    >>> W = np.diag([3.0, 0.0, 4.0])
+    >>> round(norms.SpectralKSupport(1).value(W), 6), round(norms.SpectralKSupport(2).value(W), 6)
+    (7.0, 5.0)
+    """
+
+    coordinates = PlainSpan
+    rank_one = False
+    usual_form = "squared"
+
+    def __init__(self, k: int, shape: Any = None) -> None:
+        super().__init__(shape)
+        self.k = k
+
+    @property
+    def of_values(self) -> KSupport:
+        """The norm of the singular values."""
+        return KSupport(whole_number("SpectralKSupport", "k", self.k))
+
+    def value(self, w: NDArray[Any]) -> float:
+        """Return the k-support norm of the singular values."""
+        values = np.linalg.svd(self._as_matrix(w), compute_uv=False)
+        return self.of_values.value(np.asarray(values, dtype=np.float64))
+
+    def threshold(self, values: Array) -> float:
+        return self.of_values.thresholds(values, np.zeros(0, dtype=np.int64), min(self.shape))
+
+    def _search(self, matrix: ScoreMatrix, count: int, accuracy: float, thorough: bool) -> Found:
+        """Return the top singular triplets, with bounds on the polar."""
+        k = self.of_values.k
+        return largest_singular_values(matrix, k, max(count, k), accuracy)
+
+    def best_atom(self, scores: Scores) -> Atom:
+        """Return the atom of largest score: k terms of the SVD of Z, divided by their norm."""
+        matrix = score_matrix(scores, self._shape_of(scores.n_columns))
+        atoms = self.search(matrix)
+        values = atoms.values[: self.of_values.k]
+        terms = (atoms.left[:, : values.size] * values) @ atoms.right[:, : values.size].T
+        size = float(np.linalg.norm(values))
+        if size <= 0.0:
+            return Atom(np.zeros(0, dtype=np.int64), np.zeros(0))
+        return Atom(np.arange(terms.size), terms.reshape(-1) / size)
+
+    def _both_signs(self, values: Array, amount: float, form: Form) -> ProxPoint:
+        share = 1.0 if form == "squared" else math.sqrt(2.0)
+        return KSupport(2 * self.of_values.k).prox_point(values, share * amount, form)
+
+
+Square = TypeVar("Square", bound=ShapedNorm)
 
 
 class PSD(SpectralNorm):
@@ -249,7 +386,10 @@ class PSD(SpectralNorm):
     """
 
     coordinates = SymmetricSpan
-    of_values = Nonnegative(L1())
+
+    @property
+    def of_values(self) -> Norm:
+        return Nonnegative(L1())
 
     def on(self, n_features: int, shape: Shape | None = None) -> PSD:
         """Return the same norm for matrices of this shape, which must be square."""
@@ -319,20 +459,20 @@ def _derivative(values: Array, inner: ProxPoint, left: Array, right: Array) -> P
     jacobian = inner.jacobian()
     images = inner.point
     slopes = jacobian.diagonal
-    own, turns = np.linalg.eigh(jacobian.dense())
+    turned_values, turns = np.linalg.eigh(jacobian.dense())
     i, j = np.triu_indices(values.size, 1)
     difference = values[i] - values[j]
     tie = np.abs(difference) <= 1e-12 * np.abs(values).max(initial=0.0)
     mean = 0.5 * (slopes[i] + slopes[j])
     quotients = np.where(tie, mean, (images[i] - images[j]) / np.where(tie, 1.0, difference))
-    turning = own > 1e-15
+    turning = turned_values > 1e-15
     moving = quotients > 1e-15
     i = i[moving]
     j = j[moving]
     pairs = np.einsum("am,bm->abm", left[:, i], right[:, j])
     pairs += np.einsum("am,bm->abm", left[:, j], right[:, i])
-    alone = np.einsum("ai,im,bi->abm", left, turns[:, turning], right)
-    factors = np.concatenate([alone, np.sqrt(0.5) * pairs], axis=2)
-    coefficients = np.minimum(np.append(own[turning], quotients[moving]), 1.0)
+    turned_part = np.einsum("ai,im,bi->abm", left, turns[:, turning], right)
+    factors = np.concatenate([turned_part, np.sqrt(0.5) * pairs], axis=2)
+    coefficients = np.minimum(np.append(turned_values[turning], quotients[moving]), 1.0)
     size = left.shape[0] * right.shape[0]
     return ProxJacobian(np.zeros(size), factors.reshape(size, -1), coefficients)

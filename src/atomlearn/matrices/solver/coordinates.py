@@ -145,6 +145,15 @@ class Coordinates(ABC):
     def searched(self, at: TermPricing) -> Searched:
         """Search for atoms with the largest scores: return them with bounds on the polar."""
 
+    def closer_dual(self, at: TermPricing, accuracy: float) -> tuple[Array, float] | None:
+        """Return a dual point v with a small proven polar of X'v, and the bound on this polar.
+
+        ``at.v`` is the negative gradient of a squared loss at W = 0. The dual point is at most a
+        share ``accuracy`` worse than the best one for which the norm can prove the polar. None if
+        the norm proves the polar of every v, or if the design restricts X'v.
+        """
+        return None
+
     def turned(self, v: Array, multiplier: float) -> tuple[Coordinates, float]:
         """Return the term with atoms added on the current supports, and their violation.
 
@@ -216,8 +225,9 @@ class Entrywise(Coordinates):
         return cast(Norm, self.term.norm.restrict(self.columns, self.design.shape[1]))
 
     def compressed(self) -> Self:
-        kept = np.flatnonzero(self.x)
-        return replace(self, columns=self.columns[kept], x=self.x[kept])
+        """Return the term without entries that are 0."""
+        nonzero = np.flatnonzero(self.x)
+        return replace(self, columns=self.columns[nonzero], x=self.x[nonzero])
 
     def expanded(self, wanting: Columns) -> Self:
         """Return the term with the entries ``wanting`` added at zero; indices remain sorted."""
@@ -227,6 +237,7 @@ class Entrywise(Coordinates):
         return replace(self, columns=union, x=padded)
 
     def searched(self, at: TermPricing) -> Searched:
+        """Search for entries with the largest scores; return them with bounds on the polar."""
         norm = self.term.norm
         n_columns = at.scores.n_columns
         # Request at least 1% of all entries: another pass costs more than unused columns.
@@ -236,12 +247,14 @@ class Entrywise(Coordinates):
         return Searched(norm.polar_bounds(at.scores), wanting, best)
 
     def part(self) -> MatrixPart:
+        """Return the term with its entries."""
         term = self.term
         return MatrixPart(
             term.norm, term.factor, self.gauge, columns=self.columns, weights=self.x.copy()
         )
 
     def placed(self, part: MatrixPart) -> Self | None:
+        """Return the term with the entries of ``part`` (warm start); None if it has none."""
         if part.columns is None or part.weights is None:
             return None
         if part.columns.max(initial=0) >= self.design.shape[1]:
@@ -280,8 +293,8 @@ class MatrixState(State):
 
     def warm_parts(self) -> tuple[MatrixPart, ...]:
         """Return the terms, each with the atoms that a warm start adds first."""
-        both = zip(self.matrix_parts(), self.found, strict=True)
-        return tuple(replace(part, ahead=found.ahead) for part, found in both)
+        pairs = zip(self.matrix_parts(), self.found, strict=True)
+        return tuple(replace(part, ahead=candidates.ahead) for part, candidates in pairs)
 
     def check(self) -> None:
         State.check(self)

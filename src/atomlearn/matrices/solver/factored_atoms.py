@@ -100,9 +100,9 @@ class FactoredAtoms:
 
     def find(self, atom: RankOne) -> int:
         """Return the position of this atom, or -1 if it is not active."""
-        same = (atom.left @ self.left) * (atom.right @ self.right)
-        number = int(same.argmax()) if same.size else -1
-        return number if number >= 0 and same[number] >= 1.0 - SETTINGS.rounding else -1
+        inner_products = (atom.left @ self.left) * (atom.right @ self.right)
+        number = int(inner_products.argmax()) if inner_products.size else -1
+        return number if number >= 0 and inner_products[number] >= 1.0 - SETTINGS.rounding else -1
 
     def combine(self, shares: Array) -> Array:
         """Return an empty array, because ``columns`` is empty."""
@@ -124,8 +124,8 @@ class FactoredAtoms:
         """
         weights = shares / self.term.factor
         left, weights, right = self._norm.decomposed(self.left, weights, self.right)
-        kept = np.flatnonzero(weights > 0)
-        factored = Factored(left[:, kept], weights[kept], right[:, kept])
+        positive = np.flatnonzero(weights > 0)
+        factored = Factored(left[:, positive], weights[positive], right[:, positive])
         return MatrixPart(self._norm, self.term.factor, float(shares.sum()), factored)
 
     def best(
@@ -138,23 +138,26 @@ class FactoredAtoms:
         """
         factor = self.term.factor
         matrix = score_matrix(scores, cast(Shape, self.design.traits.matrix_shape))
-        found = self._norm.search(matrix, 1, accuracy, thorough)
-        bounds = found.lower / factor, found.upper / factor
-        if not found.values.size or found.values[0] <= 0.0:
+        atoms = self._norm.search(matrix, 1, accuracy, thorough)
+        bounds = atoms.lower / factor, atoms.upper / factor
+        if not atoms.values.size or atoms.values[0] <= 0.0:
             return None, 0.0, bounds
-        atom = RankOne(found.left[:, 0], found.right[:, 0])
-        return atom, float(found.values[0]) / factor, bounds
+        atom = RankOne(atoms.left[:, 0], atoms.right[:, 0])
+        return atom, float(atoms.values[0]) / factor, bounds
 
 
 def factored_atoms(problem: Problem) -> FactoredAtoms | None:
-    """Return an empty set of factored atoms, or None if the problem has no single matrix norm.
+    """Return an empty set of factored atoms, or None if atoms are stored by their entries.
 
-    Norms of vectors, unions, tensors and problems with a ridge term (tau > 0) return None; their
-    atoms are stored by entries.
+    The latter are those of norms of vectors, unions, tensors, norms whose atoms are not of rank
+    one, and problems with a ridge term (tau > 0).
     """
     [*others, term] = problem.regularizer.norm.terms()
     shape = problem.design.traits.matrix_shape
     if others or shape is None or term.norm.matrix_shape != shape or problem.tau:
+        return None
+    norm: Any = term.norm
+    if not norm.rank_one:
         return None
     return FactoredAtoms(term, problem.design, np.zeros((shape[0], 0)), np.zeros((shape[1], 0)))
 
@@ -167,9 +170,9 @@ def warm_factors(
     factored = parts[0].factored if len(parts) == 1 else None
     if factored is None or parts[0].norm != atoms.term.norm:
         return atoms, np.zeros(0), intercept
-    kept = np.flatnonzero(factored.weights > 0)
-    shares = atoms.term.factor * factored.weights[kept]
-    atoms = replace(atoms, left=factored.left[:, kept], right=factored.right[:, kept])
+    positive = np.flatnonzero(factored.weights > 0)
+    shares = atoms.term.factor * factored.weights[positive]
+    atoms = replace(atoms, left=factored.left[:, positive], right=factored.right[:, positive])
     regularizer = problem.regularizer
     total = float(shares.sum())
     if regularizer.form == "constrained" and total > regularizer.amount:

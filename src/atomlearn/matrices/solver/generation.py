@@ -146,7 +146,7 @@ class MatrixGeneration(Solver):
         ahead = [part.ahead for part in parts if part.ahead is not None]
         if len(ahead) < len(terms):
             return self._priced(problem, terms, linear, intercept, np.inf)
-        terms = [term.expanded(more) for term, more in zip(terms, ahead, strict=True)]
+        terms = [term.expanded(candidates) for term, candidates in zip(terms, ahead, strict=True)]
         objective = loss_value(problem, linear, intercept)
         objective += problem.regularizer.value(gauge)
         aim = Aim(objective, SETTINGS.loose * abs(objective), intercept)
@@ -157,11 +157,15 @@ class MatrixGeneration(Solver):
         """Return the factors and entries of the terms, for a checkpoint."""
         arrays: dict[str, NDArray[Any]] = {"intercept": np.array(state.intercept)}
         for number, part in enumerate(state.matrix_parts()):
-            held: dict[str, Any] = {"columns": part.columns, "weights": part.weights}
+            fields: dict[str, Any] = {"columns": part.columns, "weights": part.weights}
             if part.factored is not None:
                 factored = part.factored
-                held = {"left": factored.left, "weights": factored.weights, "right": factored.right}
-            arrays |= {f"{name}{number}": array for name, array in held.items()}
+                fields = {
+                    "left": factored.left,
+                    "weights": factored.weights,
+                    "right": factored.right,
+                }
+            arrays |= {f"{name}{number}": array for name, array in fields.items()}
         return arrays
 
     def restored(self, problem: Problem, arrays: dict[str, NDArray[Any]]) -> MatrixState:
@@ -177,8 +181,8 @@ class MatrixGeneration(Solver):
                 factored = Factored(left, weights, arrays[f"right{number}"])
                 part = MatrixPart(term.norm, term.factor, 0.0, factored=factored)
             parts.append(part)
-        nothing = np.zeros(0, dtype=np.int64), np.zeros(0)
-        warm = WarmStart(*nothing, float(arrays["intercept"]), matrix_parts=tuple(parts))
+        no_entries = np.zeros(0, dtype=np.int64), np.zeros(0)
+        warm = WarmStart(*no_entries, float(arrays["intercept"]), matrix_parts=tuple(parts))
         return self.start(problem, warm)
 
     def step(self, problem: Problem, state: MatrixState) -> MatrixState:
@@ -188,8 +192,8 @@ class MatrixGeneration(Solver):
         """
         certificate = state.certificate
         aim = Aim(certificate.objective, certificate.closable, state.intercept)
-        both = zip(state.terms, state.found, strict=True)
-        terms = [term.expanded(found.wanting) for term, found in both]
+        pairs = zip(state.terms, state.found, strict=True)
+        terms = [term.expanded(found.wanting) for term, found in pairs]
         small, linear, refit = self._moved(problem, aim, terms)
         before = certificate.relative_gap
         following = self._priced(problem, small, linear, refit.intercept, before)
@@ -210,16 +214,16 @@ class MatrixGeneration(Solver):
         """
         small, refit = self._refitted(problem, aim, terms)
         if not problem.deadline.passed and any(term.hard and term.x.size for term in small):
-            turned, gain = self._turned(problem, small, refit)
+            improved, gain = self._turned(problem, small, refit)
             if gain > self._target(aim):
-                small, refit = self._refitted(problem, aim, turned)
+                small, refit = self._refitted(problem, aim, improved)
         linear = refit.prediction
         if refit.intercept:
             linear = linear - refit.intercept
-        enough = 1e-4 * self.tol * abs(aim.objective)
+        sufficient = 1e-4 * self.tol * abs(aim.objective)
         for number, term in enumerate(small):
             if term.rank and term.sweeps(problem) and not problem.deadline.passed:
-                small[number], linear = term.swept(problem, linear, refit.intercept, enough)
+                small[number], linear = term.swept(problem, linear, refit.intercept, sufficient)
         return small, linear, refit
 
     def _turned(
@@ -233,8 +237,8 @@ class MatrixGeneration(Solver):
         gauge = sum(term.gauge for term in small)
         inner = float(v @ (refit.prediction - refit.intercept))
         multiplier = problem.regularizer.multiplier(gauge, inner)
-        turned = [term.turned(v, multiplier) for term in small]
-        return [term for term, _ in turned], max(gain for _, gain in turned) * gauge
+        improved = [term.turned(v, multiplier) for term in small]
+        return [term for term, _ in improved], max(gain for _, gain in improved) * gauge
 
     def _target(self, aim: Aim) -> float:
         """Return the absolute duality gap at which a re-fit stops."""
@@ -244,33 +248,33 @@ class MatrixGeneration(Solver):
         self, problem: Problem, aim: Aim, terms: list[Coordinates]
     ) -> tuple[list[Coordinates], Refit]:
         """Return the terms after a joint re-fit of all coordinates, and the Refit; drop zeros."""
-        used = [term for term in terms if term.x.size]
+        active = [term for term in terms if term.x.size]
         start = _values(terms)
-        if not used:
+        if not active:
             return terms, Refit(start, 0.0, np.zeros_like(problem.y), np.inf, np.inf)
-        sizes = np.cumsum([0, *(term.x.size for term in used)])
+        sizes = np.cumsum([0, *(term.x.size for term in active)])
         parts = [np.arange(a, b) for a, b in pairwise(sizes)]
-        norms = [term.norm for term in used]
+        norms = [term.norm for term in active]
         norm: Norm = norms[0] if len(norms) == 1 else Blocks(norms, parts)
-        blocks = [term.block() for term in used]
+        blocks = [term.block() for term in active]
         block = blocks[0] if len(blocks) == 1 else SideBySide(blocks)
         regularizer = replace(problem.regularizer, norm=norm)
         restricted = replace(problem, design=block, regularizer=regularizer)
         # Bases that span the whole space cannot be extended by a pass, so that this re-fit has to
         # solve the problem.
-        whole = any(term.is_whole for term in used)
-        target = self._target(replace(aim, gap=0.0) if whole else aim)
-        most = None
-        if any(term.sweeps(problem) for term in used):
+        has_whole = any(term.is_whole for term in active)
+        target = self._target(replace(aim, gap=0.0) if has_whole else aim)
+        limit = None
+        if any(term.sweeps(problem) for term in active):
             # Alternating ridge regressions are exact for least squares, so that gradient steps
             # only have to give new atoms a nonzero weight.
             exact = is_quadratic(problem.loss) and len(terms) == 1
-            most = SETTINGS.before_sweeps if exact else TUNING.inner_steps
-        master = self.master or master_for(used, most)
+            limit = SETTINGS.before_sweeps if exact else TUNING.inner_steps
+        master = self.master or master_for(active, limit)
         refit = ModelNewton(master).solve(restricted, start, aim.intercept, target)
         pieces = np.split(refit.weights, np.cumsum([term.x.size for term in terms])[:-1])
-        both = zip(terms, pieces, strict=True)
-        return [replace(term, x=x).compressed() for term, x in both], refit
+        pairs = zip(terms, pieces, strict=True)
+        return [replace(term, x=x).compressed() for term, x in pairs], refit
 
     def _priced(
         self,
@@ -309,14 +313,20 @@ class MatrixGeneration(Solver):
 
         found, certificate = searched(at)
         if certificate.leaves_open(self.tol) and not problem.deadline.passed:
-            # The atoms found cannot close the gap: compute tighter upper bounds on the polar, so
-            # that the certified gap can fall below tol.
-            room = 0.4 * (self.tol - certificate.closable / abs(certificate.objective))
-            accuracy = max(room, 0.02 * self.tol)
-            found, certificate = searched(replace(at, accuracy=accuracy, thorough=True))
+            # The atoms found cannot close the gap. Another dual point may close it, ...
+            other = self._closer(problem, terms, at, prediction, gauge)
+            certificate = _tighter(certificate, other)
+            if certificate.leaves_open(self.tol):
+                # ... or tighter upper bounds on the polar.
+                tolerance_left = 0.4 * (
+                    self.tol - certificate.closable / abs(certificate.objective)
+                )
+                accuracy = max(tolerance_left, 0.02 * self.tol)
+                found, certificate = searched(replace(at, accuracy=accuracy, thorough=True))
+                certificate = _tighter(certificate, other)
         entries, weights = zip(*(term.entries() for term in terms), strict=True)
-        columns, places = np.unique(np.concatenate(entries), return_inverse=True)
-        sums = np.bincount(places, np.concatenate(weights), columns.size).astype(np.float64)
+        columns, inverse = np.unique(np.concatenate(entries), return_inverse=True)
+        sums = np.bincount(inverse, np.concatenate(weights), columns.size).astype(np.float64)
         return MatrixState(
             columns=columns,
             weights=sums,
@@ -326,6 +336,37 @@ class MatrixGeneration(Solver):
             terms=tuple(terms),
             found=tuple(found),
         )
+
+    def _closer(
+        self,
+        problem: Problem,
+        terms: list[Coordinates],
+        at: TermPricing,
+        prediction: Array,
+        gauge: float,
+    ) -> Certificate | None:
+        """Return the certificate of a dual point that the polar's bounds suit; None without one."""
+        is_least_squares = (
+            not problem.tau and not problem.fit_intercept and is_quadratic(problem.loss)
+        )
+        if len(terms) > 1 or not is_least_squares:
+            return None
+        v = negative_gradient(problem, np.zeros_like(prediction))
+        start = replace(at, v=v, scores=problem.design.scores(v))
+        closer = terms[0].closer_dual(start, 0.1 * self.tol)
+        if closer is None:
+            return None
+        v, bound = closer
+        none = np.zeros(0)  # weights of the ridge term
+        proved = certify(problem, none, prediction, v, gauge, (bound, bound))
+        return with_rounding(problem, proved, none, prediction, v)
+
+
+def _tighter(certificate: Certificate, other: Certificate | None) -> Certificate:
+    """Return the certificate with the gap of the other one, of the same point, if it is smaller."""
+    if other is None or other.gap >= certificate.gap:
+        return certificate
+    return replace(certificate, gap=other.gap, rounding=other.rounding, shortfall=other.shortfall)
 
 
 def _values(terms: list[Coordinates]) -> Array:

@@ -9,6 +9,7 @@ import numpy as np
 
 from atomlearn.core import L1, Array, Block, Factored, MatrixPart, Nonnegative, Norm, unwrapped
 from atomlearn.matrices.scores import Found, Shape, both_found, dense_matrix, merged, score_matrix
+from atomlearn.matrices.settings import SETTINGS
 from atomlearn.matrices.solver.coordinates import Coordinates, Searched, TermPricing
 
 
@@ -37,15 +38,17 @@ class Rays(Coordinates):
 
         The sum of the weights does not increase.
         """
-        kept = np.flatnonzero(self.x > 0)
-        left, values, right = merged(self.left[:, kept], self.x[kept], self.right[:, kept])
+        positive = np.flatnonzero(self.x > 0)
+        left, values, right = merged(
+            self.left[:, positive], self.x[positive], self.right[:, positive]
+        )
         return replace(self, left=left, right=right, x=values)
 
     def expanded(self, wanting: tuple[Array, Array]) -> Self:
         """Return the term with the atoms ``wanting`` = (left, right) that are new, at weight 0."""
         left, right = wanting
-        same = (self.left.T @ left) * (self.right.T @ right)
-        new = np.flatnonzero(same.max(axis=0, initial=0.0) < 1.0 - 1e-12)
+        inner_products = (self.left.T @ left) * (self.right.T @ right)
+        new = np.flatnonzero(inner_products.max(axis=0, initial=0.0) < 1.0 - 1e-12)
         return replace(
             self,
             left=np.hstack([self.left, left[:, new]]),
@@ -58,11 +61,24 @@ class Rays(Coordinates):
         norm: Any = self.term.norm
         matrix = score_matrix(at.scores, cast(Shape, self.design.traits.matrix_shape))
         matrix.deadline = at.problem.deadline
-        found = norm.search(matrix, at.batch, at.accuracy, at.thorough)
+        atoms = norm.search(matrix, at.batch, at.accuracy, at.thorough)
         if self.x.size:
-            found = both_found(norm.search_near(matrix, self.left, self.right), found)
-        wanting = found.above(at.multiplier * self.term.factor)
-        return Searched((found.lower, found.upper), wanting, wanting)
+            atoms = both_found(norm.search_near(matrix, self.left, self.right), atoms)
+        wanting = atoms.above(at.multiplier * self.term.factor)
+        return Searched((atoms.lower, atoms.upper), wanting, wanting)
+
+    def closer_dual(self, at: TermPricing, accuracy: float) -> tuple[Array, float] | None:
+        """Return a dual point with a small proven polar, and the bound; None if W is large."""
+        norm: Any = self.term.norm
+        design: Any = unwrapped(self.design)
+        shape = cast(Shape, self.design.traits.matrix_shape)
+        large = shape[0] * shape[1] > SETTINGS.decomposed_entries
+        if large or design.dual_of(np.zeros(shape)) is None:
+            return None
+        matrix = score_matrix(at.scores, shape)
+        matrix.deadline = at.problem.deadline
+        nearest, bound = norm.nearest(matrix, at.multiplier * self.term.factor, accuracy)
+        return design.dual_of(nearest), bound
 
     def turned(self, v: Array, multiplier: float) -> tuple[Coordinates, float]:
         """Return the term with the best atoms on the active supports added, and their violation.
@@ -72,9 +88,9 @@ class Rays(Coordinates):
         """
         if not self.x.size:
             return self, 0.0
-        found = self.on_supports(v)
-        gain = found.lower / self.term.factor - multiplier
-        return self.expanded(found.above(multiplier * self.term.factor)), gain
+        atoms = self.on_supports(v)
+        gain = atoms.lower / self.term.factor - multiplier
+        return self.expanded(atoms.above(multiplier * self.term.factor)), gain
 
     def on_supports(self, v: Array) -> Found:
         """Return the atoms on the active supports with the largest scores <u v', X'v>.
@@ -86,16 +102,17 @@ class Rays(Coordinates):
         cols = np.flatnonzero(self.right.any(axis=1))
         left = np.eye(self.left.shape[0])[:, rows]
         right = np.eye(self.right.shape[0])[:, cols]
-        some = unwrapped(self.design).span(left, right).scores(v).full()
-        Z = dense_matrix(some.reshape(rows.size, cols.size))
-        found: Found = norm.search_near(Z, self.left[rows], self.right[cols])
-        return replace(found, left=left @ found.left, right=right @ found.right)
+        scores = unwrapped(self.design).span(left, right).scores(v).full()
+        Z = dense_matrix(scores.reshape(rows.size, cols.size))
+        atoms: Found = norm.search_near(Z, self.left[rows], self.right[cols])
+        return replace(atoms, left=left @ atoms.left, right=right @ atoms.right)
 
     def part(self) -> MatrixPart:
         factored = Factored(self.left, self.x.copy(), self.right)
         return MatrixPart(self.term.norm, self.term.factor, self.gauge, factored)
 
     def placed(self, part: MatrixPart) -> Self | None:
-        if (known := self.factors_of(part)) is None:
+        """Return the term with the atoms of ``part`` (warm start); None if the shapes differ."""
+        if (factors := self.factors_of(part)) is None:
             return None
-        return replace(self, left=known.left, right=known.right, x=known.weights).compressed()
+        return replace(self, left=factors.left, right=factors.right, x=factors.weights).compressed()

@@ -57,6 +57,7 @@ class Span(Coordinates):
 
     @property
     def is_whole(self) -> bool:
+        """Whether both bases span the whole space, so that every W is represented."""
         bases = self.left.shape, self.right.shape
         return all(rows == columns for rows, columns in bases)
 
@@ -76,12 +77,17 @@ class Span(Coordinates):
     def compressed(self) -> Self:
         """Return the same W_i by its compact SVD: S becomes diagonal with positive entries."""
         P, values, Qt = np.linalg.svd(self.core, full_matrices=False)
-        return self._of_values(self.left @ P, values, self.right @ Qt.T)
+        return self._from_values(self.left @ P, values, self.right @ Qt.T)
 
-    def _of_values(self, left: Array, values: Array, right: Array) -> Self:
+    def _from_values(self, left: Array, values: Array, right: Array) -> Self:
         """Return the term left diag(values) right', without the values that are zero."""
-        kept = _not_zero(values)
-        return replace(self, left=left[:, kept], right=right[:, kept], x=_diagonal(values[kept]))
+        is_nonzero = _not_zero(values)
+        return replace(
+            self,
+            left=left[:, is_nonzero],
+            right=right[:, is_nonzero],
+            x=_diagonal(values[is_nonzero]),
+        )
 
     def expanded(self, wanting: tuple[Array, Array]) -> Self:
         """Return the term with ``wanting`` = (U, V) added to the bases; S is padded with zeros."""
@@ -109,17 +115,19 @@ class Span(Coordinates):
         return matrix
 
     def searched(self, at: TermPricing) -> Searched:
+        """Search for atoms and directions that extend both bases, with bounds on the polar."""
         matrix = self.scores(at)
         count = max(at.batch, self.rank // 2)  # grow in proportion, to reach a large rank soon
-        found = self.matrix_norm.search(matrix, count, at.accuracy, at.thorough)
+        atoms = self.matrix_norm.search(matrix, count, at.accuracy, at.thorough)
         p, q = matrix.shape
         if p * q <= SETTINGS.whole_entries:
             wanting = ahead = np.eye(p), np.eye(q)
         else:
-            new = found.above(at.multiplier * self.term.factor)
+            share = self.matrix_norm.threshold(np.diag(self.core))
+            new = atoms.above(at.multiplier * self.term.factor * share)
             wanting = self._with_turns(matrix, *new)
-            ahead = self._with_turns(matrix, found.left, found.right)
-        return Searched((found.lower, found.upper), wanting, ahead)
+            ahead = self._with_turns(matrix, atoms.left, atoms.right)
+        return Searched((atoms.lower, atoms.upper), wanting, ahead)
 
     def _with_turns(self, matrix: ScoreMatrix, left: Array, right: Array) -> tuple[Array, Array]:
         """Return the atoms ``left``, ``right`` together with search directions for both bases.
@@ -131,16 +139,17 @@ class Span(Coordinates):
         if not self.x.size:
             return left, right
         before = self.before or (self.left[:, :0], self.right[:, :0])
-        turned = matrix.dot(self.right), matrix.transpose_dot(self.left)
+        products = matrix.dot(self.right), matrix.transpose_dot(self.left)
         return (
-            np.hstack([turned[0], before[0], left]),
-            np.hstack([turned[1], before[1], right]),
+            np.hstack([products[0], before[0], left]),
+            np.hstack([products[1], before[1], right]),
         )
 
     def sweeps(self, problem: Problem) -> bool:
+        """Return whether alternating ridge regressions can replace a re-fit of the core."""
         # The ridge parameter is the multiplier of the norm, which only the penalized form fixes.
-        plain = problem.regularizer.form == "penalized" and problem.tau == 0.0
-        separate = plain and problem.loss.coupled == 1
+        is_unridged = problem.regularizer.form == "penalized" and problem.tau == 0.0
+        separate = is_unridged and problem.loss.coupled == 1
         return separate and unwrapped(self.design).ridge_steps() is not None
 
     def swept(
@@ -149,14 +158,15 @@ class Span(Coordinates):
         """Return the term and the predictions of all terms after alternating ridge regressions.
 
         ``linear`` (n_samples,) are the predictions of all terms without intercept; sweeps stop
-        when one decreases the objective by at most ``enough``. The term must be compressed.
+        when one decreases the objective by at most ``enough``. The core S must be diagonal
+        without zeros, as ``compressed`` makes it.
         """
         steps = unwrapped(self.design).ridge_steps()(problem.weight)
         price = problem.regularizer.amount * self.term.factor
         root = np.sqrt(np.diag(self.core))
         left = self.left * root
         right = self.right * root
-        others = linear - steps.predictions(left, right)
+        other_predictions = linear - steps.predictions(left, right)
 
         def objective(left: Array, right: Array, linear: Array) -> float:
             """Return loss + price (||left||_F^2 + ||right||_F^2) / 2 at these factors."""
@@ -167,13 +177,13 @@ class Span(Coordinates):
         while True:
             before = after
             for is_left in (True, False):
-                own, held = (left, right) if is_left else (right, left)
+                updated, fixed = (left, right) if is_left else (right, left)
                 slopes = _derivatives(problem, linear, intercept)
-                factor = steps.step(is_left, *slopes, own, held, price)
+                factor = steps.step(is_left, *slopes, updated, fixed, price)
                 del slopes  # frees the memory of two vectors of n_samples
                 turned_left, turned_right = (factor, right) if is_left else (left, factor)
                 trial = steps.predictions(turned_left, turned_right)
-                trial += others
+                trial += other_predictions
                 value = objective(turned_left, turned_right, trial)
                 if value < after:
                     left = turned_left
@@ -190,38 +200,46 @@ class Span(Coordinates):
         return replace(self, left=left / root, right=right / root, x=_diagonal(root**2)), linear
 
     def part(self) -> MatrixPart:
+        """Return the term by its singular values and vectors."""
         span = self.compressed()
         values = np.diag(span.core).copy()
         factored = Factored(span.left, values, span.right)
         norm = self.matrix_norm
         factor = self.term.factor
-        gauge = factor * float(values.sum())
-        return MatrixPart(norm, factor, gauge, factored, tensor=norm.tensor, mode=norm.mode)
+        return MatrixPart(norm, factor, span.gauge, factored, tensor=norm.tensor, mode=norm.mode)
 
     def placed(self, part: MatrixPart) -> Self | None:
-        if (known := self.factors_of(part)) is None:
+        """Return the term with the factors of ``part`` (warm start); None if the shapes differ."""
+        if (factors := self.factors_of(part)) is None:
             return None
-        return replace(self, left=known.left, right=known.right, x=_diagonal(known.weights))
+        return replace(self, left=factors.left, right=factors.right, x=_diagonal(factors.weights))
 
     def check(self) -> None:
+        """Raise AssertionError unless both bases are orthonormal."""
         for basis in (self.left, self.right):
             np.testing.assert_allclose(basis.T @ basis, np.eye(basis.shape[1]), atol=1e-9)
 
 
 @dataclass(frozen=True, slots=True)
-class SymmetricSpan(Span):
-    """W_i = U S U' with one orthonormal basis U for both sides, S positive semidefinite."""
+class PlainSpan(Span):
+    """A span whose norm is not the least sum of squares of two factors: no sweeps."""
 
     sweeps = Coordinates.sweeps
+
+
+@dataclass(frozen=True, slots=True)
+class SymmetricSpan(PlainSpan):
+    """W_i = U S U' with one orthonormal basis U for both sides, S positive semidefinite."""
 
     def compressed(self) -> Self:
         """Return the same W_i by its eigenvectors: S becomes diagonal with positive entries."""
         values, P = np.linalg.eigh(0.5 * (self.core + self.core.T))
-        return self._of_values(self.left @ P, values, self.left @ P)
+        return self._from_values(self.left @ P, values, self.left @ P)
 
     def expanded(self, wanting: tuple[Array, Array]) -> Self:
-        both = joined_bases(self.left, np.hstack(wanting))
-        return self._padded(both, both)
+        """Return the term with both sets of directions joined to its one basis."""
+        basis = joined_bases(self.left, np.hstack(wanting))
+        return self._padded(basis, basis)
 
 
 def _diagonal(values: Array) -> Array:
@@ -248,8 +266,8 @@ def joined_bases(basis: Array, more: Array) -> Array:
         return basis
     left, sigma, _ = np.linalg.svd(more, full_matrices=False)
     more = left[:, sigma > np.sqrt(SETTINGS.rounding)]
-    room = basis.shape[0] - basis.shape[1]
-    more = more[:, :room]
+    n_free = basis.shape[0] - basis.shape[1]
+    more = more[:, :n_free]
     more = more - basis @ (basis.T @ more)
     return np.hstack([basis, np.linalg.qr(more)[0]]) if more.shape[1] else basis
 
@@ -259,8 +277,8 @@ def _derivatives(problem: Problem, linear: Array, intercept: float) -> tuple[Arr
     slope = loss_gradient(problem, linear, intercept)
     curvature = np.empty_like(slope)
     samples = problem.y, linear, problem.weight, intercept
-    for at, own, y, z, s in pieces.each_piece(problem.loss, *samples):
-        curvature[at] = own.curvature(y, z, s)
+    for rows, piece_loss, y, z, s in pieces.each_piece(problem.loss, *samples):
+        curvature[rows] = piece_loss.curvature(y, z, s)
     return slope, curvature
 
 
@@ -269,6 +287,6 @@ def _balanced(left: Array, right: Array) -> tuple[Array, Array]:
     left, left_core = np.linalg.qr(left)
     right, right_core = np.linalg.qr(right)
     P, values, Qt = np.linalg.svd(left_core @ right_core.T)
-    kept = _not_zero(values)
-    root = np.sqrt(values[kept])
-    return left @ (P[:, kept] * root), right @ (Qt[kept].T * root)
+    is_nonzero = _not_zero(values)
+    root = np.sqrt(values[is_nonzero])
+    return left @ (P[:, is_nonzero] * root), right @ (Qt[is_nonzero].T * root)

@@ -62,8 +62,8 @@ class Workplace:
         trace: TracebackType | None,
     ) -> None:
         # A ValueError is a fault of the data and would occur again, so the files are deleted.
-        lost = isinstance(error, ValueError) or (error is not None and not self.state)
-        if lost and not self.is_complete:
+        is_unusable = isinstance(error, ValueError) or (error is not None and not self.state)
+        if is_unusable and not self.is_complete:
             shutil.rmtree(self.folder, ignore_errors=True)
         os.close(self._lock)
 
@@ -73,12 +73,12 @@ class Workplace:
         try:
             content = json.loads(journal.read_bytes())
             state = content["state"]
-            same = content["fingerprint"] == self.fingerprint
-            same = same and content["crc32"] == digest(state)
+            is_same = content["fingerprint"] == self.fingerprint
+            is_same = is_same and content["crc32"] == digest(state)
         except (OSError, ValueError, KeyError, TypeError):
-            same = False
+            is_same = False
             state = {}
-        if same:
+        if is_same:
             self.state, self.resumed = state, bool(state)
             return
         entries = list(self.folder.iterdir())

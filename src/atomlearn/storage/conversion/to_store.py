@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -147,6 +147,7 @@ def convert_as(
 
 
 def _check(file: Path, folder: Path, dtype: str, memory: int) -> None:
+    """Raise ValueError unless source, target and settings of a conversion are valid."""
     if file.is_dir():
         raise ValueError(f"{file} is a directory; expected a data file")
     if folder.exists():
@@ -175,14 +176,17 @@ def _opened(
         or reading.sheet
         or reading.layer
     ):
-        found = read_as(file, reading)
-        return MatrixColumns(found.X, found.schema, found.y), found.notes
+        table = read_as(file, reading)
+        return MatrixColumns(table.X, table.schema, table.y), table.notes
     if reading.drop:
         raise ValueError(
             f"columns of {form.name} files cannot be excluded by name; leave that out of "
             f"{file}, or write it as CSV, whose columns have names"
         )
-    return form.source(file, Request(reading.target)), ()
+    source = form.source(file, Request(reading.target))
+    if form.rows is not None:
+        source.about = replace(source.about, symbols=form.rows(file).symbols)
+    return source, ()
 
 
 def _kind(source: RowSource | ColumnSource, dtype: str) -> str:
@@ -195,30 +199,32 @@ def _kind(source: RowSource | ColumnSource, dtype: str) -> str:
         raise ValueError("two-bit genotypes are dense: convert a dense file, or choose int8")
     if dtype != "auto":
         return dtype
-    given = source.about.dtype
-    if given.kind == "f" and given.itemsize <= 8:
-        return str(given.newbyteorder("=").name)
-    if given == np.int8 or given == np.bool_:
+    source_dtype = source.about.dtype
+    if source_dtype.kind == "f" and source_dtype.itemsize <= 8:
+        return str(source_dtype.newbyteorder("=").name)
+    if source_dtype == np.int8 or source_dtype == np.bool_:
         return "int8"
-    return "float32" if np.can_cast(given, np.float32, "safe") else "float64"
+    return "float32" if np.can_cast(source_dtype, np.float32, "safe") else "float64"
 
 
 def _copy(source: ColumnSource, work: Workplace, kind: str, memory: int, name: str) -> Manifest:
     """Write a column-major source to the store, one group of columns after the other."""
     writer = StoreWriter(work, source.shape[0], kind, source.about.sparse)
     for start, stop in pairwise(source.widths(max(memory // PIECES, 1)).tolist()):
-        part = source.columns(start, stop)
+        group = source.columns(start, stop)
         if source.about.sparse:
-            part.sum_duplicates()
-            columns = np.repeat(np.arange(start, stop), np.diff(part.indptr))
-            values = encode_values(part.data, kind, part.indices, columns)
-            writer.entries(values, part.indices, part.indptr.astype(np.int64))
+            group.sum_duplicates()
+            columns = np.repeat(np.arange(start, stop), np.diff(group.indptr))
+            values = encode_values(group.data, kind, group.indices, columns)
+            writer.entries(values, group.indices, group.indptr.astype(np.int64))
         elif source.packed:
-            writer.packed(part)
+            writer.packed(group)
         else:
-            writer.dense(encode_values(part, kind, 0, start))
-    about = source.about
-    return writer.finish(about.names, source.target(), name, plans=about.plans)
+            writer.dense(encode_values(group, kind, 0, start))
+    facts = source.about
+    return writer.finish(
+        facts.names, source.target(), name, plans=facts.plans, symbols=facts.symbols
+    )
 
 
 def _transpose(source: RowSource, work: Workplace, kind: str, memory: int, name: str) -> Manifest:
@@ -233,11 +239,13 @@ def _transpose(source: RowSource, work: Workplace, kind: str, memory: int, name:
     writer = StoreWriter(work, rows.n_samples, kind, source.about.sparse)
     if not source.about.sparse:
         rows.write_dense(writer)
-        return writer.finish(source.about.names, target, name, plans=source.about.plans)
+        facts = source.about
+        return writer.finish(facts.names, target, name, plans=facts.plans, symbols=facts.symbols)
     starts, dropped = rows.starts(source.about.drops_first)
     # Formats other than libsvm declare the number of columns, and all may be zero.
     if source.about.drops_first and not starts[-1]:
         raise ValueError(f"{name} has no entries; expected lines of 'label index:value ...'")
     rows.write_sparse(writer, starts, dropped)
     del starts
-    return writer.finish(source.about.names, target, name, first_index=dropped)
+    symbols = source.about.symbols
+    return writer.finish(source.about.names, target, name, dropped, symbols=symbols)

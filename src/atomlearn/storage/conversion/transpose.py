@@ -64,17 +64,17 @@ class Transposition:
         if self.work.state.get("all_rows"):
             return
         pieces: list[RowPiece] = []
-        held = 0
+        n_bytes = 0
         first = self.n_samples
         for piece in self.source.pieces(int(self.rows["position"]), max(self.limit // 4, 1)):
             X = self._encoded(piece.X, first)
             first += X.shape[0]
             pieces.append(RowPiece(X, piece.y, piece.position))
-            held += 3 * X.data.nbytes if is_sparse(X) else X.nbytes
-            if held >= self.limit:
+            n_bytes += 3 * X.data.nbytes if is_sparse(X) else X.nbytes
+            if n_bytes >= self.limit:
                 self._spill(pieces)
                 pieces = []
-                held = 0
+                n_bytes = 0
         if pieces:
             self._spill(pieces)
         self.work.commit(all_rows=True)
@@ -130,6 +130,7 @@ class Transposition:
             os.fsync(stream.fileno())
 
     def _file(self, number: int, what: str) -> Path:
+        """Return the path of the temporary file of one array of a block."""
         return self.work.spill(f"{number:06d}.{what}.npy")
 
     # --- columns out --------------------------------------------------------------------------
@@ -148,8 +149,8 @@ class Transposition:
         itemsize = next(self._spilled("values")).itemsize
         width = max(1, self.limit // (itemsize * self.n_samples))
         for start in range(0, self.rows["width"], width):
-            part = slice(start, start + width)
-            writer.dense(np.concatenate([block[:, part] for block in self._spilled("values")]))
+            columns = slice(start, start + width)
+            writer.dense(np.concatenate([block[:, columns] for block in self._spilled("values")]))
 
     def starts(self, drops_first: bool) -> tuple[NDArray[np.int64], int]:
         """Return the CSC column pointers, and the number of leading columns that are dropped.
@@ -178,13 +179,15 @@ class Transposition:
             columns, rows, values = (
                 np.concatenate(
                     [
-                        array[places[bucket] : places[bucket + 1]]
-                        for array, places in zip(self._spilled(what), begins, strict=True)
+                        array[coordinates[bucket] : coordinates[bucket + 1]]
+                        for array, coordinates in zip(self._spilled(what), begins, strict=True)
                     ]
                 )
                 for what in ("columns", "rows", "values")
             )
-            places = rows, columns.astype(np.int64) - cuts[bucket]
-            made = sp.coo_array((values, places), shape=(self.n_samples, end - first)).tocsc()
+            coordinates = rows, columns.astype(np.int64) - cuts[bucket]
+            matrix = sp.coo_array(
+                (values, coordinates), shape=(self.n_samples, end - first)
+            ).tocsc()
             within = starts[first : end + 1] - starts[first]
-            writer.entries(made.data.astype(self.kind), made.indices, within)
+            writer.entries(matrix.data.astype(self.kind), matrix.indices, within)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import zlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -73,20 +73,20 @@ class StoreWriter:
         width = max(1, READING.chunk_bytes // max(self.column_bytes, 1))
         for first in range(0, n_columns, width):
             end = min(first + width, n_columns)
-            part = flat[first * length : end * length]
-            self._append(end - first, part)
+            chunk = flat[first * length : end * length]
+            self._append(end - first, chunk)
             if self.kind == "genotype":
-                counts = _kernels.count_genotypes(part, self.n_samples, end - first)
+                counts = _kernels.count_genotypes(chunk, self.n_samples, end - first)
                 self._notes.append(counts)
 
     def entries(self, values: NDArray[Any], rows: NDArray[Any], starts: NDArray[np.int64]) -> None:
         """Append m sparse columns in CSC layout: values, row numbers, column pointers (m + 1,)."""
-        wanted = max(1, READING.chunk_bytes // (values.itemsize + self.row_dtype.itemsize))
+        target = max(1, READING.chunk_bytes // (values.itemsize + self.row_dtype.itemsize))
         self._notes.append(np.diff(starts))
-        for first, end in pairwise(cuts_of_entries(starts, 0, wanted).tolist()):
-            part = slice(int(starts[first]), int(starts[end]))
-            some = rows[part].astype(self.row_dtype, copy=False)
-            self._append(end - first, values[part], some)
+        for first, end in pairwise(cuts_of_entries(starts, 0, target).tolist()):
+            chunk = slice(int(starts[first]), int(starts[end]))
+            row_numbers = rows[chunk].astype(self.row_dtype, copy=False)
+            self._append(end - first, values[chunk], row_numbers)
 
     def _append(self, n_columns: int, *arrays: NDArray[Any]) -> None:
         """Append a chunk to the files."""
@@ -104,6 +104,7 @@ class StoreWriter:
         source: str,
         first_index: int = 0,
         plans: Sequence[Any] = (),
+        symbols: Mapping[str, str] | None = None,
     ) -> store.Manifest:
         """Write the small files and the manifest."""
         for file in self._files:
@@ -120,6 +121,9 @@ class StoreWriter:
             small[store.COUNTS] = np.concatenate(self._notes).astype("<i8").data
         if names is not None:
             small[store.NAMES] = json.dumps(names).encode()
+        if symbols and names is not None:
+            of_columns = [symbols.get(name, "") for name in names]
+            small[store.SYMBOLS] = json.dumps(of_columns).encode()
         if plans:
             small[store.SCHEMA] = json.dumps([plan.portable() for plan in plans]).encode()
         if target is not None:

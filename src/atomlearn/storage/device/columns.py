@@ -116,8 +116,8 @@ class DeviceColumns:
         step = self.width(n_inputs, dtype)
         starts = range(0, n_inputs, step)
         parts = [self.read(lo, min(lo + step, n_inputs), dtype) for lo in starts]
-        whole = parts[0] if len(parts) == 1 else namespace(parts[0]).concat(parts, axis=1)
-        return lambda lo, hi: whole[:, lo:hi]
+        tensor = parts[0] if len(parts) == 1 else namespace(parts[0]).concat(parts, axis=1)
+        return lambda lo, hi: tensor[:, lo:hi]
 
     def read(self, lo: int, hi: int, dtype: Any) -> Any:
         """Return columns lo to hi (exclusive), row-subset and standardized, as type ``dtype``."""
@@ -132,5 +132,5 @@ class DeviceColumns:
 
     def _is_there(self, dtype: Any) -> bool:
         """Return whether the columns are a view of the dense tensor, so that no copy is needed."""
-        plain = self.rows is None and self.shift is None
-        return plain and not self.tensor.is_sparse and self.tensor.dtype == dtype
+        is_untransformed = self.rows is None and self.shift is None
+        return is_untransformed and not self.tensor.is_sparse and self.tensor.dtype == dtype

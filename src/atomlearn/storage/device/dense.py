@@ -38,48 +38,52 @@ class DenseTensor(HeldTensor):
         self.nonzeros = self.shape[0] * self.shape[1]
 
     def exact(self, v: Array, columns: Columns | None, squared: bool = False) -> Array:
+        """Return X_S'v, or (X_S * X_S)'v if ``squared``, in float64; S = ``columns``."""
         xp = namespace(self.sample)
         weights = to_device_of(self.sample, np.asarray(v, dtype=np.float64))
         width = self.shape[1] if columns is None else columns.size
         total = xp.zeros((width, *v.shape[1:]), dtype=xp.float64, device=device_of(self.sample))
         X = self.sample if columns is None else self._take(columns)
-        made = squared or self.dtype != np.float64
+        is_copy = squared or self.dtype != np.float64
         tiles = LIMITS.pieces(self.shape[0], width, BUDGET.tile_entries)
-        for rows in tiles if made else [slice(None)]:
+        for rows in tiles if is_copy else [slice(None)]:
             tile = xp.astype(X[rows, :], xp.float64, copy=False)
             tile = tile * tile if squared else tile
             total = total + xp.matmul(xp.matrix_transpose(tile), weights[rows, ...])
         return to_host(total)
 
     def single(self, v: NDArray[np.float32]) -> Any:
+        """Return X'v on the device, in float32 with partial sums in float64."""
         xp = namespace(self.sample)
         weights = to_device_of(self.sample, v)
         total = xp.zeros(self.shape[1], dtype=xp.float64, device=device_of(self.sample))
         with as_written(self.sample):
             for start in range(0, self.shape[0], BUDGET.single_terms):
                 rows = slice(start, min(start + BUDGET.single_terms, self.shape[0]))
-                part = xp.matmul(xp.matrix_transpose(self.sample[rows, :]), weights[rows])
-                total = total + xp.astype(part, xp.float64)
+                product = xp.matmul(xp.matrix_transpose(self.sample[rows, :]), weights[rows])
+                total = total + xp.astype(product, xp.float64)
         return total
 
     def terms(self) -> tuple[int, int]:
         return min(self.shape[0], BUDGET.single_terms), self.shape[0]
 
     def predict(self, weights: Array) -> Array:
+        """Return X w in float64, a bounded number of rows at a time."""
         xp = namespace(self.sample)
-        used = np.flatnonzero(weights)
-        few = 4 * used.size < self.shape[1]
-        w = to_device_of(self.sample, weights[used] if few else weights)
-        places = to_device_of(self.sample, used) if few else None
-        width = used.size if few else self.shape[1]
+        nonzero = np.flatnonzero(weights)
+        is_sparse = 4 * nonzero.size < self.shape[1]
+        w = to_device_of(self.sample, weights[nonzero] if is_sparse else weights)
+        positions = to_device_of(self.sample, nonzero) if is_sparse else None
+        width = nonzero.size if is_sparse else self.shape[1]
         parts = []
         for rows in LIMITS.pieces(self.shape[0], width, BUDGET.tile_entries):
             tile = self.sample[rows, :]
-            tile = tile if places is None else xp.take(tile, places, axis=1)
+            tile = tile if positions is None else xp.take(tile, positions, axis=1)
             parts.append(to_host(xp.matmul(xp.astype(tile, xp.float64, copy=False), w)))
         return np.concatenate(parts)
 
     def gather(self, columns: Columns) -> Block:
+        """Return the columns as a dense block on the processor."""
         if not columns.size:
             return DenseBlock(np.zeros((self.shape[0], 0), dtype=self.dtype))
         return DenseBlock(to_host(self._take(columns)))

@@ -35,14 +35,17 @@ def check_layout(X: Any) -> None:
     """Refuse sparse layouts other than COO, CSR and CSC, and entries that are vectors."""
     kind = _layout(X)
     if kind not in ("coo", "csr", "csc") or X.dense_dim():
-        what = "entries that are not numbers" if kind in ("coo", "csr", "csc") else f"layout {kind}"
+        obstacle = (
+            "entries that are not numbers" if kind in ("coo", "csr", "csc") else f"layout {kind}"
+        )
         raise TypeError(
-            f"X is a sparse tensor with {what}; pass a COO, CSR or CSC tensor of numbers, for "
+            f"X is a sparse tensor with {obstacle}; pass a COO, CSR or CSC tensor of numbers, for "
             "example X.to_dense().to_sparse_csc()"
         )
 
 
 def _layout(X: Any) -> str:
+    """Return the layout of a sparse tensor: "csr", "csc", "coo", ..."""
     name = str(X.layout).rpartition(".")[2]
     return name.removeprefix("sparse_")
 

@@ -99,7 +99,7 @@ class OnDevice(Design):
     """
 
     def __init__(self, X: Any, *, precision: str = "auto") -> None:
-        tensor = X if isinstance(X, HeldTensor) else _held(X)
+        tensor = X if isinstance(X, HeldTensor) else _checked_tensor(X)
         if precision not in ("auto", "float32", "float64"):
             raise ValueError(f"precision must be 'auto', 'float32' or 'float64', got {precision!r}")
         if precision == "float32" and tensor.dtype != np.float32:
@@ -129,6 +129,7 @@ class OnDevice(Design):
         return device_of(self.tensor.sample)
 
     def scores(self, v: Array) -> Scores:
+        """Return X'v in float64, or in float32 with the scores that are used recomputed."""
         v = np.asarray(v, dtype=np.float64)
         if self.precision == "float64":
             return ArrayScores(self.exact_scores(v))
@@ -169,9 +170,9 @@ class OnDevice(Design):
         slack, least = self._errors(SingleRounding.of(z))
         error = slack * float(np.linalg.norm(scaled)) + least
         # Sums that overflowed are no information: such columns are always candidates.
-        known = xp.isfinite(z)
-        z = xp.where(known, z, xp.zeros_like(z))
-        error = xp.where(known, error, xp.full_like(error, math.inf))
+        is_finite = xp.isfinite(z)
+        z = xp.where(is_finite, z, xp.zeros_like(z))
+        error = xp.where(is_finite, error, xp.full_like(error, math.inf))
         return z * unit, error * unit
 
     def predict(self, weights: Array) -> Array:
@@ -195,8 +196,8 @@ class OnDevice(Design):
             self._lengths = to_device_of(self.tensor.sample, np.sqrt(self.squared_norms()))
         terms, all_terms = self.tensor.terms()
         # Entries, products and sums below the smallest normal float32 may become zero.
-        lost = rounding.safety * rounding.tiny
-        least = (all_terms**0.5 * self._lengths + 4.0 * all_terms) * lost
+        absolute = rounding.safety * rounding.tiny
+        least = (all_terms**0.5 * self._lengths + 4.0 * all_terms) * absolute
         return rounding.relative(terms) * self._lengths, least
 
 
@@ -215,6 +216,7 @@ class RecheckedScores(Scores):
         self.n_columns = self._design.shape[1]
 
     def top(self, count: int) -> tuple[Columns, Array]:
+        """Return the largest scores: candidates by float32 sums, recomputed in float64."""
         count = max(0, min(int(count), self.n_columns))
         if self._known.all():
             return ArrayScores(self._exact).top(count)
@@ -226,14 +228,15 @@ class RecheckedScores(Scores):
         return largest(columns, self.at(columns), count)
 
     def at(self, columns: Columns) -> Array:
+        """Return these scores in float64, each computed at its first use."""
         columns = np.asarray(columns, dtype=np.int64)
         unknown = np.unique(columns[~self._known[columns]])
         if unknown.size:
             # For most of the columns it is cheaper to compute all, without a copy of columns.
-            everything = 2 * unknown.size > self.n_columns
-            found = self._design.exact_scores(self._v, None if everything else unknown)
-            unknown = np.flatnonzero(~self._known) if everything else unknown
-            self._exact[unknown] = found[unknown] if everything else found
+            most_unknown = 2 * unknown.size > self.n_columns
+            exact = self._design.exact_scores(self._v, None if most_unknown else unknown)
+            unknown = np.flatnonzero(~self._known) if most_unknown else unknown
+            self._exact[unknown] = exact[unknown] if most_unknown else exact
             self._known[unknown] = True
         return self._exact[columns]
 
@@ -242,7 +245,7 @@ class RecheckedScores(Scores):
         return self._exact if self._known.all() else self.at(np.arange(self.n_columns))
 
 
-def _held(X: Any) -> HeldTensor:
+def _checked_tensor(X: Any) -> HeldTensor:
     """Wrap a dense or sparse tensor after checks of its shape, type and layout."""
     namespace(X)
     check_shape(tuple(X.shape), X)
@@ -272,11 +275,11 @@ def _check_double(X: Any) -> None:
     xp = namespace(X)
     device = device_of(X)
     try:
-        made = str(xp.zeros(1, dtype=xp.float64, device=device).dtype)
+        dtype = str(xp.zeros(1, dtype=xp.float64, device=device).dtype)
     except (TypeError, RuntimeError, ValueError) as error:
-        made = f"none ({error})"
-    if not made.endswith("float64"):
+        dtype = f"none ({error})"
+    if not dtype.endswith("float64"):
         raise TypeError(
-            f"OnDevice needs float64 on {device}, and the library makes {made} of it; "
+            f"OnDevice needs float64 on {device}, and the library makes {dtype} of it; "
             "with JAX set jax_enable_x64, on a device without float64 pass X as a NumPy array"
         )

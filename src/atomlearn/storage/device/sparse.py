@@ -56,6 +56,7 @@ class SparseTensor(HeldTensor):
         return self.__dict__ | {"_host": None}
 
     def exact(self, v: Array, columns: Columns | None, squared: bool = False) -> Array:
+        """Return X_S'v, or (X_S * X_S)'v if ``squared``, in float64; S = ``columns``."""
         weights = self._to_device(np.asarray(v, dtype=np.float64))
         width = self.shape[1] if columns is None else columns.size
         result = np.empty((width, *v.shape[1:]))
@@ -77,9 +78,9 @@ class SparseTensor(HeldTensor):
     def predict(self, weights: Array) -> Array:
         """Return X w, summed in float64, in an order that the device chooses."""
         torch = torch_module()
-        used = np.flatnonzero(weights)
-        columns = used if 4 * used.size < self.shape[1] else None
-        w = self._to_device(weights if columns is None else weights[used])
+        nonzero = np.flatnonzero(weights)
+        columns = nonzero if 4 * nonzero.size < self.shape[1] else None
+        w = self._to_device(weights if columns is None else weights[nonzero])
         total = torch.zeros(self.shape[0], dtype=torch.float64, device=self.sample.device)
         for part, values, rows, starts in self._pieces(columns):
             each = torch.repeat_interleave(w[part], starts.diff(), output_size=values.numel())
@@ -87,15 +88,17 @@ class SparseTensor(HeldTensor):
         return to_host(total)
 
     def gather(self, columns: Columns) -> Block:
-        places, lengths = self._places(columns)
-        data = to_host(self.sample[places]).astype(np.float64)
-        rows = np.array(to_host(self._rows[places]))
+        """Return the columns as a block on the processor: dense if X is dense enough."""
+        positions, lengths = self._places(columns)
+        data = to_host(self.sample[positions]).astype(np.float64)
+        rows = np.array(to_host(self._rows[positions]))
         starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
         return block_of_entries(
             (data, rows, starts.astype(rows.dtype)), self.shape[0], self.is_full
         )
 
     def columns(self, lo: int, hi: int) -> Any:
+        """Return the columns lo, ..., hi - 1 as a dense tensor (n_samples, hi - lo)."""
         torch = torch_module()
         width = hi - lo
         begin = int(self._begins[lo])
@@ -133,8 +136,8 @@ class SparseTensor(HeldTensor):
         total = int(ends[-1]) if ends.size else 0
         offsets = self._to_device(first - (ends - lengths))
         counts = self._to_device(lengths)
-        places = torch.repeat_interleave(offsets, counts, output_size=total)
-        return places + torch.arange(total, device=places.device), lengths
+        positions = torch.repeat_interleave(offsets, counts, output_size=total)
+        return positions + torch.arange(total, device=positions.device), lengths
 
     def _pieces(self, columns: Columns | None) -> Iterator[tuple[slice, Any, Any, Any]]:
         """Yield groups of columns as (positions, values in float64, row indices, column pointers).
@@ -148,16 +151,16 @@ class SparseTensor(HeldTensor):
         while start < ends.size:
             before = int(ends[start - 1]) if start else 0
             stop = int(np.searchsorted(ends, before + BUDGET.tile_entries, side="right"))
-            part = slice(start, max(stop, start + 1))
+            group = slice(start, max(stop, start + 1))
             if columns is None:
-                entries: Any = slice(int(self._begins[part.start]), int(self._begins[part.stop]))
-                starts = self._starts[part.start : part.stop + 1] - entries.start
+                entries: Any = slice(int(self._begins[group.start]), int(self._begins[group.stop]))
+                starts = self._starts[group.start : group.stop + 1] - entries.start
             else:
-                entries, counts = self._places(columns[part])
+                entries, counts = self._places(columns[group])
                 numbers = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)])
                 starts = self._to_device(numbers).to(self._rows.dtype)
-            yield part, self.sample[entries].double(), self._rows[entries], starts
-            start = part.stop
+            yield group, self.sample[entries].double(), self._rows[entries], starts
+            start = group.stop
 
 
 # --- sums over runs of entries --------------------------------------------------------------------
@@ -178,6 +181,7 @@ def _sums(values: Any, rows: Any, starts: Any, v: Any) -> Any:
 
 
 def _compressed(starts: Any, indices: Any, values: Any, size: tuple[int, int]) -> Any:
+    """Return a CSR tensor, without PyTorch's check of its arrays."""
     return torch_module().sparse_csr_tensor(
         starts, indices, values, size=size, check_invariants=False
     )

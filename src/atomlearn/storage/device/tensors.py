@@ -26,8 +26,8 @@ class Budget:
     passes with them.
     """
 
-    #: Entries of X converted to float64 at a time (128 MB); with fewer, starting the work would
-    #: dominate.
+    #: Number of entries of X that are converted to float64 at a time (128 MB); with fewer, the
+    #: overhead of starting each piece would dominate.
     tile_entries: int = 2**24
     #: Number of terms of a float32 sum before sums are added in float64; it determines the error of
     #: a score.
@@ -183,12 +183,12 @@ def as_written(tensor: Any) -> AbstractContextManager[Any]:
 def kth_largest(values: Any, k: int) -> float:
     """Return the k-th largest entry of a one-dimensional tensor of at least k entries."""
     xp = namespace(values)
-    place = values.shape[0] - k
+    position = values.shape[0] - k
     if xp is np:
-        return float(np.partition(values, place)[place])
+        return float(np.partition(values, position)[position])
     if "torch" in xp.__name__:
         return float(values.topk(k, sorted=False).values.min())
-    return float(to_host(xp.sort(values))[place])
+    return float(to_host(xp.sort(values))[position])
 
 
 def is_sparse_tensor(X: Any) -> bool:
@@ -257,7 +257,7 @@ def compatible() -> Any:
         import array_api_compat
     except ImportError as error:
         raise ImportError(
-            "tensors on a device need array-api-compat: pip install 'atomlearn[gpu]'"
+            "tensors on a device need array-api-compat: pip install array-api-compat"
         ) from error
     return array_api_compat
 

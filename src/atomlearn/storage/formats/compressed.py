@@ -3,20 +3,44 @@
 from __future__ import annotations
 
 import bz2
+import codecs
 import gzip
 import importlib
 import io
 import lzma
+import zipfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO, TextIO
 
 from atomlearn.storage.formats.held import LIMITS, fits, understood
+from atomlearn.storage.formats.messages import listing
+
+
+def _only_member(path: Path) -> zipfile.ZipInfo:
+    """Return the only file in a .zip; refuse several, of which none is named."""
+    with understood(path, ".zip file"), zipfile.ZipFile(path) as archive:
+        members = [
+            each
+            for each in archive.infolist()
+            if not each.is_dir() and not each.filename.startswith("__MACOSX/")
+        ]
+    if len(members) != 1:
+        names = listing([each.filename for each in members]) if members else "no file"
+        raise ValueError(f"{path} holds {names}; unzip it, and give one of its files")
+    return members[0]
+
+
+def _open_zip(path: Path, mode: str) -> Any:
+    with understood(path, ".zip file"):
+        return zipfile.ZipFile(path).open(_only_member(path))
+
 
 _OPENERS: Mapping[str, Callable[[Path, Any], Any]] = {
     ".gz": gzip.open,
     ".bz2": bz2.open,
     ".xz": lzma.open,
+    ".zip": _open_zip,
 }
 
 
@@ -105,24 +129,47 @@ def whole_lines(stream: Any, size: int, path: Path, so_far: int = 0) -> Any:
 
 def suffix_of(path: Path) -> str:
     """Return the ending that determines the format, without that of a compression."""
-    inner = path.with_suffix("") if path.suffix.lower() in _OPENERS else path
+    suffix = path.suffix.lower()
+    inner = path.with_suffix("") if suffix in _OPENERS else path
+    if suffix == ".zip":
+        inner = Path(_only_member(path).filename)
     return inner.suffix.lower()
+
+
+#: UTF-8 with or without a byte order mark.
+UTF8 = "utf-8-sig"
+
+
+def encoding_of(path: Path) -> str:
+    """Detect UTF-16, as of Excel's "Unicode text"; other text is taken for UTF-8."""
+    with open_bytes(path) as stream:
+        head = stream.read(LIMITS.head_bytes)
+    if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return "utf-16"
+    # Every other byte of Western text in UTF-16 is zero.
+    zeros = [head[start::2].count(0) > 0.4 * len(head) for start in (0, 1)]
+    return "utf-16-be" if zeros[0] else "utf-16-le" if zeros[1] else UTF8
 
 
 def first_line(path: Path) -> str:
     """Return the first line that is not blank, at most 64 KiB of it; "" if every line is blank."""
-    with open_text(path) as stream:
+    with open_text(path, encoding_of(path), "replace") as stream:
         while line := stream.readline(1 << 16):
             if line.strip():
-                return line
+                return line if "\0" not in line else ""
     return ""
 
 
-def imported(module: str, extra: str, path: Path) -> Any:
-    """Import a module that only some formats need; the error says how to install it."""
+def imported(module: str, extra: str, path: Path, library: str = "") -> Any:
+    """Import a module that only some formats need; the error says how to install it.
+
+    ``library`` is the name of the package to install, if it is not that of the module.
+    """
+    library = library or module.partition(".")[0]
     try:
         return importlib.import_module(module)
     except ImportError as error:
         raise ValueError(
-            f"reading {path} needs {module.partition('.')[0]}: pip install 'atomlearn[{extra}]'"
+            f"reading {path} needs {library}: pip install {library} "
+            f"(in a clone of atomlearn also: pip install '.[{extra}]')"
         ) from error

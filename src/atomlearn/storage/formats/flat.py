@@ -76,9 +76,9 @@ class SparseLines:
     ) -> None:
         stored = int(indices.size)
         sparse_size(path, shape, stored, max(shape))
-        whole = indptr.dtype.kind in "iu" and indices.dtype.kind in "iu"
+        has_integers = indptr.dtype.kind in "iu" and indices.dtype.kind in "iu"
         if (
-            not whole
+            not has_integers
             or indptr.shape != (shape[0] + 1,)
             or indptr[0]
             or data.size not in (1, stored)
@@ -107,10 +107,10 @@ class SparseLines:
             data = self.data.read(begin, end)
         with understood(self.path, "sparse matrix"):
             shape = stop - start, self.shape[1]
-            part = sp.csr_array((data, indices, pointers - begin), shape=shape)
-            part.check_format(full_check=True)
-        part.sum_duplicates()
-        return part
+            matrix = sp.csr_array((data, indices, pointers - begin), shape=shape)
+            matrix.check_format(full_check=True)
+        matrix.sum_duplicates()
+        return matrix
 
     def cuts(self, first: int, piece_bytes: int) -> NDArray[np.int64]:
         return cuts_of_entries(self.indptr, first, max(1, piece_bytes // 32))
@@ -158,6 +158,7 @@ class ColumnsOfFile(ColumnSource):
         return self._lines.part(start, stop).T
 
     def widths(self, piece_bytes: int) -> NDArray[np.int64]:
+        """Return the boundaries of groups of columns of about ``piece_bytes``."""
         return self._lines.cuts(0, piece_bytes)
 
 
@@ -210,8 +211,8 @@ def open_npz(path: Path, request: Request) -> Stored:
     y = stored_target(small, request, path)
     if "X" in small:
         array = FlatArray(path, "X")
-        found = stored_names(small, array.shape[-1]) if array.shape else None
-        return dense_source(array, found, y)
+        array_names = stored_names(small, array.shape[-1]) if array.shape else None
+        return dense_source(array, array_names, y)
     if not all(key in small for key in SPARSE_KEYS):
         raise ValueError(
             f"{path} holds {', '.join(sorted(small)) or 'nothing'}; expected X (dense) or "

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
@@ -59,6 +59,8 @@ class About:
         Whether columns are counted from 1 (libsvm), so that an empty column 0 is left out.
     plans : sequence of ColumnPlan
         Description of each column of the file, if it is known.
+    symbols : mapping
+        Gene symbols of columns, by the names of the columns.
     """
 
     names: Sequence[str] | None
@@ -66,6 +68,7 @@ class About:
     dtype: np.dtype[Any]
     drops_first: bool = False
     plans: Sequence[Any] = ()
+    symbols: Mapping[str, str] = field(default_factory=dict)
 
 
 class Source(ABC):
@@ -102,10 +105,11 @@ class RowSource(Source):
         """Yield the rows from a position on, in pieces of about ``piece_bytes`` in memory."""
 
     def whole(self) -> tuple[Any, NDArray[Any] | None]:
+        """Return all rows of X, and the target if there is one."""
         pieces = list(self.pieces(0, sys.maxsize))
         X = stacked([piece.X for piece in pieces], "csr")
-        given = [piece.y for piece in pieces if piece.y is not None]
-        return X, np.concatenate(given) if given else self.target()
+        targets = [piece.y for piece in pieces if piece.y is not None]
+        return X, np.concatenate(targets) if targets else self.target()
 
 
 def stacked(parts: list[Any], form: Literal["csr", "csc"]) -> Any:
@@ -147,7 +151,11 @@ class MatrixColumns(ColumnSource):
         self.y, self.shape = y, (int(X.shape[0]), int(X.shape[1]))
         self._X: Any = sp.csc_array(X) if sp.issparse(X) else X  # type: ignore[call-overload]
         self.about = About(
-            schema.names, bool(sp.issparse(X)), dtype or X.dtype, plans=schema.columns
+            schema.names,
+            bool(sp.issparse(X)),
+            dtype or X.dtype,
+            plans=schema.columns,
+            symbols=schema.symbols,
         )
 
     def columns(self, start: int, stop: int) -> Any:

@@ -61,8 +61,8 @@ def understood(path: object, what: str, remedy: str = "") -> Iterator[None]:
             yield
     except Exception as error:
         # An OSError with the name of a file comes from the system and is clear by itself.
-        known = isinstance(error, OSError) and error.filename is not None
-        if known or isinstance(error.__cause__, MemoryError):
+        has_name = isinstance(error, OSError) and error.filename is not None
+        if has_name or isinstance(error.__cause__, MemoryError):
             raise
         raise ValueError(f"{path} is not a readable {what}: {short(error)}{remedy}") from error
 
@@ -84,8 +84,8 @@ def within(memory_limit: int | None) -> Iterator[None]:
 
 def refuse_changed(file: Path, before: os.stat_result) -> None:
     """Raise ValueError if a file has changed since it was opened."""
-    now = file.stat()
-    if (now.st_size, now.st_mtime_ns) != (before.st_size, before.st_mtime_ns):
+    status = file.stat()
+    if (status.st_size, status.st_mtime_ns) != (before.st_size, before.st_mtime_ns):
         raise ValueError(f"{file} changed while it was read; begin again once it is complete")
 
 
@@ -129,12 +129,12 @@ def free_memory() -> float:
         free = 1024.0 * int(next(line for line in lines if "MemAvailable" in line).split()[1])
     with contextlib.suppress(OSError, ValueError):
         group = Path("/sys/fs/cgroup")
-        most = int((group / "memory.max").read_text())
-        free = min(free, most - int((group / "memory.current").read_text()))
+        group_limit = int((group / "memory.max").read_text())
+        free = min(free, group_limit - int((group / "memory.current").read_text()))
     space, resident, data = _taken()
     for limit, taken in ((resource.RLIMIT_AS, space), (resource.RLIMIT_DATA, data)):
-        most = resource.getrlimit(limit)[0]
-        free = free if most == resource.RLIM_INFINITY else min(free, most - taken)
+        group_limit = resource.getrlimit(limit)[0]
+        free = free if group_limit == resource.RLIM_INFINITY else min(free, group_limit - taken)
     allowed = _MOST.get()
     return max(free if allowed is None else min(free, allowed - resident), 0.0)
 
@@ -151,9 +151,9 @@ def capped() -> Iterator[None]:
         _CAP.blocks += 1
         if _CAP.blocks == 1:
             _CAP.before = resource.getrlimit(resource.RLIMIT_DATA)
-            most = _taken()[2] + max(free_memory(), LIMITS.piece_bytes)
-            if most < math.inf:
-                resource.setrlimit(resource.RLIMIT_DATA, (int(most), _CAP.before[1]))
+            limit = _taken()[2] + max(free_memory(), LIMITS.piece_bytes)
+            if limit < math.inf:
+                resource.setrlimit(resource.RLIMIT_DATA, (int(limit), _CAP.before[1]))
     try:
         yield
     finally:

@@ -20,6 +20,9 @@ from atomlearn.storage.formats.table import (
     sparse_size,
 )
 
+#: Several labels at the beginning of a line, as in files for multi-label classification.
+_SEVERAL_LABELS = re.compile(rb"^([\w.+-]+(?:,[\w.+-]+)+)[ \t]", re.MULTILINE)
+
 
 def looks_like_libsvm(line: str) -> bool:
     """Return whether a line has the form ``label index:value index:value ...``."""
@@ -68,6 +71,7 @@ class LibsvmRows(RowSource):
         self.about = About(None, True, np.dtype(np.float64), drops_first=True)
 
     def pieces(self, position: int, piece_bytes: int) -> Iterator[RowPiece]:
+        """Yield the rows from a position of the text on, in pieces of about ``piece_bytes``."""
         # Imported here because importing it takes longer than reading most files.
         from sklearn.datasets import load_svmlight_file
 
@@ -75,12 +79,22 @@ class LibsvmRows(RowSource):
         size = max(min(piece_bytes, LIMITS.piece_bytes) // LIMITS.copies, 1)
         start = position
         entries = 0
+        n_lines = 0
         with open_bytes(self.path) as stream:
             stream.seek(start)
             while text := whole_lines(stream, size, self.path):
                 position += len(text)
-                what = f"libsvm file before byte {position:,} of its text"
-                with understood(self.path, what, remedy):
+                place = f"libsvm file before byte {position:,} of its text"
+                several = _SEVERAL_LABELS.search(text)
+                if several is not None:
+                    line = n_lines + text.count(b"\n", 0, several.start()) + 1
+                    raise ValueError(
+                        f"{self.path} is not a readable libsvm file of one target: line {line} has "
+                        f"several labels ({several[1].decode()}), which multi-label files have; "
+                        "write a file for each label, with 1 or 0 in each line"
+                    )
+                n_lines += text.count(b"\n")
+                with understood(self.path, place, remedy):
                     X, y = load_svmlight_file(io.BytesIO(text), zero_based=True)
                 entries += X.nnz
                 if not self._is_known:

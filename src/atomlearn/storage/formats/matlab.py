@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from atomlearn.core import all_text, is_sparse
-from atomlearn.storage.formats.hdf import content, is_group, member_of, opened
+from atomlearn.storage.formats.hdf import open_hdf
 from atomlearn.storage.formats.held import understood
 from atomlearn.storage.formats.messages import require_name
 from atomlearn.storage.formats.numpy_files import stored_names
@@ -62,8 +62,8 @@ def _arrays(path: Path) -> dict[str, Any]:
     if is_newer:
         return _newer(path)
     with understood(path, ".mat file"):
-        wanted = [name for name, _, kind in listed if kind in _KINDS or "int" in kind]
-        arrays = loadmat(path, squeeze_me=False, variable_names=wanted)
+        numeric = [name for name, _, kind in listed if kind in _KINDS or "int" in kind]
+        arrays = loadmat(path, squeeze_me=False, variable_names=numeric)
     return {
         key: value.tocsc() if is_sparse(value) else _plain(value)
         for key, value in arrays.items()
@@ -83,12 +83,12 @@ def _plain(value: NDArray[Any]) -> NDArray[Any]:
 
 def _newer(path: Path) -> dict[str, Any]:
     """Return the arrays of a file of version 7.3, which is HDF5 with reversed axes."""
-    with opened(path) as file:
-        with understood(path, ".mat file"):
-            names = [name for name in file if not name.startswith("#")]
-        found = {name: member_of(file, name, path) for name in names}
-        return {
-            name: content(item, path).T
-            for name, item in found.items()
-            if not is_group(item) and item.dtype.kind in "biuf"
-        }
+    root = open_hdf(path)
+    members = {name: root.member(name) for name in root.names() if not name.startswith("#")}
+    arrays = {
+        name: item.content().T
+        for name, item in members.items()
+        if not item.is_group and item.dtype.kind in "biuf"
+    }
+    root.close()
+    return arrays

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import fnmatch
+import shlex
 from collections.abc import Iterable, Sequence
 
 
@@ -13,15 +14,23 @@ def refuse_all(path: object, faults: Sequence[tuple[str, str]]) -> None:
         return
     options = dict.fromkeys(option for _, option in faults if option)
     remedy = f". Type {' '.join(options)}" if options else ""
-    room = max(LONGEST - len(f"{path}: ") - len(remedy), LONGEST // 10)
-    text = clipped("; ".join(fault for fault, _ in faults), room)
+    n_characters = max(LONGEST - len(f"{path}: ") - len(remedy), LONGEST // 10)
+    text = clipped("; ".join(fault for fault, _ in faults), n_characters)
     raise ValueError(f"{path}: {text}{remedy}")
 
 
-def typed(names: Sequence[str]) -> str:
-    """Return names as the value of an option, separated by commas."""
+def typed(option: str, names: Sequence[str]) -> str:
+    """Return an option with names as its value, as it is typed in a shell.
+
+    Examples
+    --------
+    >>> from atomlearn.storage.formats.messages import typed
+    >>> typed("--na", ["<0.5", "none"]), typed("--na", ["-9"])
+    ("--na '<0.5,none'", '--na=-9')
+    """
     text = ",".join(names)
-    return f'"{text}"' if any(mark in text for mark in " ;&|()'$") else text
+    # Without "=", a value that begins with a dash would be taken for an option.
+    return f"{option}{'=' if text.startswith('-') else ' '}{shlex.quote(text)}"
 
 
 def spread(given: Sequence[str], header: Sequence[str]) -> tuple[str, ...]:
@@ -29,14 +38,14 @@ def spread(given: Sequence[str], header: Sequence[str]) -> tuple[str, ...]:
 
     A text that is itself the name of a column is not split.
     """
-    known = set(header)
-    found = dict[str, None]()
+    names = set(header)
+    expanded = dict[str, None]()
     for text in given:
-        parts = [text] if text in known else [part.strip() for part in text.split(",")]
+        parts = [text] if text in names else [part.strip() for part in text.split(",")]
         for part in filter(None, parts):
-            matching = [part] if part in known else fnmatch.filter(header, part)
-            found |= dict.fromkeys(matching or [part])
-    return tuple(found)
+            matching = [part] if part in names else fnmatch.filter(header, part)
+            expanded |= dict.fromkeys(matching or [part])
+    return tuple(expanded)
 
 
 #: Longest message, in characters.
@@ -48,28 +57,32 @@ def clipped(text: str, most: int = 30) -> str:
     return text if len(text) <= most else text[: most - 1] + "…"
 
 
-def listing(names: Sequence[str]) -> str:
-    """Return the first names, and the number of names if there are more."""
-    shown = ", ".join(repr(clipped(name)) for name in names[:4])
-    return shown if len(names) <= 4 else f"{shown}, ... ({len(names)} in all)"
+#: Names in a list of samples or donors, each of which a reader may look for.
+MANY = 40
+
+
+def listing(names: Sequence[str], most: int = 4) -> str:
+    """Return the first names, and the number of names if there are more than ``most``."""
+    listed = ", ".join(repr(clipped(name)) for name in names[:most])
+    return listed if len(names) <= most else f"{listed}, ... ({len(names)} in all)"
 
 
 def near_names(wanted: str, names: Iterable[str]) -> str:
     """Return "; did you mean ...?" or a list of the names, for error messages."""
-    known = list(names)
-    folded = {name.casefold(): name for name in reversed(known)}
-    near = difflib.get_close_matches(wanted.casefold(), folded)
-    if near:
-        shown = " or ".join(repr(clipped(folded[name])) for name in near)
-        return f"; did you mean {shown}?"
-    return f"; there are {listing(known)}" if known else "; there are none"
+    all_names = list(names)
+    folded = {name.casefold(): name for name in reversed(all_names)}
+    matches = difflib.get_close_matches(wanted.casefold(), folded)
+    if matches:
+        suggestions = " or ".join(repr(clipped(folded[name])) for name in matches)
+        return f"; did you mean {suggestions}?"
+    return f"; there are {listing(all_names)}" if all_names else "; there are none"
 
 
 def require_name(name: str, names: Iterable[str], lack: str) -> None:
     """Raise ValueError "LACK 'name'; did you mean ...?" unless ``names`` has the name."""
-    known = list(names)
-    if name not in known:
-        raise ValueError(f"{lack} {name!r}{near_names(name, known)}")
+    all_names = list(names)
+    if name not in all_names:
+        raise ValueError(f"{lack} {name!r}{near_names(name, all_names)}")
 
 
 def short(error: BaseException) -> str:

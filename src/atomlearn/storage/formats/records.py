@@ -12,8 +12,7 @@ from types import MappingProxyType
 from typing import Any, get_args, get_origin, get_type_hints
 
 import numpy as np
-
-from atomlearn.core import Array
+from numpy.typing import NDArray
 
 _WORDS: dict[Any, str] = {
     str: "a text",
@@ -23,6 +22,8 @@ _WORDS: dict[Any, str] = {
     list: "a list",
     dict: "an object",
 }
+#: What an annotated array comes from: ndarray, or from NumPy 2.5 on the alias NDArray.
+_ARRAY = get_origin(NDArray[np.float64])
 #: Special readers ``(place, value) -> value``, by the annotation of the fields they apply to.
 Readers = Mapping[Any, Callable[[str, Any], Any]]
 
@@ -43,16 +44,18 @@ def _value(place: str, value: object, kind: Any, own: Readers) -> Any:
     kinds = get_args(kind)
     if kind in own:
         return own[kind](place, value)
-    if origin is np.ndarray:
+    if origin is _ARRAY:
         return finite_array(place, value)
     if is_dataclass(kind):
         return record(kind, value, place, own)
     if origin is tuple:
         items = enumerate(of_type(place, value, list))
-        return tuple(_value(f"{place}[{at}]", item, kinds[0], own) for at, item in items)
+        return tuple(
+            _value(f"{place}[{entry_key}]", item, kinds[0], own) for entry_key, item in items
+        )
     if origin is dict:
-        given = of_type(place, value, dict).items()
-        return {key: _value(f"{place}.{key}", item, kinds[1], own) for key, item in given}
+        entries = of_type(place, value, dict).items()
+        return {key: _value(f"{place}.{key}", item, kinds[1], own) for key, item in entries}
     if type(None) in kinds and value is None:
         return None
     kinds = tuple(one for one in kinds if one is not type(None)) or (kind,)
@@ -69,9 +72,9 @@ def _value(place: str, value: object, kind: Any, own: Readers) -> Any:
 def demand(holds: bool, place: str, expected: str, received: object) -> None:
     """Raise ValueError unless ``holds``."""
     if not holds:
-        shown = repr(received)
-        shown = shown if len(shown) <= 60 else shown[:57] + "..."
-        raise ValueError(f"{place} must be {expected}, found {shown}")
+        value = repr(received)
+        value = value if len(value) <= 60 else value[:57] + "..."
+        raise ValueError(f"{place} must be {expected}, found {value}")
 
 
 def of_type(place: str, value: Any, kind: Any) -> Any:
@@ -89,12 +92,12 @@ def finite_number(place: str, value: Any) -> float:
     return float(value)
 
 
-def finite_array(place: str, value: object) -> Array:
+def finite_array(place: str, value: object) -> NDArray[np.float64]:
     """Return nested lists of numbers as an array."""
     expected = "lists of finite numbers, of one length"
     try:
-        found = np.array(of_type(place, value, list))
+        array = np.array(of_type(place, value, list))
     except ValueError:
-        found = np.array(None)
-    demand(found.dtype.kind in "if" and bool(np.isfinite(found).all()), place, expected, value)
-    return found.astype(np.float64)
+        array = np.array(None)
+    demand(array.dtype.kind in "if" and bool(np.isfinite(array).all()), place, expected, value)
+    return array.astype(np.float64)

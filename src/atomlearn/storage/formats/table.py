@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,6 +13,9 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from atomlearn.storage.formats.held import LIMITS, fits
+
+#: Columns that are listed in notebooks.
+MOST_SHOWN = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +34,10 @@ class Schema:
     columns : tuple of ColumnPlan
         Description of each column of the file and of the columns made of it, if it is known.
     origin : mapping
-        For AnnData: the "layer", the columns of "pseudobulk", and the kind of "values".
+        For AnnData: the "layer", the columns of "pseudobulk", and the kind of "values". For tables:
+        "na" and "limits", as ``TextForm`` has them.
+    symbols : mapping
+        Gene symbols of columns, by the names of the columns.
     """
 
     n_features: int
@@ -38,6 +45,7 @@ class Schema:
     first_index: int = 0
     columns: tuple[Any, ...] = ()
     origin: Mapping[str, str] = field(default_factory=dict)
+    symbols: Mapping[str, str] = field(default_factory=dict)
 
     def name(self, column: int) -> str:
         """Return the name of a column of X."""
@@ -51,11 +59,11 @@ class Schema:
         if self.names is None:
             raise ValueError("only a schema with column names can be restricted; keep it whole")
         names = tuple(self.names[column] for column in columns)
-        kept = set(names)
+        used_names = set(names)
         plans = tuple(
-            plan for plan in self.columns if plan.is_used and not kept.isdisjoint(plan.made())
+            plan for plan in self.columns if plan.is_used and not used_names.isdisjoint(plan.made())
         )
-        return Schema(len(names), names, self.first_index, plans, self.origin)
+        return Schema(len(names), names, self.first_index, plans, self.origin, self.symbols)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -72,12 +80,15 @@ class Observations:
         Returns a column by name: floats with NaN for missing values, or text with "".
     layers : tuple of str
         Matrices that can be read in place of X.
+    symbols : mapping
+        Gene symbols of columns of X, by the names of the columns.
     """
 
     names: tuple[str, ...]
     header: tuple[str, ...]
     cells: Callable[[str], NDArray[Any]]
     layers: tuple[str, ...]
+    symbols: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -113,6 +124,12 @@ class DataTable:
         For genotypes: the variants that the first columns of X count.
     samples : Samples, optional
         For genotypes: the content of the .fam file.
+    components : Components, optional
+        Principal components of genotypes among the covariates, with which new samples are
+        projected.
+    gaps : tuple of Gap
+        The columns of the file whose missing values were filled by those of all rows; fits fill
+        them by the values of their own rows.
     """
 
     X: Any
@@ -128,11 +145,44 @@ class DataTable:
     notes: tuple[str, ...] = ()
     variants: Any = None
     samples: Any = None
+    components: Any = None
+    gaps: tuple[Any, ...] = ()
 
     @property
     def feature_names(self) -> tuple[str, ...] | None:
         """The names of the columns of X, or None."""
         return self.schema.names
+
+    def __str__(self) -> str:
+        """Say how the file was read, a line for each of its columns."""
+        lines = [f"{plan.name}: {' '.join(cells[1:])}" for plan, cells in self._columns()]
+        return "\n".join([self._headline(), *lines, *self.notes])
+
+    def _repr_html_(self) -> str:
+        rows = [("column", "kind", "read as", "gaps"), *(cells for _, cells in self._columns())]
+        table = "".join(
+            f"<tr>{''.join(f'<td>{html.escape(cell)}</td>' for cell in cells)}</tr>"
+            for cells in rows
+        )
+        notes = "".join(f"<p>{html.escape(note)}</p>" for note in self.notes)
+        return f"<p><b>{html.escape(self._headline())}</b></p><table>{table}</table>{notes}"
+
+    def _headline(self) -> str:
+        """Return one line with source, shape and target of the table."""
+        target = "" if self.target_name is None else f", target {self.target_name!r}"
+        n_rows, n_columns = self.X.shape
+        return f"{self.source}: X has {n_rows:,} rows and {n_columns:,} columns{target}"
+
+    def _columns(self) -> list[tuple[Any, tuple[str, ...]]]:
+        """Return the first plans of columns, each with its cells."""
+        columns = list[tuple[Any, tuple[str, ...]]]()
+        for plan in self.schema.columns[:MOST_SHOWN]:
+            n_made = plan.made()
+            use = plan.use if not plan.is_used else f"{plan.use}: {', '.join(n_made[:4])}"
+            use += f", ... ({len(n_made)} columns)" if len(n_made) > 4 else ""
+            gaps = f"{plan.missing} missing" if plan.missing else ""
+            columns.append((plan, (plan.name, plan.kind, use, gaps)))
+        return columns
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,11 +239,11 @@ def sparse_size(path: object, shape: tuple[int, int], entries: int, rows_bound: 
     n_rows, n_columns = shape
     if n_rows < 0 or n_columns < 0 or rows_bound >= 2**62:
         raise ValueError(f"{path} is a broken sparse matrix: its shape is {n_rows} x {n_columns}")
-    most = max(LIMITS.sparse_columns, LIMITS.unpacked * entries)
-    if n_columns > most:
+    limit = max(LIMITS.sparse_columns, LIMITS.unpacked * entries)
+    if n_columns > limit:
         raise ValueError(
             f"{path} has {n_columns:,} columns and {entries:,} entries that are not zero: is an "
-            f"index wrong? At most {most:,} columns are read with so few entries"
+            f"index wrong? At most {limit:,} columns are read with so few entries"
         )
     fits(path, "vectors over its columns", 8 * LIMITS.copies * n_columns)
 
@@ -216,14 +266,14 @@ def finite_values(values: NDArray[Any], path: Path, missing: bool = False) -> ND
     bad = np.isinf(values) if missing else ~np.isfinite(values)
     if bad.any():
         first = np.unravel_index(int(np.argmax(bad)), values.shape)
-        where = (
+        position = (
             f"row {first[0]}, column {first[1]} (counting from 0)"
             if len(first) == 2
             else f"stored entry {first[0]}"
         )
         raise ValueError(
             f"X of {path} has {int(bad.sum())} values that are NaN or infinite, the first at "
-            f"{where}; fill them in, or drop those samples"
+            f"{position}; fill them in, or drop those samples"
         )
     return values
 

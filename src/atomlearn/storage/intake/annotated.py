@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from atomlearn.core import Design, Rows, as_design, is_sparse
+from atomlearn.storage.formats.cell_files import symbols_of
 from atomlearn.storage.formats.held import LIMITS
 from atomlearn.storage.formats.messages import listing, require_name, spread
 from atomlearn.storage.formats.table import (
@@ -54,7 +55,14 @@ def of_anndata(data: Any, layer: str | None) -> tuple[DataTable, Observations]:
     def cells(name: str) -> NDArray[Any]:
         return obs.cells(name) if name in labels else obs.columns[name]
 
-    return table, Observations(tuple(map(str, data.obs_names)), tuple(obs.header), cells, layers)
+    var = (data.raw if layer == "raw" and "raw" not in data.layers else data).var
+
+    def symbol_column(name: str) -> NDArray[Any]:
+        return np.array(["" if cell != cell else cell for cell in var[name]], dtype=object)
+
+    symbols = symbols_of(list(map(str, var.columns)), symbol_column, list(map(str, names)))
+    rows = tuple(map(str, data.obs_names))
+    return table, Observations(rows, tuple(obs.header), cells, layers, symbols)
 
 
 def annotated(
@@ -74,6 +82,8 @@ def annotated(
         raise ValueError(f"{path} has {n_rows} rows of X, and {len(rows.names)} in obs")
     names, renamed = distinct_names([table.schema.name(j) for j in range(table.X.shape[1])])
     notes += renamed
+    if symbols := {name: rows.symbols[name] for name in names if name in rows.symbols}:
+        notes.append(f"{len(symbols):,} columns have a gene symbol in var, which is shown as well")
     by = spread([reading.pseudobulk or ""], rows.header)
     reading = replace(reading, covariates=spread(reading.covariates, rows.header))
     named = {**reading.named_roles()}
@@ -110,11 +120,12 @@ def annotated(
         origin = origin | {"pseudobulk": ",".join(by)}
     elif kind.startswith("raw counts"):
         notes[-1] += (
-            ". They are used as they are: cells of more counts have larger values in every column. "
+            ". They are used as they are: rows of more counts have larger values in every column. "
             "Take a normalized layer, or --pseudobulk NAME"
         )
     whose = () if owner == "none" else (ColumnPlan(owner, "identifier", "rows_of"),)
     schema = replace(table.schema, names=tuple(names), origin=origin, columns=whose)
+    schema = replace(schema, symbols=symbols)
     return replace(table, schema=schema, ids=ids), frame, reading
 
 

@@ -15,13 +15,15 @@ import io
 import os
 import re
 import sys
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+
+from atomlearn.storage.intake.written import numbers_written, without_limits
 
 #: Cells of a missing value, in addition to "", in upper or lower case.
 MISSING = frozenset({"na", "n/a", "#n/a", "nan", "null", "?", "<na>", "."})
@@ -48,20 +50,35 @@ class TextForm:
         Encoding of a text file, such as latin-1 (default: UTF-8, else cp1252).
     header : bool
         Whether the first line has names (default: detected); if not, columns are x0, x1, ...
+    header_row : lines
+        Line of the names of the columns, counted from 1, if it is not the first; 2,3 joins the
+        names of two lines. What is above is not read.
     na : sequence of str
-        More cells that mean a missing value. Empty ones, ".", "?", NA, NaN and null always do.
+        More cells that mean a missing value, such as --na=-9,unknown. Empty ones, ".", "?", NA, NaN
+        and null always do.
+    limits : bool
+        Read limits of detection, such as <0.5 and >90, as these numbers.
     """
 
     delimiter: str = ""
     decimal: Literal[".", ",", ""] = ""
     encoding: str = ""
     header: bool = True
+    header_row: str = ""
     na: tuple[str, ...] = ()
+    limits: bool = False
     labels: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
         words = {"tab": "\t", "\\t": "\t", "space": " "}
-        cells = [part for text in self.na for part in (text, *text.split(","))]
+        given = (self.na,) if isinstance(self.na, str) else self.na
+        cells = [part for text in given for part in (text, *text.split(","))]
+        lines = self.header_row.split(",") if self.header_row else []
+        if not all(line.strip().isdecimal() and int(line) for line in lines):
+            raise ValueError(
+                f"--header-row must be the number of a line, or two such as 1,2; got "
+                f"{self.header_row!r}"
+            )
         vars(self).update(
             delimiter=words.get(self.delimiter, self.delimiter),
             na=tuple(cell.strip().casefold() for cell in cells),
@@ -71,6 +88,46 @@ class TextForm:
         """Return whether a cell has no value."""
         folded = cell.strip().casefold()
         return not folded or folded in MISSING or folded in self.na
+
+    @property
+    def header_lines(self) -> list[int]:
+        """The lines of the file that have names of columns, from 1; [] if none was given."""
+        return sorted(map(int, self.header_row.split(","))) if self.header_row else []
+
+    @property
+    def meanings(self) -> dict[str, str]:
+        """What ``na`` and ``limits`` say of cells, for a model that reads new rows in this way."""
+        found = {"na": ",".join(self.na)} if self.na else {}
+        return found | ({"limits": "numbers"} if self.limits else {})
+
+    def with_meanings(self, meanings: Mapping[str, Any]) -> TextForm:
+        """Return the form with ``meanings`` of the rows that a model was fitted to."""
+        na = meanings.get("na")
+        more = () if na is None else (str(na),)
+        return replace(self, na=(*self.na, *more), limits=self.limits or "limits" in meanings)
+
+    def tidied(self, cells: NDArray[Any], is_label: bool = False) -> NDArray[Any]:
+        """Return a column with missing values for cells that mean one, and without limits.
+
+        Numbers are changed in place. Text becomes numeric if the other cells are numbers, unless
+        they are labels.
+        """
+        if cells.dtype != object:
+            codes = [value for cell in self.na if (value := _plain_number(cell)) is not None]
+            cells[np.isin(cells, codes)] = np.nan
+            return cells
+        known = dict.fromkeys(cells.tolist())
+        changed = {cell: "" for cell in known if cell and self.is_missing(cell)}
+        if self.limits and not is_label:
+            plain = {cell: without_limits(cell) for cell in known if cell not in changed}
+            # Cells that are all limits, such as <5 and >=5, are the labels of classes.
+            has_numbers = any(cell == bare for cell, bare in plain.items() if cell)
+            if has_numbers and is_numeric(plain.values()):
+                changed |= plain
+        if not changed:
+            return cells
+        found = np.array([changed.get(cell, cell) for cell in cells.tolist()], dtype=object)
+        return found if is_label else as_numbers(found)
 
     def number(self, cell: str) -> float | None:
         """Return a cell as a number: NaN if it is missing, None if it is text.
@@ -94,6 +151,34 @@ class TextForm:
             found = _THOUSANDS.fullmatch(plain)
             plain = plain.replace(",", "")
         return None if found is None else float(plain)
+
+
+def _plain_number(cell: str) -> float | None:
+    """Return a cell as a float, or None if it is none."""
+    try:
+        return float(cell)
+    except ValueError:
+        return None
+
+
+def as_numbers(cells: NDArray[Any]) -> NDArray[Any]:
+    """Return cells of text as floats ("" becomes NaN); unchanged if any cell is not a number."""
+    # Python reads 1_000 as a number; in a data file it is a name.
+    if any("_" in cell for cell in cells.tolist()):
+        return cells
+    try:
+        return np.where(cells == "", "nan", cells).astype(np.float64)
+    except ValueError:
+        return cells
+
+
+def is_numeric(cells: Iterable[str]) -> bool:
+    """Return whether all cells are numbers, as they are or as ``numbers_written`` reads them."""
+    known = [cell for cell in cells if cell]
+    if as_numbers(np.array(known, dtype=object)).dtype != object:
+        return True
+    written = numbers_written(known)
+    return written is not None and not written.strays
 
 
 def polars() -> Any:

@@ -89,7 +89,8 @@ ROLES = {
     "offset": "column that is a known part of the prediction: it is added as it is",
     "exposure": "column of how long or how much was watched (counts): its logarithm is the offset",
     "time": "column of times until an event (survival)",
-    "event": "column that says if it happened (0 or 1)",
+    "event": """column that says if it happened (0/1, 1/2, true/false, dead/alive, ...), or
+        NAME=LABEL: rows with this label have the event, and the others are censored""",
     "entry": """column of times from which a row was seen: late entry, or the start of an interval
         of time-varying (start-stop) data, whose end is --time""",
     "stratum": "column of strata, each with a baseline hazard of its own (survival)",
@@ -128,6 +129,8 @@ class ColumnPlan:
         Number of missing values, and of distinct ones.
     why : str
         Remark for the reader of a report.
+    reference : str
+        Label of a category that gets no column; "": of two labels the first, of more none.
 
     Examples
     --------
@@ -148,6 +151,12 @@ class ColumnPlan:
     missing: int = 0
     distinct: int = 0
     why: str = ""
+    reference: str = ""
+
+    @property
+    def reference_level(self) -> str:
+        """The label of a category that gets no column, "" if each label has one."""
+        return self.reference or (self.values[0] if len(self.values) == 2 else "")
 
     @property
     def is_used(self) -> bool:
@@ -155,8 +164,8 @@ class ColumnPlan:
         return self.use in USES and self.use != "leave out"
 
     def shown(self) -> tuple[str, ...]:
-        """Return the labels that get a column: only the second if there are two."""
-        return self.values[1:] if len(self.values) == 2 else self.values
+        """Return the labels that get a column: all but the reference level."""
+        return tuple(value for value in self.values if value != self.reference_level)
 
     def made(self) -> list[str]:
         """Return the names of the columns of X that are made of it."""

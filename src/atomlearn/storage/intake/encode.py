@@ -14,9 +14,10 @@ from numpy.typing import NDArray
 from atomlearn.core import Array, as_design
 from atomlearn.storage.formats.held import room
 from atomlearn.storage.formats.messages import listing, near_names, refuse_all
+from atomlearn.storage.intake.cells import as_numbers
 from atomlearn.storage.intake.columns import ColumnPlan
-from atomlearn.storage.intake.frame import Frame, as_numbers
-from atomlearn.storage.intake.kinds import date_parts, days_of
+from atomlearn.storage.intake.frame import Frame
+from atomlearn.storage.intake.written import date_parts, days_of, numbers_written
 
 
 def encoded_again(frame: Frame, plans: Sequence[ColumnPlan]) -> dict[str, Array]:
@@ -105,15 +106,15 @@ def completed(
                 kept &= ~gaps
             elif missing in ("median", "indicator") and plan.fill is None:
                 flag = plan.flag or (missing == "indicator" and bool(gaps.any()))
-                plan = replace(plan, fill=_fill(frame, plan, gaps), flag=flag)
+                plan = replace(plan, fill=usual_value(frame, plan), flag=flag)
         found.append(plan)
     return found, kept
 
 
-def _fill(frame: Frame, plan: ColumnPlan, gaps: NDArray[np.bool_]) -> float | str:
+def usual_value(frame: Frame, plan: ColumnPlan) -> float | str:
     """Return the median of a column of numbers, or the most frequent label of a category."""
     if plan.use in ("category", "ordered"):
-        counts = Counter(frame.cells(plan.name)[~gaps].tolist())
+        counts = Counter(frame.cells(plan.name)[~frame.missing(plan.name)].tolist())
         return str(max(sorted(counts), key=lambda label: counts[label]))
     values = _values(frame, plan)
     return float(np.median(values[np.isfinite(values)]))
@@ -121,7 +122,7 @@ def _fill(frame: Frame, plan: ColumnPlan, gaps: NDArray[np.bool_]) -> float | st
 
 def _values(frame: Frame, plan: ColumnPlan) -> Array:
     """Return a column as floats (NaN if missing), dates as days since 1970; refuse other text."""
-    if plan.use in ("parts", "elapsed"):
+    if plan.use in ("parts", "elapsed") and frame.is_text(plan.name):
         order = plan.values[0] if plan.values else ""
         days = days_of(frame.cells(plan.name).tolist(), order)
         if days is None:
@@ -139,13 +140,26 @@ def _values(frame: Frame, plan: ColumnPlan) -> Array:
         numbers = as_numbers(cells)
         if numbers.dtype != object:
             return numbers
+        unit = plan.values[0] if plan.values else ""
+        written = numbers_written(cells.tolist())
+        if written is not None and written.unit in ("", unit) and not written.strays:
+            return written.values
         rows = range(frame.n_rows)
-        row = next(row for row in rows if as_numbers(cells[row : row + 1]).dtype == object)
+        row = next((row for row in rows if _is_other(str(cells[row]), unit)), 0)
+        kind = f"numbers of unit {unit!r}" if unit else "numbers"
         raise ValueError(
-            f"column {plan.name!r} of {frame.path} held numbers when the model was fitted; found "
+            f"column {plan.name!r} of {frame.path} held {kind} when the model was fitted; found "
             f"{cells[row]!r} on {frame.line(row)}"
         )
     return frame.columns[plan.name]
+
+
+def _is_other(cell: str, unit: str) -> bool:
+    """Return whether a cell is neither missing nor a number, plain or with this unit."""
+    written = numbers_written([cell])
+    if written is not None and not written.strays:
+        return written.unit not in ("", unit)
+    return as_numbers(np.array([cell], dtype=object)).dtype == object
 
 
 def _truths(cells: Sequence[str]) -> Array | None:
@@ -241,7 +255,7 @@ def _labels(frame: Frame, plan: ColumnPlan) -> list[str]:
         cells[gaps] = plan.fill
     known = set(plan.values)
     found = [str(cell) for cell in cells.tolist()]
-    for row, cell in enumerate(found):
+    for row, cell in enumerate(found if not known.issuperset(found) else ()):
         if cell not in known and not (gaps[row] and plan.fill is None):
             shown = ", ".join(map(repr, plan.values[:6])) + (", ..." if len(known) > 6 else "")
             raise ValueError(

@@ -1,4 +1,4 @@
-"""Files, folders and AnnData objects as designs: column stores, PLINK .bed, AnnData .h5ad."""
+"""Files, folders and AnnData objects as designs: column stores, PLINK .bed, AnnData."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import os
 from pathlib import Path
 from typing import Any
 
+from atomlearn.storage.formats.cell_files import read_cells
 from atomlearn.storage.formats.format import Format
-from atomlearn.storage.formats.hdf import read_h5ad_matrix
 from atomlearn.storage.intake.registry import format_of
 
 
@@ -32,7 +32,7 @@ def names_of_anndata(X: Any) -> list[str]:
 def array_of_anndata(X: Any) -> Any:
     """Return X of an AnnData object, from memory or from its file."""
     if X.isbacked:
-        return read_h5ad_matrix(Path(X.filename))
+        return read_cells(Path(X.filename))
     if X.X is None:
         raise ValueError("the AnnData object has no X; pass one of its layers")
     return X.X

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from atomlearn.core import Array
 from atomlearn.storage.formats.held import is_large, room
 from atomlearn.storage.formats.messages import listing, near_names
-from atomlearn.storage.intake.cells import Columns, TextForm
+from atomlearn.storage.intake.cells import Columns, TextForm, as_numbers
 
 
 class TableFile(ABC):
@@ -34,7 +34,11 @@ class TableFile(ABC):
         Columns known to contain text.
     dtypes : dict
         Types of the columns of numbers, if the file declares them.
+    transposes : bool
+        Whether ``--transpose`` exchanges rows and columns; not if a row is a sample in any case.
     """
+
+    transposes = True
 
     def __init__(self, path: Path, form: TextForm, sheet: str | None = None) -> None:
         self.path = path
@@ -78,9 +82,10 @@ class TableFile(ABC):
         found = dict[str, NDArray[Any]]()
         for place, name in enumerate(self.header):
             out = None if place in self.text else block[:, place]
-            found[name] = np.concatenate([part[place] for part in parts], out=out)
+            cells = np.concatenate([part[place] for part in parts], out=out)
+            found[name] = self.form.tidied(cells, name in self.form.labels)
             for part in parts:
-                part[place] = found[name][:0]  # releases the memory of the part
+                part[place] = cells[:0]  # releases the memory of the part
         return Frame(self.path, found, n_rows, list(self.notes), self.line)
 
 
@@ -117,10 +122,11 @@ class Frame:
         """Raise ValueError with similar names if a column is absent."""
         for name in names:
             if name not in self.columns:
-                sheets = [f"; {note}" for note in self.notes if "--sheet" in note]
+                asked = ("--sheet", "--header-row")
+                hints = [f"; {note}" for note in self.notes if any(o in note for o in asked)]
                 raise ValueError(
                     f"{self.path} has no column {name!r}{near_names(name, self.header)}"
-                    f"{''.join(sheets)}"
+                    f"{''.join(hints)}"
                 )
 
     def is_text(self, name: str) -> bool:
@@ -137,6 +143,13 @@ class Frame:
         """Return a mask of the cells that are empty or not finite."""
         cells = self.columns[name]
         return np.asarray(cells == "") if self.is_text(name) else ~np.isfinite(cells)
+
+    def tidied(self, form: TextForm) -> Frame:
+        """Return the frame with missing values for the cells that mean one in ``form``."""
+        columns = {
+            name: form.tidied(cells, name in form.labels) for name, cells in self.columns.items()
+        }
+        return replace(self, columns=columns)
 
     def rows(self, kept: NDArray[np.int64]) -> Frame:
         """Return the frame of these rows, in the order given."""
@@ -195,6 +208,36 @@ def distinct_names(given: Sequence[str]) -> tuple[list[str], list[str]]:
     return names, [f"{len(renamed)} {text}"]
 
 
+def names_of_lines(lines: Sequence[Sequence[str]]) -> list[str]:
+    """Return the names of columns in several lines; a cell of an upper line spans blank ones.
+
+    Examples
+    --------
+    >>> from atomlearn.storage.intake.frame import names_of_lines
+    >>> names_of_lines([["", "CRP", "", "Na"], ["id", "day 1", "day 2", ""]])
+    ['id', 'CRP day 1', 'CRP day 2', 'Na']
+    """
+    width = max(map(len, lines))
+    found = [""] * width
+    for number, line in enumerate(lines):
+        above = ""
+        for place, cell in enumerate([*line, *[""] * (width - len(line))]):
+            above = cell.strip() or (above if number < len(lines) - 1 else "")
+            found[place] = f"{found[place]} {above}".strip()
+    return found
+
+
+#: Columns that describe the features of a table whose other columns are samples: of featureCounts,
+#: of files with normalized lengths, and of clusterings (.pcl, .cdt).
+BESIDE_SAMPLES = (
+    *("chr", "chrom", "chromosome", "start", "end", "strand"),
+    *("length", "gene_length", "effectivelength", "effective_length"),
+    *("gweight", "gorder", "description"),
+)
+#: The row of .pcl and .cdt files that describes the samples.
+BESIDE_FEATURES = ("EWEIGHT",)
+
+
 def transposed(frame: Frame) -> tuple[Frame, list[str]]:
     """Return the transposed table, and the names of its rows (the header of the file).
 
@@ -208,11 +251,16 @@ def transposed(frame: Frame) -> tuple[Frame, list[str]]:
     named = named or (numbers[0] and not all(numbers))
     samples = frame.header[1:] if named else frame.header
     words = [name for name in samples if frame.is_text(name) and _is_words(frame.columns[name])]
+    beside = [name for name in samples if name in words or name.casefold() in BESIDE_SAMPLES]
     notes = list(frame.notes)
-    if 0 < len(words) < len(samples):
-        samples = [name for name in samples if name not in words]
-        notes.append(f"columns of text beside the samples left out: {listing(words)}")
+    if 0 < len(beside) < len(samples):
+        samples = [name for name in samples if name not in beside]
+        notes.append(f"columns beside the samples left out: {listing(beside)}")
     labels = [str(cell) for cell in frame.cells(first)] if named else None
+    if labels and labels[0] in BESIDE_FEATURES:
+        notes.append(f"row {labels[0]!r} left out: it holds weights of the samples")
+        frame = frame.rows(np.arange(1, frame.n_rows))
+        labels = labels[1:]
     names, renamed = distinct_names(labels or [f"x{row}" for row in range(frame.n_rows)])
     if not any(map(frame.is_text, samples)):
         block = np.stack([frame.columns[name] for name in samples])
@@ -232,11 +280,3 @@ def _is_numbering(values: Array) -> bool:
 def _is_words(cells: NDArray[Any]) -> bool:
     """Return whether no cell of a column of text is a number."""
     return all(as_numbers(cells[row : row + 1]).dtype == object for row in np.flatnonzero(cells))
-
-
-def as_numbers(cells: NDArray[Any]) -> NDArray[Any]:
-    """Return cells of text as floats ("" becomes NaN); unchanged if any cell is not a number."""
-    try:
-        return np.where(cells == "", "nan", cells).astype(np.float64)
-    except ValueError:
-        return cells

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse.linalg import LinearOperator, svds
 
-from atomlearn.core import Array, Design, Standardized
+from atomlearn.core import TINY, Array, Design, Standardized
 from atomlearn.storage.intake.frame import distinct_names
 from atomlearn.storage.intake.reading import Reading
 from atomlearn.storage.store.plink import Variants
 
+#: Origin of principal components in the plan of their column.
+OF_VARIANTS = "of the variants"
 #: ARPACK's tolerance for the variances of principal components; covariates need no more digits.
 TOLERANCE = 1e-3
 
@@ -46,11 +50,76 @@ def kept_variants(design: Any, reading: Reading) -> tuple[NDArray[np.int64], lis
     return np.flatnonzero(keep), notes
 
 
-def components(design: Design, count: int, rng: int = 0) -> Array:
-    """Return the scores of the samples on the first principal components, (n_samples, count).
+@dataclass(frozen=True, slots=True, eq=False)
+class Components:
+    """Principal components of the genotypes of some samples, with which others are projected.
 
-    A truncated singular value decomposition (ARPACK) of the standardized columns; ``rng`` is the
-    seed of its starting vector.
+    Attributes
+    ----------
+    variants : Variants
+        The variants, with the names of the columns of X.
+    means, scales : (n_variants,) arrays
+        Means and standard deviations of the allele counts.
+    loadings : (n_variants, n_components) array
+        Right singular vectors of the standardized allele counts.
+    sizes : (n_components,) array
+        Singular values, in decreasing order.
+    """
+
+    variants: Variants
+    means: Array
+    scales: Array
+    loadings: Array
+    sizes: Array
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the components: PC1, PC2, ..."""
+        return tuple(f"PC{number}" for number in range(1, self.sizes.size + 1))
+
+    def projected(self, along: Array, squares: Array) -> Array:
+        """Return the scores of new samples, (n_samples, n_components).
+
+        A new sample x is added to the decomposition of the others, which is then rotated onto the
+        one before [1]_. The plain projection V'x would lie too near to zero, because the
+        components fit the noise of the samples that they were computed from.
+
+        Parameters
+        ----------
+        along : (n_samples, n_components) array
+            The plain projections V'x of the standardized samples.
+        squares : (n_samples,) array
+            Their squared norms x'x.
+
+        References
+        ----------
+        .. [1] D. Zhang, R. Dey, S. Lee, "Fast and robust ancestry prediction using principal
+           component analysis", Bioinformatics 36 (2020), doi:10.1093/bioinformatics/btaa152.
+        """
+        count = self.sizes.size
+        scores = np.empty_like(along)
+        for row, (plain, square) in enumerate(zip(along, squares.tolist(), strict=True)):
+            whole = np.zeros((count + 1, count + 1))
+            whole[:count, :count] = np.diag(self.sizes)
+            whole[count, :count] = plain
+            whole[count, count] = np.sqrt(max(square - float(plain @ plain), 0.0))
+            left, sizes, _ = np.linalg.svd(whole)
+            added = (left * sizes)[:, :count]
+            # The best rotation and scale of the known samples back to their own scores.
+            known = added[:count]
+            one, overlaps, other = np.linalg.svd(known.T * self.sizes)
+            scale = overlaps.sum() / max(float(np.sum(known**2)), TINY)
+            scores[row] = scale * (added[count] @ one @ other)
+        return scores
+
+
+def components(
+    design: Design, count: int, variants: Variants, names: Sequence[str], rng: int = 0
+) -> tuple[Array, Components]:
+    """Return the scores of the samples on the first principal components, and the components.
+
+    A truncated singular value decomposition (ARPACK) of the standardized columns; ``names`` are the
+    names of the columns, and ``rng`` is the seed of the starting vector.
     """
     scaled = Standardized(design)
     if not 1 <= count < min(design.shape):
@@ -64,10 +133,16 @@ def components(design: Design, count: int, rng: int = 0) -> Array:
         dtype=np.float64,
     )
     start = np.random.default_rng(rng).standard_normal(min(design.shape))
-    left, sizes, _ = svds(operator, count, v0=start, tol=TOLERANCE)
-    found = (left * sizes)[:, ::-1]
+    left, sizes, right = svds(operator, count, v0=start, tol=TOLERANCE)
+    order = np.argsort(-sizes)
+    left, sizes, right = left[:, order], sizes[order], right[order]
     # The sign is arbitrary; this choice makes it reproducible.
-    return np.asarray(found * np.sign(found[np.argmax(np.abs(found), axis=0), np.arange(count)]))
+    signs = np.sign(left[np.argmax(np.abs(left), axis=0), np.arange(count)])
+    named = replace(variants, names=list(names))
+    found = Components(
+        named, scaled.means, scaled.scales, right.T * signs, np.asarray(sizes, dtype=np.float64)
+    )
+    return left * (sizes * signs), found
 
 
 def distinct(variants: Variants) -> list[str]:

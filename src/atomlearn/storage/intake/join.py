@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -107,6 +108,11 @@ def joined_to_samples(frame: Frame, samples: NamedRows, path: Path) -> tuple[Fra
         short = {tuple(map(_without_zeros, key)): row for key, row in known.items()}
         if len(short) == len(known):
             places = _places([list(map(_without_zeros, part)) for part in own], short)
+    if (places < 0).all():
+        # Retry without folders and endings, because tools of sequencing name samples by files.
+        short = {tuple(map(_file_stem, key)): row for key, row in known.items()}
+        if len(short) == len(known):
+            places = _places([list(map(_file_stem, part)) for part in own], short)
     found = places >= 0
     if not found.any():
         remedy = "both need the same names: give --id for the column of the data that has them"
@@ -149,6 +155,19 @@ def _without_zeros(name: str) -> str:
     return (name.lstrip("0") or "0") if name.isdecimal() else name
 
 
+#: Endings of files of reads, which tools append to the name of a sample.
+_ENDINGS = re.compile(
+    r"(_?Aligned)?(\.(bam|sam|cram|fastq|fq|sort(ed)?|out|sortedByCoord|markdup|dedup|counts?|txt|cel|"
+    r"gz))+$",
+    re.IGNORECASE,
+)
+
+
+def _file_stem(name: str) -> str:
+    """Return the name of a sample in that of a file, such as /data/s1Aligned.out.bam."""
+    return _ENDINGS.sub("", name.replace("\\", "/").rpartition("/")[2])
+
+
 def phenotype(
     reading: Reading, samples: NamedRows | None, path: Path, notes: list[str]
 ) -> tuple[str, NDArray[np.generic]]:
@@ -167,4 +186,7 @@ def phenotype(
             )
         name = others[0]
     require_name(name, frame.header, f"{frame.path} has no phenotype")
+    rest = [other for other in others if other != name]
+    more = f"; there are also {listing(rest)} (--pheno-name NAME)" if rest else ""
+    notes.append(f"the target is the phenotype {name!r} of {frame.path.name}{more}")
     return name, frame.columns[name]

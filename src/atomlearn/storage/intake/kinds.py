@@ -6,104 +6,22 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from datetime import date
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.storage.intake.cells import TextForm
+from atomlearn.storage.intake.cells import TextForm, is_numeric
 from atomlearn.storage.intake.columns import INTAKE, ColumnPlan
 from atomlearn.storage.intake.frame import Frame
-
-_ISO = re.compile(r"(?P<y>\d{4})[-/.](?P<m>\d{1,2})[-/.](?P<d>\d{1,2})([T ]\d{1,2}:\d\d.*)?$")
-_OTHER = re.compile(r"(?P<a>\d{1,2})[-/.](?P<b>\d{1,2})[-/.](?P<y>\d{4})([T ]\d{1,2}:\d\d.*)?$")
-
-
-def order_of(cells: Sequence[str]) -> tuple[str, bool]:
-    """Detect the order of dates: which of "year", "day" and "month" is first, and if it is a guess.
-
-    If every date is valid in both orders, periods (3.4.2024) mean that the day is first, and other
-    separators (3/4/2024) that the month is first, which is then reported as ambiguous.
-
-    Examples
-    --------
-    >>> from atomlearn.storage.intake.kinds import order_of
-    >>> order_of(["3/4/2024", "25/4/2024"]), order_of(["3/4/2024", "5/4/2024"])
-    (('day', False), ('month', True))
-    """
-    given = [match for match in map(_OTHER.match, filter(None, cells)) if match is not None]
-    if not given:
-        return "year", False
-    for part, order in (("a", "day"), ("b", "month")):
-        if any(int(match[part]) > 12 for match in given):
-            return order, False
-    doubt = any(match["a"] != match["b"] for match in given)
-    return ("day", False) if "." in given[0].string else ("month", doubt)
-
-
-def days_of(cells: Sequence[str], order: str = "") -> NDArray[np.float64] | None:
-    """Return the days since 1970-01-01, NaN if a cell is ""; None if a cell is no date.
-
-    Parameters
-    ----------
-    cells : sequence of str
-        Dates such as 2024-03-31 (with or without a time), 31.3.2024, 31/3/2024 or 3/31/2024.
-    order : str
-        Order that ``order_of`` found in the cells that a model was fitted to; "": it is detected.
-
-    Examples
-    --------
-    >>> from atomlearn.storage.intake.kinds import days_of
-    >>> days_of(["1970-01-02", "", "1970-02-01"]).tolist()
-    [1.0, nan, 31.0]
-    """
-    first = next((cell for cell in cells if cell), "")
-    pattern = _ISO if _ISO.match(first) else _OTHER
-    found: list[re.Match[str] | None] = []
-    for cell in cells:
-        match = pattern.match(cell) if cell else None
-        if cell and match is None:
-            return None
-        found.append(match)
-    given = [match for match in found if match is not None]
-    if not given:
-        return None
-    if order and (order == "year") != (pattern is _ISO):
-        # The dates are written in another form than when the model was fitted, so that the order
-        # has to be detected in them.
-        order = ""
-    day_first = (order or order_of(cells)[0]) == "day"
-    try:
-        return np.array([np.nan if match is None else _day(match, day_first) for match in found])
-    except ValueError:
-        return None
-
-
-def _day(match: re.Match[str], day_first: bool) -> float:
-    """Return the days since 1970-01-01 of a matched date."""
-    given = match.groupdict()
-    if "m" in given:
-        month = int(given["m"])
-        day = int(given["d"])
-    else:
-        day, month = (int(given["a"]), int(given["b"]))[:: 1 if day_first else -1]
-    return float(date(int(given["y"]), month, day).toordinal() - date(1970, 1, 1).toordinal())
-
-
-def date_parts(days: NDArray[np.float64]) -> list[NDArray[np.float64]]:
-    """Return year, month, day of the month, and weekday (Monday 0) of days since 1970."""
-    known = np.where(np.isfinite(days), days, 0).astype("datetime64[D]")
-    years = known.astype("datetime64[Y]")
-    months = known.astype("datetime64[M]")
-    parts = [
-        years.astype(np.int64) + 1970,
-        (months - years).astype(np.int64) + 1,
-        (known - months).astype(np.int64) + 1,
-        (known.astype(np.int64) + 3) % 7,
-    ]
-    return [np.where(np.isfinite(days), part, np.nan).astype(np.float64) for part in parts]
-
+from atomlearn.storage.intake.written import (
+    CLOCK,
+    Written,
+    days_of,
+    numbers_written,
+    order_of,
+    without_limits,
+)
 
 _ID_NAME = re.compile(
     r"(?i)(^|.*[\W_])(id|ids|key|uuid|guid|barcode|accession|sample_?name|nr|rownames?|row_?names?)"
@@ -156,8 +74,9 @@ def is_code(cell: str) -> bool:
     return _CODE.fullmatch(cell) is not None
 
 
-def _left_out(name: str, kind: str, why: str, **told: Any) -> ColumnPlan:
-    return ColumnPlan(name, kind, "leave out", why=why, **told)
+def _left_out(name: str, kind: str, why: str, **details: Any) -> ColumnPlan:
+    """Return the plan of a column that is not used, for the reason ``why``."""
+    return ColumnPlan(name, kind, "leave out", why=why, **details)
 
 
 def _numbers(frame: Frame, name: str) -> ColumnPlan:
@@ -191,7 +110,11 @@ def _numbers(frame: Frame, name: str) -> ColumnPlan:
 
 
 def _counts_rows(values: NDArray[Any], span: float, least: int) -> bool:
-    """Return whether distinct whole numbers number the rows: 0 or 1, 2, ..., or in order."""
+    """Return whether distinct whole numbers only number the rows.
+
+    They have no gaps, and begin at 0 or 1 or go up or down by 1 from row to row. ``span`` is the
+    largest one minus the smallest, and ``least`` the smallest number of rows for this answer.
+    """
     if span != values.size - 1 or values.size < least:
         return False
     return bool(values.min() in (0, 1) or (np.abs(np.diff(values)) == 1).all())
@@ -211,12 +134,19 @@ def _text(frame: Frame, name: str) -> ColumnPlan:
         return _left_out(name, "constant", why, **summary)
     if days_of(known) is not None:
         order, doubt = order_of(known)
-        why = "dates: --dates parts or --dates elapsed makes numbers of them"
+        why = "dates: --dates parts (or elapsed) makes numbers of them"
         why += f"; read as {DOUBT}" if doubt else ""
         return _left_out(name, "date", why, values=(order,), **summary)
-    strays = strays_among(labels)
-    if 0 < sum(counts[label] for label in strays) < (1 - INTAKE.numbers_share) * len(known):
-        return _left_out(name, "mixed", f"{strays[0]!r} among numbers", values=strays)
+    written = numbers_written(labels) if not is_id_name(name) else None
+    strays = strays_among(labels) if written is None else written.strays
+    # Limits of detection count as numbers.
+    words = [label for label in strays if not is_numeric([without_limits(label)])]
+    few = sum(counts[label] for label in words) < (1 - INTAKE.numbers_share) * len(known)
+    if few and 0 < len(strays) < len(labels):
+        why = f"{strays[0]!r} among numbers"
+        return _left_out(name, "mixed", why, values=strays, **summary)
+    if written is not None and not strays:
+        return _written(name, labels, written, summary)
     is_free = _words(known) >= INTAKE.free_words
     if n_rows >= 6 and len(labels) == n_rows and not is_free:
         return _left_out(name, "identifier", "another value in every row", **summary)
@@ -238,6 +168,21 @@ def _text(frame: Frame, name: str) -> ColumnPlan:
     return _left_out(name, "text", why, **summary)
 
 
+def _written(
+    name: str, labels: Sequence[str], written: Written, summary: dict[str, Any]
+) -> ColumnPlan:
+    """Return the plan of a column of numbers that are written with a unit, such as "5 kg".
+
+    ``labels`` are its different cells and ``written`` their numbers. The remark of the plan shows
+    how one label was read: the first one that is more than digits and a decimal point.
+    """
+    example = int(np.argmax([not label.replace(".", "", 1).isdecimal() for label in labels]))
+    value = f"{written.values[example]:.6g}"
+    unit = (written.unit,) if written.unit else ()
+    why = f"{labels[example]!r} is {value}" + (" hours" if written.unit == CLOCK else "")
+    return ColumnPlan(name, "number", "number", unit, why=why, **summary)
+
+
 def strays_among(labels: Sequence[str]) -> tuple[str, ...]:
     """Return the labels that are no numbers."""
     form = TextForm(decimal=".")
@@ -245,8 +190,9 @@ def strays_among(labels: Sequence[str]) -> tuple[str, ...]:
 
 
 def _words(cells: Sequence[str]) -> float:
-    some = cells[:: max(1, len(cells) // 200)]
-    return sum(len(cell.split()) for cell in some) / max(len(some), 1)
+    """Return the mean number of words of a cell, from about 200 of them."""
+    sample = cells[:: max(1, len(cells) // 200)]
+    return sum(len(cell.split()) for cell in sample) / max(len(sample), 1)
 
 
 def _scale(labels: Sequence[str]) -> tuple[str, ...] | None:
@@ -260,8 +206,62 @@ def _scale(labels: Sequence[str]) -> tuple[str, ...] | None:
     return None
 
 
+#: Numbers that often stand for a missing value: below columns that are otherwise not negative, and
+#: far above all other values, with the number of cells from which on they are suspicious.
+_CODES_BELOW = (-7, -8, -9, -77, -88, -99, -777, -888, -999, -9999, -99999)
+_CODES_ABOVE = {
+    9: 4,
+    77: 3,
+    88: 3,
+    99: 3,
+    **dict.fromkeys((777, 888, 999, 9999, 99999, 999999), 2),
+}
+#: Smallest ratio of such a code to the largest other value.
+_FAR_ABOVE = 3.0
+#: Words that often stand for a missing value.
+_UNKNOWN = re.compile(
+    r"(?i)(unknown|unk|missing|not (done|known|available|reported|recorded|applicable|assessed)|"
+    r"no data|no answer|refused|don'?t know|declined|-+|none given|not stated|undetermined)"
+)
+
+
+def suspicious(values: NDArray[np.float64]) -> list[float]:
+    """Return the numbers of a column that may stand for a missing value, such as -9 or 999.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from atomlearn.storage.intake.kinds import suspicious
+    >>> suspicious(np.array([31.0, 54.0, -9.0, 47.0])), suspicious(np.array([-9.0, 2.0, -1.0]))
+    ([-9.0], [])
+    """
+    known = values[np.isfinite(values)]
+    if not known.size or not ({known.min(), known.max()} & {*_CODES_BELOW, *_CODES_ABOVE}):
+        return []
+    found = list[float]()
+    below = np.isin(known, _CODES_BELOW)
+    rest = known[~below]
+    # 0/1 columns and others of few values may be coded by negative numbers.
+    if below.any() and rest.size and rest.min() >= 0 and rest.max() > 0:
+        found += np.unique(known[below]).tolist()
+    for code, least in reversed(_CODES_ABOVE.items()):
+        others = rest[rest != code]
+        often = np.count_nonzero(rest == code) >= least
+        if often and others.size and 0 < others.max() <= code / _FAR_ABOVE:
+            found.append(float(code))
+            rest = others
+    return found
+
+
+def unknown_words(labels: Iterable[str]) -> list[str]:
+    """Return the labels that may stand for a missing value, such as "unknown"."""
+    return [label for label in labels if _UNKNOWN.fullmatch(label.strip())]
+
+
 def _without_duplicates(frame: Frame, plans: list[ColumnPlan]) -> list[ColumnPlan]:
-    """Mark numeric columns that duplicate an earlier column as left out."""
+    """Return the plans, with numeric columns that duplicate an earlier one left out."""
+    # Names of different columns, by their first cells; only columns with equal first cells are
+    # compared in full. Adding 0.0 turns -0.0 to 0.0.
     seen: dict[bytes, list[str]] = {}
     found = []
     for plan in plans:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -22,14 +23,20 @@ from atomlearn.core import (
 )
 from atomlearn.storage.formats.compressed import open_text
 from atomlearn.storage.formats.format import Format
-from atomlearn.storage.formats.messages import require_name, spread
+from atomlearn.storage.formats.messages import MANY, listing, require_name, spread
 from atomlearn.storage.formats.numpy_files import load_npy
 from atomlearn.storage.formats.table import DataTable, Observations, Request, tidy_target
 from atomlearn.storage.intake.annotated import annotated
 from atomlearn.storage.intake.columns import ColumnPlan, known_rows
 from atomlearn.storage.intake.encode import completed, encode_columns, groups_made
 from atomlearn.storage.intake.frame import Frame, distinct_names
-from atomlearn.storage.intake.genotypes import components, distinct, kept_variants, taken
+from atomlearn.storage.intake.genotypes import (
+    OF_VARIANTS,
+    components,
+    distinct,
+    kept_variants,
+    taken,
+)
 from atomlearn.storage.intake.join import NamedRows, covariates_in, frame_of_samples, phenotype
 from atomlearn.storage.intake.kinds import described
 from atomlearn.storage.intake.plans import left_out
@@ -128,7 +135,7 @@ def matrix_table(table: DataTable, reading: Reading, rows: Observations | None) 
     of obs if the file is AnnData, else it is None.
     """
     path = Path(table.source)
-    notes = list[str]()
+    notes = list(table.notes) if reading.pheno is None else []
     frame = None
     samples = None
     if reading.names is not None:
@@ -160,9 +167,14 @@ def matrix_table(table: DataTable, reading: Reading, rows: Observations | None) 
         wanted = [name for name in reading.covariates if frame and name in frame.columns]
         others = [name for name in reading.covariates if name not in wanted]
         table = replace(table, covariates=tuple(_places(table, others)))
-    table, kept = _put_covariates(table, frame, wanted, reading, kept, notes)
+    table, kept = _put_covariates(table, frame, wanted, reading, kept, samples, notes)
     if reading.pcs:
-        table = _put_components(table, reading)
+        table = _put_components(table, reading, notes)
+    elif table.variants is not None and not any(map(_is_component, wanted)):
+        notes.append(
+            "no principal components are among the covariates: variants that differ between "
+            "populations may be selected for that; type --pcs 10, or give PC1, PC2, ... in --covar"
+        )
     return replace(
         table,
         y=None if y is None else tidy_target(y[kept], f"the target of {path}"),
@@ -232,11 +244,13 @@ def _put_covariates(
     names: Sequence[str],
     reading: Reading,
     kept: NDArray[np.int64],
+    samples: NamedRows | None,
     notes: list[str],
 ) -> tuple[DataTable, NDArray[np.int64]]:
     """Encode covariates and append them to X; return the table and the samples without gaps.
 
-    ``kept`` are the rows of the file in use; samples with a missing covariate are removed from it.
+    ``kept`` are the rows of the file in use; samples with a missing covariate are removed from it,
+    and listed in ``notes`` by their names in ``samples``.
     """
     if frame is None or not names:
         return _with_rows(table, kept), kept
@@ -250,7 +264,11 @@ def _put_covariates(
     notes += left_out(made.plans)
     full: NDArray[np.bool_] = np.isfinite(made.X[kept]).all(axis=1)
     if not full.all():
-        notes.append(f"{int((~full).sum())} samples lack a covariate and are left out")
+        lost = [str(row if samples is None else samples.names[row]) for row in kept[~full].tolist()]
+        notes.append(
+            f"{len(lost)} samples lack a covariate and are left out (--missing median fills in): "
+            f"{listing(lost, MANY)}"
+        )
     kept = np.asarray(kept[full])
     return _put_beside(_with_rows(table, kept), made.X[kept], made.names, made.plans), kept
 
@@ -270,15 +288,24 @@ def _genotypes(table: DataTable, reading: Reading, notes: list[str]) -> DataTabl
     return _without(table, np.setdiff1d(np.arange(table.X.shape[1]), kept).tolist())
 
 
-def _put_components(table: DataTable, reading: Reading) -> DataTable:
+def _is_component(name: str) -> bool:
+    """Return whether the name of a covariate is that of a principal component, such as PC1."""
+    return re.fullmatch(r"(?i)(u\.?|pc|pca|eigenvec|ev)[ _.]?\d+", name) is not None
+
+
+def _put_components(table: DataTable, reading: Reading, notes: list[str]) -> DataTable:
     """Append principal components of the variants to the columns, as covariates."""
     X = table.X
     width = len(table.variants.names)
     genotypes = X if X.shape[1] == width else part_of(X, columns=np.arange(width))
-    found = components(genotypes, reading.pcs, reading.rng)
-    names = [f"PC{number}" for number in range(1, reading.pcs + 1)]
-    plans = [ColumnPlan(name, fill=0.0, why="of the variants") for name in names]
-    return _put_beside(table, found, names, plans)
+    names = [table.schema.name(column) for column in range(width)]
+    scores, found = components(genotypes, reading.pcs, table.variants, names, reading.rng)
+    plans = [ColumnPlan(name, fill=0.0, why=OF_VARIANTS) for name in found.names]
+    notes.append(
+        f"{reading.pcs} principal components of all {width:,} variants of {X.shape[0]:,} samples "
+        "are covariates, computed without the target; held-out samples are among them"
+    )
+    return replace(_put_beside(table, scores, list(found.names), plans), components=found)
 
 
 def _has_gaps(X: Any, path: Path) -> bool:
@@ -312,6 +339,7 @@ def _with_gaps(
     target = header[-1] if given else None if rows is None else reading.target
     request = replace(reading, target=target, schema=tuple(plans))
     found = encoded_table(frame, request, table.ids)
-    schema = replace(found.schema, origin=table.schema.origin)
+    known = table.schema
+    schema = replace(found.schema, origin=known.origin, symbols=known.symbols)
     X = found.X.astype(table.X.dtype, copy=False)
     return replace(found, X=X, schema=schema, notes=(*notes, *found.notes))

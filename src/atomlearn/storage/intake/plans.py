@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 
 from atomlearn.storage.formats.messages import listing, refuse_all, spread, typed
-from atomlearn.storage.intake.columns import ColumnPlan
+from atomlearn.storage.intake.cells import is_numeric
+from atomlearn.storage.intake.columns import INTAKE, ColumnPlan
 from atomlearn.storage.intake.frame import Frame
 from atomlearn.storage.intake.kinds import (
     DOUBT,
     as_asked,
     described,
     is_of_persons,
+    suspicious,
 )
 from atomlearn.storage.intake.reading import Reading
+from atomlearn.storage.intake.written import without_limits
+
+#: Number of rows from which a negative number may stand for a missing value in any file.
+LEAST_CODES = 4
+#: Number of different cells among numbers up to which a column may be mended by --na.
+MOST_STRAYS = 8
 
 
 def plans_of(frame: Frame, reading: Reading) -> list[ColumnPlan]:
@@ -81,6 +88,40 @@ def _with_values(frame: Frame, plan: ColumnPlan) -> ColumnPlan:
     return plan
 
 
+def with_references(
+    frame: Frame, plans: Sequence[ColumnPlan], reading: Reading
+) -> tuple[list[ColumnPlan], list[str]]:
+    """Return the plans with the reference levels of categories, and notes on those of covariates.
+
+    Columns of all levels of a covariate, which has no penalty, would add up to a constant.
+    """
+    wanted = [part for text in reading.reference for part in text.split(",")]
+    given = dict[str, str]()
+    for text in wanted:
+        name, _, given[name] = text.partition("=")
+        plan = next((plan for plan in plans if plan.name == name), None)
+        levels = () if plan is None or plan.use != "category" else plan.values
+        if given[name] not in levels:
+            there = f"{name} has {listing(levels)}" if levels else f"{name!r} is no category"
+            raise ValueError(
+                f"--reference {text}: expected NAME=LEVEL with a level of a category of "
+                f"{frame.path}; {there}"
+            )
+    found = []
+    notes = []
+    for plan in plans:
+        level = given.get(plan.name, plan.reference)
+        is_free = plan.use == "category" and plan.name in reading.covariates
+        if is_free and not level and len(plan.values) > 2:
+            level = plan.values[0]
+            notes.append(
+                f"the levels of {plan.name} are compared with {level!r} (another one: --reference "
+                f"{plan.name}=LEVEL)"
+            )
+        found.append(replace(plan, reference=level))
+    return found, notes
+
+
 def spread_out(frame: Frame, reading: Reading) -> Reading:
     """Return the request with lists and patterns of names expanded."""
     return replace(
@@ -107,6 +148,8 @@ def require(frame: Frame, reading: Reading) -> None:
         first = frame.header[0]
         labels = frame.columns[first]
         texts = [*filter(frame.is_text, frame.columns)]
+        if any("--header-row" in note for note in frame.notes):
+            frame.require([name])
         is_row = first in texts and name in labels
         if is_row or (texts == [first] and np.unique(labels.astype(str)).size == frame.n_rows):
             raise ValueError(
@@ -121,52 +164,109 @@ def require(frame: Frame, reading: Reading) -> None:
     frame.require(wanted)
 
 
-def refuse(
-    path: Path,
-    plans: Sequence[ColumnPlan],
-    missing: Mapping[str, int],
-    where: Callable[[str], str],
-) -> None:
-    """Raise one error with all faults that keep these columns from becoming numbers.
-
-    Parameters
-    ----------
-    path : Path
-        File to name in the message.
-    plans : sequence of ColumnPlan
-        Plans of the columns.
-    missing : mapping
-        Number of missing values by column, for columns that may not have any.
-    where : callable
-        Returns the place of the first missing value of a column.
-    """
-    problems = list[tuple[str, str]]()
-    mixed = [plan for plan in plans if plan.kind == "mixed" and plan.use == "leave out"]
-    if mixed:
-        cells = sorted({value for plan in mixed for value in plan.values})
-        names = listing([plan.name for plan in mixed])
-        problems.append((f"{names}: {listing(cells)} among numbers", f"--na {typed(cells[:5])}"))
+def refuse(frame: Frame, plans: Sequence[ColumnPlan], reading: Reading) -> None:
+    """Raise one error with all faults that keep the columns from becoming numbers."""
+    problems = faults_of(frame, plans, reading)
     used = [plan for plan in plans if plan.is_used and plan.use != "words" and plan.fill is None]
-    gaps = [plan.name for plan in used if missing.get(plan.name)]
+    asked = used if reading.missing == "refuse" else []
+    missing = {plan.name: int(frame.missing(plan.name).sum()) for plan in asked}
+    gaps = [name for name, count in missing.items() if count]
     if gaps:
         columns = f"{len(gaps)} columns" if len(gaps) > 1 else "column"
-        count = sum(missing[name] for name in gaps)
-        text = f"{count} values are missing or not finite, the first on {where(gaps[0])}"
-        remedy = "--missing median (or indicator, or drop)"
-        problems.append((f"{columns} {listing(gaps)}: {text}", remedy))
-    if not any(plan.is_used for plan in plans):
-        left = []
-        for plan in plans:
-            lack = f", {plan.missing} values missing or not finite" if plan.missing else ""
-            if plan.use == "leave out":
-                left.append(f"{plan.name!r} ({plan.kind}{lack})")
-        text = ", ".join(left[:4]) or "nothing else was there"
+        first = frame.line(int(np.argmax(frame.missing(gaps[0]))))
         text = (
-            f"no column is left for X besides the target; left out: {text}; give a file with "
-            "columns to predict from, or say by --schema what is to be made of these"
+            f"{sum(missing.values())} values are missing or not finite, the first on {first} "
+            "(--missing indicator and drop are other ways)"
         )
-        problems.append((text, ""))
-    refuse_all(path, problems)
+        problems.append((f"{columns} {listing(gaps)}: {text}", "--missing median"))
+    refuse_all(frame.path, problems)
+
+
+def faults_of(frame: Frame, plans: Sequence[ColumnPlan], reading: Reading) -> list[tuple[str, str]]:
+    """Return the faults of columns other than missing values, each with an option or ""."""
+    problems = list[tuple[str, str]]()
+    roles = ("target", "weights", "offset", "exposure", "time", "event", "entry")
+    looked_at = [plan.name for plan in plans if plan.is_used or plan.use in roles]
+    codes = {} if reading.keep_codes else codes_in(frame, looked_at)
+    if codes:
+        cells = [f"{code:.0f}" for code in sorted({code for own in codes.values() for code in own})]
+        text = f"is {' or '.join(cells)} in {listing(list(codes))} a missing value? If not, type "
+        problems.append((f"{text}--keep-codes", typed("--na", cells)))
+    mixed = [plan for plan in plans if plan.kind == "mixed" and plan.use == "leave out"]
+    if mixed:
+        problems += _mixed(mixed)
+    if not any(plan.is_used for plan in plans):
+        problems.append(_nothing_used(plans))
+    return problems
+
+
+def _nothing_used(plans: Sequence[ColumnPlan]) -> tuple[str, str]:
+    """Return the fault that no column is used, and an option that uses columns of text or dates."""
+    left = []
+    for plan in plans:
+        lack = f", {plan.missing} values missing or not finite" if plan.missing else ""
+        if plan.use == "leave out":
+            left.append(f"{plan.name!r} ({plan.kind}{lack})")
+    fault = (
+        "no column is left for X besides the target; left out: "
+        f"{', '.join(left[:4]) or 'nothing else was there'}"
+    )
+    texts = [plan.name for plan in plans if plan.kind == "text"]
+    if texts:
+        return fault, typed("--text", texts)
+    if any(plan.kind == "date" for plan in plans):
+        return fault, "--dates parts"
+    fault += "; give a file with columns to predict from, or say by --schema what is to be made of "
+    return fault + "these", ""
+
+
+def _mixed(plans: Sequence[ColumnPlan]) -> list[tuple[str, str]]:
+    """Return the faults of columns of numbers that have other cells, with their remedies.
+
+    Limits of detection are numbers. Few other cells are taken for missing values if the user types
+    all of them. Many may be labels; if there are too many, the column is mended or left out.
+    """
+    limits = dict[str, list[str]]()
+    few = dict[str, list[str]]()
+    labels = dict[str, list[str]]()
+    many = dict[str, list[str]]()
+    for plan in plans:
+        bare = [cell for cell in plan.values if is_numeric([without_limits(cell)])]
+        words = [cell for cell in plan.values if cell not in bare]
+        # A cell with a comma would be taken for two.
+        mendable = len(words) <= MOST_STRAYS and "," not in "".join(words)
+        others = labels if plan.distinct <= INTAKE.many_values else many
+        for cells, found in ((bare, limits), (words, few if mendable else others)):
+            found |= {plan.name: cells} if cells else {}
+    strays = [cell for own in few.values() for cell in own]
+    problems = list[tuple[str, str]]()
+    for found, fault, option in (
+        (few, "among numbers", typed("--na", sorted({*strays}))),
+        (limits, "among numbers: limits of detection", "--limits"),
+        (labels, "among numbers, as labels have", typed("--categories", [*labels])),
+        (many, "among numbers: mend them, or leave the column out", typed("--drop", [*many])),
+    ):
+        if found:
+            shown = list(dict.fromkeys(cell for own in found.values() for cell in own))
+            problems.append((f"{listing([*found])}: {listing(shown)} {fault}", option))
+    return problems
+
+
+def codes_in(frame: Frame, names: Iterable[str]) -> dict[str, list[float]]:
+    """Return the numbers that may stand for a missing value, by column, for columns with any.
+
+    In a file in which most columns with negative numbers have others, rare ones are values.
+    """
+    numeric = [name for name in names if not frame.is_text(name)]
+    found = {name: suspicious(frame.columns[name]) for name in numeric}
+    below = [name for name, codes in found.items() if min(codes, default=0) < 0]
+    negative = [name for name in numeric if below and (frame.columns[name] < 0).any()]
+    if 2 * len(below) < len(negative):
+        for name in below:
+            values = frame.columns[name]
+            often = [np.count_nonzero(values == code) >= LEAST_CODES for code in found[name]]
+            found[name] = [code for code, kept in zip(found[name], often, strict=True) if kept]
+    return {name: codes for name, codes in found.items() if codes}
 
 
 def made_of(plans: Sequence[ColumnPlan], names: Sequence[str]) -> tuple[int, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from dataclasses import fields, replace
 from os import PathLike
 from pathlib import Path
@@ -17,7 +18,7 @@ from atomlearn.storage.formats.table import DataTable
 from atomlearn.storage.intake.annotated import of_anndata
 from atomlearn.storage.intake.cells import TextForm
 from atomlearn.storage.intake.columns import ROLES
-from atomlearn.storage.intake.frame import TableFile, transposed
+from atomlearn.storage.intake.frame import Frame, TableFile, transposed
 from atomlearn.storage.intake.matrices import matrix_table, read_matrix
 from atomlearn.storage.intake.reading import Reading
 from atomlearn.storage.intake.registry import format_of
@@ -26,8 +27,8 @@ from atomlearn.storage.intake.typed import frame_of
 
 #: An option in a message, with its value: the next word, unless it continues the sentence.
 _OPTION = re.compile(
-    r"--(?P<name>[a-z]+(?:-[a-z]+)*)(?: (?!(?:for|or|and|says|what|keeps|are|to)\b)"
-    r"(?P<value>[^\s();]+))?"
+    r"--(?P<name>[a-z]+(?:-[a-z]+)*)(?:[ =](?!(?:for|or|and|says|what|keeps|are|to|asks)\b)"
+    r"(?P<value>(?:'[^']*'|\"[^\"]*\"|[^\s();'\"])+))?"
 )
 
 
@@ -38,23 +39,25 @@ def read(path: str | PathLike[str] | Any, target: str | None = None, **options: 
     ----------
     path : file, folder of a column store, data frame (pandas, polars, Arrow), or AnnData
         CSV, TSV and other delimited text (delimiter, decimal mark, encoding and compression are
-        detected), Parquet, Arrow, Feather, Excel, libsvm, .npz, .npy, .mat, .h5ad, PLINK .bed and
-        .pgen, column stores.
+        detected), Excel, Parquet, Arrow, Feather, Stata, SPSS and SAS files, ARFF, JSON lines,
+        BIOM, series matrices of GEO, libsvm, .npz, .npy, .mat, AnnData .h5ad and
+        .zarr, 10x .h5, PLINK .bed and .pgen, column stores.
     target : str, optional
         The column (or key, or .npy file) to predict. Rows without a target are left out.
     **options
         As on the command line, with _ for -: missing ("refuse", "median", "indicator", "drop"), id,
         drop, covariates, roles, pheno, pheno_name, covar, transpose, sheet, form, text, dates,
-        categories, schema, names, layer, pseudobulk, memory_limit (bytes; larger files are refused:
-        convert them into a column store first, by ``convert``); for text files delimiter, decimal,
-        encoding, header, na; and columns for weights, offset, exposure, time, event, split,
-        rows_of, order.
+        categories, keep_codes, schema, names, layer, pseudobulk, memory_limit (bytes; larger files
+        are refused: convert them into a column store first, by ``convert``); for text files
+        delimiter, decimal, encoding, header, header_row, na, limits; and columns for weights,
+        offset, exposure, time, event, split, rows_of, order.
 
     Returns
     -------
     DataTable
         With ``schema.columns``, the plan of each column of the file, and ``notes``, remarks for the
-        user.
+        user. With ``time`` and ``event``, y is None and both are in ``extras``: the target is
+        ``losses.survival_target(table.extras["event"], table.extras["time"])``.
 
     Raises
     ------
@@ -95,7 +98,7 @@ def in_python(text: str) -> str:
 
     def said(match: re.Match[str]) -> str:
         name = match["name"].replace("-", "_")
-        value = match["value"]
+        value = "".join(shlex.split(match["value"] or ""))
         if name == "no_header":
             return "header=False"
         if name not in defaults:
@@ -119,11 +122,9 @@ def _read(path: Any, reading: Reading) -> DataTable:
         matrix, rows = of_anndata(path, reading.layer)
         return matrix_table(matrix, reading, rows)
     form = format_of(path) if isinstance(path, str | PathLike) else None
-    if (reading.layer or reading.pseudobulk) and (form is None or form.rows is None):
-        what = "this table" if form is None else path
-        raise ValueError(f"--layer and --pseudobulk are for AnnData, and {what} is none")
+    refuse_layers(form, path, reading)
     if form is None:
-        return encoded_table(frame_of(path), reading, None)
+        return encoded_table(frame_of(path).tidied(reading.text_form()), reading, None)
     file = Path(path)
     before = file.stat()
     if form.cells is None:
@@ -134,12 +135,24 @@ def _read(path: Any, reading: Reading) -> DataTable:
     return table
 
 
+def refuse_layers(form: Format | None, path: Any, reading: Reading) -> None:
+    """Refuse --layer and --pseudobulk for a table that is no AnnData."""
+    if (reading.layer or reading.pseudobulk) and (form is None or form.rows is None):
+        what = "this table" if form is None else path
+        raise ValueError(
+            f"--layer and --pseudobulk are for AnnData, and {what} is none; leave them out"
+        )
+
+
+def framed(file: TableFile, reading: Reading) -> tuple[Frame, list[str] | None]:
+    """Return the cells of a table, a row for each sample, and the names of the rows if known."""
+    frame = file.frame()
+    return transposed(frame) if reading.transpose and file.transposes else (frame, None)
+
+
 def read_table(file: TableFile, reading: Reading) -> DataTable:
     """Return the table of a file whose columns are interpreted first."""
-    frame = file.frame()
-    ids = None
-    if reading.transpose:
-        frame, ids = transposed(frame)
+    frame, ids = framed(file, reading)
     return encoded_table(frame, reading, ids)
 
 

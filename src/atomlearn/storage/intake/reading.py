@@ -54,6 +54,13 @@ class Reading:
         Use dates: year, month, day and weekday, or days since the first date.
     categories : str or sequence of str
         Columns of numbers that are labels.
+    reference : str or sequence of str
+        Reference levels of categories, as NAME=LEVEL: coefficients of the other levels are against
+        it. Without one, a category of two values has its first, a covariate of several its first,
+        and another category of several none, so that all of its values can be selected.
+    keep_codes : bool
+        Numbers that often stand for a missing value, such as -9 and 999, are values. Otherwise they
+        are refused until --na names them.
     schema : file, or sequence of ColumnPlan
         Description of the columns, as `inspect` writes it.
     names : file, optional
@@ -91,6 +98,8 @@ class Reading:
     text: tuple[str, ...] = ()
     dates: Literal["parts", "elapsed"] | None = None
     categories: tuple[str, ...] = ()
+    reference: tuple[str, ...] = ()
+    keep_codes: bool = False
     schema: tuple[ColumnPlan, ...] = ()
     names: Path | None = None
     layer: str | None = None
@@ -105,7 +114,7 @@ class Reading:
         given = vars(self)
         for name in ("pheno", "covar", "names"):
             given[name] = None if given[name] is None else Path(given[name])
-        for name in ("drop", "covariates", "text", "categories"):
+        for name in ("drop", "covariates", "text", "categories", "reference"):
             # A single name; as a sequence it would be its characters.
             is_one = isinstance(given[name], str)
             given[name] = (given[name],) if is_one else tuple(given[name])

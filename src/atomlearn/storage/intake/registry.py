@@ -9,16 +9,23 @@ from __future__ import annotations
 from os import PathLike
 from pathlib import Path
 
-from atomlearn.storage.formats import hdf, matlab
+from atomlearn.storage.formats import cell_files, matlab
 from atomlearn.storage.formats.compressed import first_line, suffix_of
 from atomlearn.storage.formats.flat import open_npy, open_npz
 from atomlearn.storage.formats.format import Format
 from atomlearn.storage.formats.libsvm import LibsvmRows, looks_like_libsvm, read_libsvm
 from atomlearn.storage.formats.messages import near_names
 from atomlearn.storage.formats.numpy_files import read_npy
-from atomlearn.storage.formats.table import Request
-from atomlearn.storage.intake import in_place
-from atomlearn.storage.intake.in_place import bed_of
+from atomlearn.storage.formats.zarr_tree import is_zarr
+from atomlearn.storage.intake import in_place, pgen
+from atomlearn.storage.intake.packaged import (
+    ArffFile,
+    JsonFile,
+    StatisticsFile,
+    read_biom,
+    samples_of_biom,
+)
+from atomlearn.storage.intake.series_matrix import SeriesMatrix, looks_like_series_matrix
 from atomlearn.storage.intake.text import TextFile, looks_delimited
 from atomlearn.storage.intake.typed import ArrowFile, ExcelFile, ParquetFile
 from atomlearn.storage.store.on_disk import OnDisk
@@ -32,6 +39,15 @@ STORE = Format(
     names=in_place.names_of_store,
     in_place=True,
 )
+#: AnnData, in HDF5 or Zarr, and matrices of 10x Genomics.
+CELLS = Format(
+    "h5ad",
+    (".h5ad", ".h5", ".zarr"),
+    stream=cell_files.open_cells,
+    open=cell_files.read_cells,
+    names=cell_files.names_of_cells,
+    rows=cell_files.observations,
+)
 FORMATS = (
     Format("npz", (".npz",), stream=open_npz),
     Format("npy", (".npy",), read_npy, open_npy),
@@ -43,11 +59,20 @@ FORMATS = (
         recognizes=lambda suffix, line: looks_like_libsvm(line),
     ),
     Format(
+        "series matrix",
+        cells=SeriesMatrix,
+        recognizes=lambda suffix, line: looks_like_series_matrix(line),
+    ),
+    Format(
         "delimited",
-        (".csv", ".tsv", ".tab"),
+        (".csv", ".tsv", ".tab", ".gct", ".pcl", ".cdt"),
         cells=TextFile,
         recognizes=looks_delimited,
     ),
+    Format("statistics", tuple(StatisticsFile.readers), cells=StatisticsFile),
+    Format("arff", (".arff",), cells=ArffFile),
+    Format("json", (".jsonl", ".ndjson", ".json"), cells=JsonFile),
+    Format("biom", (".biom",), read_biom, rows=samples_of_biom),
     Format(
         "parquet",
         (".parquet", ".pq"),
@@ -60,14 +85,7 @@ FORMATS = (
     ),
     Format("excel", (".xlsx", ".xlsm"), cells=ExcelFile),
     Format("mat", (".mat",), matlab.read_mat),
-    Format(
-        "h5ad",
-        (".h5ad",),
-        stream=hdf.open_h5ad,
-        open=hdf.read_h5ad_matrix,
-        names=lambda path: list(hdf.open_h5ad(path, Request()).about.names or ()),
-        rows=hdf.observations,
-    ),
+    CELLS,
     Format(
         "bed",
         (".bed",),
@@ -77,17 +95,32 @@ FORMATS = (
         in_place.names_of_bed,
         in_place=True,
     ),
-    # Converted once into a .bed, which is then read.
     Format(
         "pgen",
         (".pgen",),
-        lambda path, request: in_place.read_bed(bed_of(path), request),
-        lambda path, request: in_place.BedColumns(bed_of(path), request),
-        lambda path: PlinkBed(bed_of(path)),
-        lambda path: in_place.names_of_bed(bed_of(path)),
+        pgen.read_pgen,
+        pgen.pgen_columns,
+        pgen.open_pgen,
+        pgen.names_of_pgen,
         in_place=True,
     ),
 )
+
+
+_PLINK = (
+    "convert it, with its dosages: plink2 --{kind} {{file}} {more} --make-pgen --out study, and "
+    "give study.pgen"
+)
+_R = "in R, type write.csv(data, '{stem}.csv'), and give {stem}.csv"
+#: Files that are not read, and how they become ones that are.
+_REMEDIES = {
+    ".vcf": _PLINK.format(kind="vcf", more="dosage=DS"),
+    ".bcf": _PLINK.format(kind="bcf", more="dosage=DS"),
+    ".bgen": _PLINK.format(kind="bgen", more="ref-first --sample FILE"),
+    **dict.fromkeys((".rds", ".rdata", ".rda"), _R),
+    ".xls": "save it as .xlsx, and give that",
+    ".ods": "save it as .xlsx, and give that",
+}
 
 
 def format_of(path: str | PathLike[str]) -> Format:
@@ -108,6 +141,8 @@ def format_of(path: str | PathLike[str]) -> Format:
     'libsvm'
     """
     file = Path(path)
+    if is_zarr(file):
+        return CELLS
     if file.is_dir():
         return STORE
     if file.exists() and not file.is_file():
@@ -124,18 +159,13 @@ def format_of(path: str | PathLike[str]) -> Format:
     for form in FORMATS:
         if suffix in form.suffixes:
             return form
-    try:
-        line = first_line(file)
-    except UnicodeDecodeError:
-        line = ""
+    line = first_line(file)
     for form in FORMATS:
         if form.recognizes is not None and form.recognizes(suffix, line):
             return form
-    if suffix in (".vcf", ".bgen", ".bcf"):
-        raise ValueError(
-            f"{suffix} files are not read; make a .bed of it: plink2 --{suffix[1:]} {file.name} "
-            "--make-bed --out study, and give study.bed"
-        )
+    if suffix in _REMEDIES:
+        remedy = _REMEDIES[suffix].format(file=file.name, stem=file.stem)
+        raise ValueError(f"{suffix} files are not read; {remedy}")
     raise ValueError(
         f"the format of {file} is not known; expected one of the endings "
         f"{', '.join(suffix for form in FORMATS for suffix in form.suffixes)}. Convert it, or "

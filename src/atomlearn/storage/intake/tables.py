@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from atomlearn.storage.formats.table import DataTable, Schema, tidy_target
-from atomlearn.storage.intake.columns import ColumnPlan, known_rows
+from atomlearn.storage.intake.columns import known_rows
 from atomlearn.storage.intake.encode import completed, encode_columns
 from atomlearn.storage.intake.frame import Frame
+from atomlearn.storage.intake.gaps import gaps_in
 from atomlearn.storage.intake.join import NamedRows, covariates_in, frame_of_samples, phenotype
 from atomlearn.storage.intake.kinds import described
 from atomlearn.storage.intake.plans import (
@@ -20,9 +23,11 @@ from atomlearn.storage.intake.plans import (
     refuse,
     require,
     spread_out,
+    with_references,
     with_rows_of,
 )
 from atomlearn.storage.intake.reading import Reading
+from atomlearn.storage.intake.written import numbers_written
 
 
 def encoded_table(frame: Frame, reading: Reading, ids: Sequence[str] | None) -> DataTable:
@@ -51,10 +56,11 @@ def encoded_table(frame: Frame, reading: Reading, ids: Sequence[str] | None) -> 
     if reading.pheno is not None:
         name, y = phenotype(reading, samples, frame.path, notes)
     elif name is not None:
-        y = frame.columns[name]
-    extras = {role: frame.columns[column] for role, column in roles.items()}
+        y = _values(frame, name)
+    extras = {role: _values(frame, column) for role, column in roles.items()}
     kept, remarks = known_rows(y, name, extras, frame.n_rows)
     frame = frame.rows(kept)
+    fixed = plans
     plans, full = completed(frame, plans, reading.missing)
     if not full.all():
         remarks.append(f"{int((~full).sum())} rows with missing values left out (--missing drop)")
@@ -62,12 +68,18 @@ def encoded_table(frame: Frame, reading: Reading, ids: Sequence[str] | None) -> 
             raise ValueError(f"{frame.path}: every row lacks a value; type --missing median")
         kept = kept[full]
         frame = frame.rows(np.flatnonzero(full))
-    _refuse_gaps(frame, plans, reading)
+    refuse(frame, plans, reading)
+    plans, compared = with_references(frame, plans, reading)
     made = encode_columns(frame, plans)
     return DataTable(
         made.X,
         None if y is None else tidy_target(y[kept], f"column {name!r} of {frame.path}"),
-        Schema(len(made.names), tuple(made.names), columns=tuple(made.plans)),
+        Schema(
+            len(made.names),
+            tuple(made.names),
+            columns=tuple(made.plans),
+            origin=reading.form.meanings,
+        ),
         name,
         str(frame.path),
         groups=made.groups,
@@ -75,12 +87,13 @@ def encoded_table(frame: Frame, reading: Reading, ids: Sequence[str] | None) -> 
         covariates=made_of(made.plans, reading.covariates),
         rows=kept,
         extras={role: values[kept] for role, values in extras.items()},
-        notes=(*notes, *remarks, *left_out(plans)),
+        notes=(*notes, *remarks, *compared, *left_out(plans)),
+        gaps=gaps_in(frame, fixed, made),
     )
 
 
-def _refuse_gaps(frame: Frame, plans: Sequence[ColumnPlan], reading: Reading) -> None:
-    """Raise an error with all faults that keep the columns from becoming numbers."""
-    used = [plan.name for plan in plans if plan.is_used and reading.missing == "refuse"]
-    gaps = {name: int(frame.missing(name).sum()) for name in used}
-    refuse(frame.path, plans, gaps, lambda name: frame.line(int(np.argmax(frame.missing(name)))))
+def _values(frame: Frame, name: str) -> NDArray[Any]:
+    """Return the cells of a target or another role; numbers with a unit as numbers."""
+    cells = frame.columns[name]
+    written = numbers_written(cells.tolist()) if frame.is_text(name) else None
+    return cells if written is None or written.strays else written.values

@@ -12,16 +12,23 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from atomlearn.storage.formats.compressed import open_bytes, open_text, suffix_of, whole_lines
+from atomlearn.storage.formats.compressed import (
+    UTF8,
+    encoding_of,
+    open_bytes,
+    open_text,
+    suffix_of,
+    whole_lines,
+)
 from atomlearn.storage.formats.held import LIMITS
 from atomlearn.storage.intake.cells import Columns, TextForm, by_polars, in_rows, records
 from atomlearn.storage.intake.columns import INTAKE
-from atomlearn.storage.intake.frame import TableFile, distinct_names
+from atomlearn.storage.intake.frame import TableFile, distinct_names, names_of_lines
 from atomlearn.storage.intake.kinds import is_code, is_id_name
 
 _DELIMITERS = {".tsv": "\t", ".tab": "\t"}
-#: UTF-8 with or without a byte order mark.
-_UTF8 = "utf-8-sig"
+#: Lines above the names of the columns, by what the first line of the file begins with.
+_ABOVE = {"#1.2": 2, "#1.3": 2}  # of a .gct: its version, and its numbers of rows and columns
 
 
 def _as_windows(error: Any) -> tuple[str, int]:
@@ -45,24 +52,28 @@ class TextFile(TableFile):
         self._asked = form.encoding
         encoding = form.encoding or self._encoding()
         self.form = replace(form, encoding=encoding)
-        _, sample = next(self._blocks(0, LIMITS.head_bytes), (0, ""))
+        above = self._above()
+        self._begin = len(above)
+        _, sample = next(self._blocks(self._begin, LIMITS.head_bytes), (0, ""))
         delimiter = form.delimiter or _DELIMITERS.get(suffix_of(path)) or delimiter_in(sample)
         self.form = replace(self.form, delimiter=delimiter)
-        self._begin = _comments(sample, delimiter)
-        rows = records(path, sample[self._begin :], self.form)
-        n_lines, first = next(rows, (0, None))
-        if first is None:
-            raise ValueError(f"{path} is empty; expected a header line with column names")
-        some = [row for _, row in islice(rows, INTAKE.sniffed)]
-        self.header, self._width, notes = header_in(first, some[0] if some else None, form, path)
+        at = 0 if above else _comments(sample, delimiter)
+        rows = records(path, sample[at:], self.form)
+        n_lines, first = self._first(rows)
+        some = list(islice(rows, INTAKE.sniffed))
+        second = some[0][1] if some else None
+        self.header, self._width, notes = header_in(first, second, form, path)
         self.notes += notes
+        self._refuse_title(some, above.count("\n") + sample[:at].count("\n"))
         if form.header:
             for _ in range(n_lines):  # the rows begin after the header
-                self._begin = sample.find("\n", self._begin) + 1 or len(sample)
-            self.text |= {place for place in range(len(self.header)) if self._names(place, some)}
+                at = sample.find("\n", at) + 1 or len(sample)
+            cells = [row for _, row in some]
+            self.text |= {place for place in range(len(self.header)) if self._names(place, cells)}
+        self._begin += at
         commas = {
             place
-            for row in some
+            for _, row in some
             for place, cell in enumerate(row)
             if "," in cell and self.form.number(cell) is not None
         }
@@ -70,11 +81,66 @@ class TextFile(TableFile):
             kind = "decimal commas" if delimiter != "," else "commas between thousands"
             self.notes.append(f"{len(commas)} columns have {kind} (--decimal . keeps them as text)")
 
+    def _above(self) -> str:
+        """Return the text above the line of names, if it is known not to be the first line."""
+        given = self.form.header_lines
+        with self._readable(), open_text(self.path, self.form.encoding, self._errors()) as stream:
+            count = given[0] - 1 if given else _ABOVE.get(stream.read(4), 0)
+            stream.seek(0)
+            above = "".join(islice(stream, count))
+        if above.count("\n") < count:
+            raise ValueError(f"{self.path} has no line {count + 1}, which --header-row asks for")
+        return above
+
+    def _first(self, rows: Iterator[tuple[int, list[str]]]) -> tuple[int, list[str]]:
+        """Return the number of lines up to the last one with names, and the names."""
+        n_lines, first = next(rows, (0, []))
+        if n_lines == 0:
+            raise ValueError(f"{self.path} is empty; expected a header line with column names")
+        lines = self.form.header_lines
+        if len(lines) < 2:
+            return n_lines, first
+        named = {lines[0]: first}
+        while n_lines <= lines[-1] - lines[0]:
+            n_lines, row = next(rows, (n_lines + 1, []))
+            named[lines[0] + n_lines - 1] = row
+        return n_lines, names_of_lines([named.get(line, []) for line in lines])
+
+    def _refuse_title(self, rows: Sequence[tuple[int, Sequence[str]]], before: int) -> None:
+        """Refuse a first line that has fewer cells than most lines, such as a title.
+
+        ``before`` is the number of lines above it.
+        """
+        widths = [len(row) for _, row in rows]
+        usual = max(set(widths), key=widths.count, default=0)
+        if self.form.header and self._width < usual and 2 * widths.count(usual) >= len(widths):
+            line = before + next(line for line, row in rows if len(row) == usual)
+            raise ValueError(
+                f"line {before + 1} of {self.path} has {self._width} cells, and most lines have "
+                f"{usual}. If it is a title above the names of columns, type --header-row {line}"
+            )
+
+    @contextlib.contextmanager
+    def _readable(self) -> Iterator[None]:
+        """Raise ValueError with a remedy if the bytes of the file are no text in its encoding."""
+        try:
+            yield
+        except (UnicodeError, LookupError) as error:
+            raise ValueError(
+                f"{self.path} is not {self._asked or 'UTF-8 or Windows-1252'} text ({error}); give "
+                "--encoding, such as latin-1, utf-16 or cp1250, or a file of text"
+            ) from error
+
+    def _errors(self) -> str:
+        """Return the handler of bytes that are no text."""
+        return "windows-1252" if self.form.encoding == UTF8 else "strict"
+
     def _encoding(self) -> str:
+        encoding = encoding_of(self.path)
+        if encoding != UTF8:
+            return encoding
         with open_bytes(self.path) as stream:
             head = stream.read(LIMITS.head_bytes)
-        if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-            return "utf-16"
         try:
             # A letter may be cut in two at the end of the piece.
             codecs.getincrementaldecoder("utf-8")().decode(head)
@@ -82,7 +148,7 @@ class TextFile(TableFile):
             self.notes.append(
                 "the text is not UTF-8; it was read as Windows-1252 (--encoding says other)"
             )
-        return _UTF8
+        return UTF8
 
     def _names(self, place: int, rows: Sequence[Sequence[str]]) -> bool:
         """Return whether a column holds names, which are no numbers though they may look so."""
@@ -92,28 +158,20 @@ class TextFile(TableFile):
 
     def _blocks(self, begin: int, n_bytes: int) -> Iterator[tuple[int, str]]:
         """Yield the number of lines before a block, and the block: whole lines, quotes complete."""
-        encoding = self.form.encoding
         path = self.path
-        errors = "windows-1252" if encoding == _UTF8 else "strict"
-        try:
-            with open_text(path, encoding, errors) as stream:
-                before = stream.read(begin).count("\n")
-                while content := whole_lines(stream, n_bytes, path):
-                    parts = [content]
-                    size = len(content)
-                    quotes = content.count('"')
-                    while quotes % 2 and (more := whole_lines(stream, n_bytes, path, size)):
-                        parts.append(more)
-                        size = size + len(more)
-                        quotes = quotes + more.count('"')
-                    content = "".join(parts)
-                    yield before, content
-                    before += content.count("\n")
-        except (UnicodeError, LookupError) as error:
-            raise ValueError(
-                f"{path} is not {self._asked or 'UTF-8 or Windows-1252'} text ({error}); give "
-                "--encoding, such as latin-1, utf-16 or cp1250, or a file of text"
-            ) from error
+        with self._readable(), open_text(path, self.form.encoding, self._errors()) as stream:
+            before = stream.read(begin).count("\n")
+            while content := whole_lines(stream, n_bytes, path):
+                parts = [content]
+                size = len(content)
+                quotes = content.count('"')
+                while quotes % 2 and (more := whole_lines(stream, n_bytes, path, size)):
+                    parts.append(more)
+                    size = size + len(more)
+                    quotes = quotes + more.count('"')
+                content = "".join(parts)
+                yield before, content
+                before += content.count("\n")
 
     def pieces(self) -> Iterator[Columns]:
         """Yield the columns of consecutive groups of rows."""

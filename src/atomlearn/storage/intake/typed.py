@@ -14,17 +14,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from atomlearn.core import as_table, library_of
+from atomlearn.core import as_frame
 from atomlearn.storage.formats.compressed import imported
 from atomlearn.storage.formats.held import LIMITS, understood
 from atomlearn.storage.formats.messages import listing
-from atomlearn.storage.intake.cells import Columns, TextForm
-from atomlearn.storage.intake.frame import (
-    Frame,
-    TableFile,
-    as_numbers,
-    distinct_names,
-)
+from atomlearn.storage.intake.cells import Columns, TextForm, as_numbers, is_numeric
+from atomlearn.storage.intake.columns import INTAKE
+from atomlearn.storage.intake.frame import Frame, TableFile, distinct_names, names_of_lines
 from atomlearn.storage.intake.kinds import is_code, is_id_name
 
 #: Largest number of rows of an Excel sheet.
@@ -44,16 +40,26 @@ class TypedFile(TableFile):
         Module that reads the file.
     extra : str
         Extra of this package that installs the module.
+    library : str
+        Name of the package to install, if it is not that of the module.
+    has_lines : bool
+        Whether the names of the columns are in a row of cells.
     """
 
     kind: str
     module: str
     extra: str
+    library = ""
+    has_lines = False
 
     def __init__(self, path: Path, form: TextForm, sheet: str | None = None) -> None:
         # Text with a decimal comma remains text.
         super().__init__(path, replace(form, decimal="."), sheet)
-        self._reader = imported(self.module, self.extra, path)
+        if form.header_row and not self.has_lines:
+            raise ValueError(
+                f"text and sheets take --header-row; {path} names its columns: leave it out"
+            )
+        self._reader = imported(self.module, self.extra, path, self.library)
         names = self._opened()
         if not names:
             raise ValueError(f"{path} holds no data; expected columns with one row a sample")
@@ -156,6 +162,7 @@ class ExcelFile(TypedFile):
     kind = "Excel file"
     module = "openpyxl"
     extra = "excel"
+    has_lines = True
 
     def _opened(self) -> list[str]:
         with self._understood():
@@ -172,49 +179,103 @@ class ExcelFile(TypedFile):
             )
         with contextlib.closing(book), self._understood():
             rows = self._rows(book[self.sheet or sheets[0]])
-        if len(rows) < 2:
+        lines = self.form.header_lines or [min(rows, default=1)]
+        self._numbers = [number for number in rows if number > lines[-1]]
+        if not self._numbers:
             raise ValueError(
                 f"a sheet of {self.path} holds no table (header and rows); give --sheet"
             )
-        width = max(map(len, rows))
-        cells = [row + [None] * (width - len(row)) for row in rows]
-        self._columns = [list(column) for column in zip(*cells[1:], strict=True)]
-        return [_text(cell) for cell in cells[0]]
+        names = names_of_lines([[_text(cell) for cell in rows.get(line, [])] for line in lines])
+        width = max(len(names), *(len(rows[number]) for number in self._numbers))
+        cells = [rows[line] + [None] * (width - len(rows[line])) for line in self._numbers]
+        self._columns = [list(column) for column in zip(*cells, strict=True)]
+        if not self.form.header_row:
+            self._say_title(lines[0], rows, width)
+        return names + [""] * (width - len(names))
+
+    def _say_title(self, first: int, rows: Mapping[int, list[Any]], width: int) -> None:
+        """Add a note if the first row names few columns, and a later one names all of them."""
+        given = sum(cell is not None for cell in rows[first])
+        named = [
+            number
+            for number in self._numbers[: INTAKE.sniffed]
+            if len(rows[number]) == width and all(map(_is_word, rows[number]))
+        ]
+        if 2 * given <= width and named:
+            self.notes.append(
+                f"row {first} names {given} of {width} columns; if it is a title, type "
+                f"--header-row {named[0]}"
+            )
+
+    def line(self, row: int) -> str:
+        """Return the place of a row in the sheet, for messages."""
+        return f"row {self._numbers[row]} of the sheet"
 
     def _tables(self, rows: int) -> Iterator[Sequence[Any]]:
         yield self._columns
 
-    def _rows(self, sheet: Any) -> list[list[Any]]:
-        """Return the rows that are not empty, each up to its last cell that is not empty."""
-        rows = list[list[Any]]()
-        for number, cells in enumerate(sheet.iter_rows(values_only=True)):
-            if number >= _MOST_ROWS:
+    def _rows(self, sheet: Any) -> dict[int, list[Any]]:
+        """Return the rows that are not empty, each up to its last cell, by number from 1."""
+        rows = dict[int, list[Any]]()
+        for number, cells in enumerate(sheet.iter_rows(values_only=True), 1):
+            if number > _MOST_ROWS:
                 raise ValueError(f"its sheet has more than the {_MOST_ROWS:,} rows that Excel has")
             last = next((n for n in range(len(cells), 0, -1) if cells[n - 1] is not None), 0)
             if last:
-                rows.append(list(cells[:last]))
+                rows[number] = list(cells[:last])
         return rows
 
 
-def frame_of(table: Any, path: Path = Path("the table")) -> Frame:
-    """Return the frame of a data frame (pandas, polars, Arrow) or of a mapping of columns."""
-    table = as_table(table)
-    if library_of(table) == "pyarrow":
-        columns = zip(table.column_names, table.columns, strict=True)
-        table = {name: _arrow_values(column.combine_chunks(), name) for name, column in columns}
-    names = list(table) if isinstance(table, Mapping) else list(table.columns)
-    found = {}
-    for name in names:
-        values = np.asarray(table[name])
-        if values.dtype.kind in "biuf":
-            cells = values.astype(np.float64)
-        elif values.dtype.kind == "M":
-            days = values.astype("datetime64[s]").astype(str)
-            cells = np.where(days == "NaT", "", days).astype(object)
-        else:
-            cells = _objects(values.tolist(), str(name))
-        found[str(name)] = cells
-    return Frame(path, found, len(table) if not names else len(cells))
+def frame_of(table: Any, path: Path = Path("the table"), *, as_days: bool = False) -> Frame:
+    """Return the frame of a data frame (pandas, polars, Arrow) or of a mapping of columns.
+
+    Columns of dates become ISO text, or days since 1970 if ``as_days``.
+    """
+    if isinstance(table, Mapping):
+        n_rows = len(table)
+        found = {str(name): _cells_of(np.asarray(cells), name) for name, cells in table.items()}
+    else:
+        frame = as_frame(table)
+        n_rows = len(frame)
+        columns = frame.iter_columns()
+        found = {str(column.name): _cells_of_series(column, as_days) for column in columns}
+    return Frame(path, found, n_rows if not found else len(next(iter(found.values()))))
+
+
+def _cells_of_series(column: Any, as_days: bool) -> NDArray[Any]:
+    """Return a narwhals column as numbers or as text; the labels of a category remain text."""
+    import narwhals.stable.v2 as nw
+
+    kind = column.dtype
+    if kind.is_nested():
+        raise ValueError(
+            f"column {column.name!r} holds {kind}, several values a cell; type --drop {column.name}"
+        )
+    if kind in (nw.Categorical, nw.Enum):
+        return _objects(column.cast(nw.String).to_list(), column.name, is_label=True)
+    if kind.is_numeric() or kind == nw.Boolean:
+        column = column.cast(nw.Float64)
+    if as_days and kind in (nw.Date, nw.Datetime):
+        seconds = column.dt.timestamp("us").cast(nw.Float64).to_numpy() / 1e6
+        return np.asarray(seconds / 86_400)
+    return _cells_of(column.to_numpy(), column.name)
+
+
+def _cells_of(values: NDArray[Any], name: str) -> NDArray[Any]:
+    """Return an array as floats, dates as ISO text, durations in days, or other cells as text."""
+    if values.dtype.kind in "biuf":
+        return values.astype(np.float64)
+    if values.dtype.kind == "m":
+        return np.asarray(values / np.timedelta64(1, "D"), dtype=np.float64)
+    if values.dtype.kind == "M":
+        days = values.astype("datetime64[s]").astype(str)
+        return np.where(days == "NaT", "", days).astype(object)
+    return _objects(values.tolist(), str(name))
+
+
+def _is_word(cell: Any) -> bool:
+    """Return whether a cell has text that is no number."""
+    return not is_numeric([_text(cell)])
 
 
 def _is_number(kind: Any) -> bool:
@@ -249,7 +310,9 @@ def _objects(cells: list[Any], name: str, is_label: bool = False) -> NDArray[Any
 
     Dates become YYYY-MM-DD. Labels (``is_label``) and identifiers such as 0007 remain strings.
     """
-    words = [_text(cell) for cell in cells]
+    # Equal text shares one object.
+    plain = {cell: _text(cell) for cell in {cell for cell in cells if type(cell) is str}}
+    words = [plain[cell] if type(cell) is str else _text(cell) for cell in cells]
     found = np.array(words, dtype=object)
     if is_label or (is_id_name(name) and any(map(is_code, words))):
         return found
@@ -266,4 +329,6 @@ def _text(cell: Any) -> str:
         return cell.decode("utf-8", errors="replace")
     if isinstance(cell, bool):
         return str(int(cell))
+    if isinstance(cell, float) and cell.is_integer() and abs(cell) < 2**53:
+        return str(int(cell))  # such as a code without a label among labels
     return str(cell).strip()

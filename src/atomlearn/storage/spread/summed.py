@@ -30,6 +30,7 @@ from atomlearn.core import (
     Problem,
     RowAccess,
     SparseDesign,
+    columns_for_kernel,
     distinct_columns,
     free_columns,
     growth,
@@ -133,7 +134,9 @@ class Summed(OfCoefficients):
             for k in range(shifts.size)
         ]
 
-    def _at_best(self, kind: str, columns: Columns, u: Array, first: Sums, left: float) -> Sums:
+    def _sums_at_optimum(
+        self, kind: str, columns: Columns, u: Array, first: Sums, left: float
+    ) -> Sums:
         """Return the sums at the coefficients u and the intercept that minimizes f.
 
         Newton's method starts at the intercept of ``first``, the sums for a guess. It sends one
@@ -184,7 +187,7 @@ class Summed(OfCoefficients):
                 # The regularization path starts at the smallest level for which w = 0 is optimal.
                 # That level is computed from this point, so its intercept has to be exact.
                 left = IN_PROOFS if u.any() else 0.0
-                look = self._at_best("look", columns, u, first, left)
+                look = self._sums_at_optimum("look", columns, u, first, left)
                 shifts[k] = look["shift"]
                 surplus = -look["slope"] if self.intercept else 0.0
                 cuts[k] = 2.0 * surplus / (look["size"] + abs(surplus) or 1.0)
@@ -222,7 +225,7 @@ class Summed(OfCoefficients):
             guess = np.array([known.shift_at(columns, u)])
             point[np.searchsorted(every, columns)] = u
             first = self.ask("bend", every, point[None], guess)[0]
-            found = self._at_best("bend", every, point, first, IN_STEPS)
+            found = self._sums_at_optimum("bend", every, point, first, IN_STEPS)
             self._bent = known = Bent(every, point, found, self.intercept)
             used = np.flatnonzero(point)
             self._shifts[every[used].tobytes(), point[used].tobytes()] = known.shift
@@ -351,6 +354,19 @@ class Coefficients(SparseDesign):
         self.traits = replace(self.traits, reads_at_once=reads_at_once)
 
 
+class CoefficientBlock(DenseBlock):
+    """Columns of the identity, for a loss that sends a request for each value.
+
+    Compiled re-fits read none of it: they keep a Hessian, and ask for many values instead, where
+    here each value brings a new Hessian.
+    """
+
+
+@columns_for_kernel.register
+def _of_coefficients(block: CoefficientBlock) -> None:
+    return None
+
+
 class SummedRows(RowAccess):
     """Access to the rows of a distributed problem, which returns sums over them only."""
 
@@ -369,7 +385,7 @@ class SummedRows(RowAccess):
         features, places = _features(block)
         return Problem(
             SummedOver(self.loss, features),
-            CachedBlock(DenseBlock(np.eye(features.size)[:, places])),
+            CachedBlock(CoefficientBlock(np.eye(features.size)[:, places])),
             np.zeros(features.size),
             np.ones(features.size),
             problem.regularizer,

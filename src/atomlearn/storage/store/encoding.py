@@ -54,16 +54,16 @@ def _refuse(X: NDArray[Any], bad: NDArray[np.bool_], expected: str, first: tuple
     """
     if not bad.any():
         return
-    place = np.unravel_index(int(np.argmax(bad)), X.shape)
-    found = X[place]
+    position = np.unravel_index(int(np.argmax(bad)), X.shape)
+    value = X[position]
     if X.ndim == 2:
-        row, column = (int(place[k]) + first[k] for k in (0, 1))
+        row, column = (int(position[k]) + first[k] for k in (0, 1))
     else:
-        row, column = (int(numbers[place]) for numbers in first)
-    where = f"(row, column) = ({row}, {column})"
+        row, column = (int(numbers[position]) for numbers in first)
+    location = f"(row, column) = ({row}, {column})"
     raise ValueError(
-        f"expected {expected}, got {found} at {where}; fill missing values in, leave such rows or "
-        "columns out, or choose another --dtype"
+        f"expected {expected}, got {value} at {location}; fill missing values in, leave such rows "
+        "or columns out, or choose another --dtype"
     )
 
 

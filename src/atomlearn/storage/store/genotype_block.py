@@ -53,13 +53,15 @@ class GenotypeBlock(Block):
         return self._packed, self._means, self._scale, self._shift
 
     def predict(self, weights: Array) -> Array:
+        """Return A w, for standardized genotypes A, from the packed two-bit codes."""
         scaled = weights * self._scale
 
         def product(some: slice) -> Array:
+            """Return the sum of these columns times their weights, without the shift."""
             out = _kernels.padded(np.zeros(self._n_samples))
             packed = self._packed[some].ravel()
-            part = np.ascontiguousarray(scaled[some])
-            _kernels.add_genotypes(packed, self._n_samples, self._means[some], part, out)
+            piece_weights = np.ascontiguousarray(scaled[some])
+            _kernels.add_genotypes(packed, self._n_samples, self._means[some], piece_weights, out)
             return out[: self._n_samples]
 
         size = self.shape[1]
@@ -67,9 +69,11 @@ class GenotypeBlock(Block):
         return np.asarray(total - self._shift @ weights)
 
     def scores(self, v: Array) -> Scores:
+        """Return A'v for the standardized genotypes A."""
         return ArrayScores(self._sums(v, False) * self._scale - self._shift * v.sum())
 
     def _squares(self, weights: Array) -> Array:
+        """Return sum_i w_i a_ij^2 for each column j of the standardized genotypes."""
         sums = self._sums(weights, False)
         squares = self._sums(weights, True)
         norms = self._scale * (self._scale * squares - 2.0 * self._shift * sums)
@@ -79,18 +83,20 @@ class GenotypeBlock(Block):
         """Return sum_i v_i x_ij for each column j of the genotypes x; x_ij^2 if ``squared``."""
         size = self.shape[1]
         values = _kernels.padded(v)
-        out = np.empty(self.shape[1])
+        sums = np.empty(self.shape[1])
         pieces = LIMITS.pieces(size, self._n_samples)
 
         def work(piece: int) -> None:
-            some = pieces[piece]
-            data = self._packed[some].ravel(), self._n_samples, self._means[some]
-            out[some] = _kernels.scores_genotypes(*data, values, squared)
+            """Compute the sums of one piece of the columns."""
+            columns = pieces[piece]
+            data = self._packed[columns].ravel(), self._n_samples, self._means[columns]
+            sums[columns] = _kernels.scores_genotypes(*data, values, squared)
 
         _kernels.share_out(work, len(pieces), self._n_samples * size / 8.0)
-        return out
+        return sums
 
     def gram(self, curvature: Array, positions: Columns | None = None) -> Array:
+        """Return A_S' diag(curvature) A_S, from unpacked columns."""
         block = self if positions is None else self.gather(positions)
         return DenseBlock(block.dense()).gram(curvature)
 
@@ -99,6 +105,7 @@ class GenotypeBlock(Block):
         return self.dense() if self._n_samples * self.shape[1] <= LIMITS.most_dense else None
 
     def dense(self) -> Array:
+        """Return the standardized genotypes as an array (n_samples, n_columns)."""
         data = self._packed.ravel(), self._n_samples, self._means, np.float64
         array: Array = _kernels.gather_genotypes(*data)
         array *= self._scale
@@ -110,16 +117,18 @@ class GenotypeBlock(Block):
         return GenotypeBlock(packed, self._n_samples, *parts)
 
     def append(self, other: Block) -> Block:
+        """Return [A, B] for B = ``other``; packed only if both are."""
         check_same_rows(self, other)
         if not isinstance(other, GenotypeBlock):
             return DenseBlock(self.dense()).append(other)
-        mine = self._parts
-        theirs = other._parts
-        packed, *parts = (np.concatenate(pair) for pair in zip(mine, theirs, strict=True))
+        own_parts = self._parts
+        other_parts = other._parts
+        packed, *parts = (np.concatenate(pair) for pair in zip(own_parts, other_parts, strict=True))
         return GenotypeBlock(packed, self._n_samples, *parts)
 
 
 @affine_block.register
 def _genotypes(block: GenotypeBlock, means: Array, factors: Array) -> GenotypeBlock:
+    """Return the columns (x_j - means_j) factors_j, still packed."""
     parts = block._scale * factors, (block._shift + means) * factors
     return GenotypeBlock(block._packed, block._n_samples, block._means, *parts)

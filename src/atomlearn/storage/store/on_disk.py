@@ -67,6 +67,7 @@ class StreamedDesign(Design):
     traits = Traits(reads_at_once=True)
 
     def scores_many(self, V: Array) -> Sequence[Scores]:
+        """Return the scores of each column of V, by one read of the file."""
         columns = self._columns
         Z = np.empty((V.shape[1], self.shape[1]))
         vectors = columns.vectors(V)
@@ -80,16 +81,17 @@ class StreamedDesign(Design):
     def scores_above(
         self, V: Array, bounds: Array, affine: tuple[Array, Array] | None = None
     ) -> Sequence[Scores]:
+        """Return the large scores of each column of V, by one read of the file."""
         columns = self._columns
         search = self._columns.search(V, bounds, affine)
-        found: list[Any] = [None] * (columns.chunks.size - 1)
+        answers: list[Any] = [None] * (columns.chunks.size - 1)
 
         def work(chunk: int) -> None:
-            places, values = search(chunk)
-            found[chunk] = places + columns.chunks[chunk], values
+            positions, values = search(chunk)
+            answers[chunk] = positions + columns.chunks[chunk], values
 
         self._pass(work)
-        places, values = (np.concatenate(part) for part in zip(*found, strict=True))
+        places, values = (np.concatenate(part) for part in zip(*answers, strict=True))
         return [
             FoundScores(places, np.ascontiguousarray(z), float(bound), self.shape[1])
             for z, bound in zip(values.T, bounds, strict=True)
@@ -99,6 +101,7 @@ class StreamedDesign(Design):
         return self._scores(weights, squared=True)
 
     def _scores(self, v: Array, squared: bool) -> Array:
+        """Return X'v, or (X * X)'v if ``squared``, chunk by chunk."""
         z = np.empty(self.shape[1])
         columns = self._columns
         vector = columns.vector(v)
@@ -127,15 +130,18 @@ class StreamedDesign(Design):
         """
         columns = self._columns
         weights = one_weight_each(weights, self.shape[1])
-        used = np.unique(np.searchsorted(columns.chunks, np.flatnonzero(weights), side="right") - 1)
-        n_pieces = min(_kernels.max_threads(), max(used.size, 1))
+        chunks = np.unique(
+            np.searchsorted(columns.chunks, np.flatnonzero(weights), side="right") - 1
+        )
+        n_pieces = min(_kernels.max_threads(), max(chunks.size, 1))
         totals = [columns.vector(np.zeros(self.shape[0])) for _ in range(n_pieces)]
-        pieces = np.array_split(used, n_pieces)
+        pieces = np.array_split(chunks, n_pieces)
 
         def work(piece: int) -> None:
+            """Add the products of the chunks of one piece to the piece's total."""
             for chunk in pieces[piece].tolist():
-                part = np.ascontiguousarray(weights[columns.part(chunk)])
-                columns.add(chunk, part, totals[piece])
+                chunk_weights = np.ascontiguousarray(weights[columns.part(chunk)])
+                columns.add(chunk, chunk_weights, totals[piece])
 
         _kernels.share_out(work, n_pieces, READING.operations_per_byte * columns.n_bytes)
         result: Array = np.sum([total[: self.shape[0]] for total in totals], axis=0)
@@ -228,6 +234,13 @@ class OnDisk(StreamedDesign):
         return store.read_plans(self.path, self.manifest)
 
     @property
+    def symbols(self) -> dict[str, str]:
+        """The gene symbols of columns by their names; {} if there are none."""
+        symbols = store.read_symbols(self.path, self.manifest)
+        pairs = zip(self.names or (), symbols, strict=False)
+        return {name: symbol for name, symbol in pairs if symbol}
+
+    @property
     def target(self) -> NDArray[Any] | None:
         """The target in the source, or None."""
         return store.read_target(self.path, self.manifest)
@@ -236,4 +249,4 @@ class OnDisk(StreamedDesign):
         """Read all files and verify their checksums; raise StoreError if one does not match."""
         self._columns._checks.done[:] = False
         self._scores(np.zeros(self.shape[0]), squared=False)
-        _ = self.names, self.plans, self.target
+        _ = self.names, self.plans, self.symbols, self.target

@@ -58,8 +58,8 @@ class Variants:
         groups: dict[tuple[str, int], list[int]] = {}
         half = width // 2
         places = (self.positions // half).tolist()
-        for column, (chromosome, place) in enumerate(zip(self.chromosomes, places, strict=True)):
-            for window in {max(place - 1, 0), place}:
+        for column, (chromosome, cell) in enumerate(zip(self.chromosomes, places, strict=True)):
+            for window in {max(cell - 1, 0), cell}:
                 groups.setdefault((chromosome, window), []).append(column)
         return [np.array(columns, dtype=np.int64) for columns in groups.values()]
 
@@ -100,18 +100,18 @@ def read_samples(path: str | os.PathLike[str]) -> Samples:
     """Return the content of a .fam file."""
     fields = _fields(Path(path), "family, name, father, mother, sex and phenotype")
     values = np.full(len(fields), np.nan)
-    for place, line in enumerate(fields):
+    for number, line in enumerate(fields):
         try:
-            values[place] = float(line[5])
+            values[number] = float(line[5])
         except ValueError:
             if line[5] != "NA":
                 raise StoreError(
-                    f"{path} has the phenotype {line[5]!r} in line {place + 1}; expected a number, "
-                    "-9 or NA"
+                    f"{path} has the phenotype {line[5]!r} in line {number + 1}; expected a "
+                    "number, -9 or NA"
                 ) from None
     values[values == -9] = np.nan
-    known = values[np.isfinite(values)]
-    if np.isin(known, (0, 1, 2)).all() and (known == 2).any():
+    finite = values[np.isfinite(values)]
+    if np.isin(finite, (0, 1, 2)).all() and (finite == 2).any():
         values[values == 0] = np.nan
     return Samples([line[0] for line in fields], [line[1] for line in fields], values)
 
@@ -199,10 +199,10 @@ class PlinkBed(StreamedDesign):
     def packed(self, start: int, stop: int) -> NDArray[np.uint8]:
         """Return the bytes of columns ``start`` to ``stop`` in PLINK's two-bit code."""
         column = (self.shape[0] + 3) // 4
-        out = np.empty((stop - start) * column, dtype=np.uint8)
+        buffer = np.empty((stop - start) * column, dtype=np.uint8)
         opened = self._columns.file
-        opened.read_into(len(MAGIC) + start * column, out)
-        return out
+        opened.read_into(len(MAGIC) + start * column, buffer)
+        return buffer
 
     @property
     def names(self) -> list[str]:

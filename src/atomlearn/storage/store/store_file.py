@@ -14,6 +14,7 @@ folder without it is no store. Columns are cut into chunks, each with a checksum
     names.json      names of the columns, if they have any
     target.npy      the target, if the source has one; classes.json: its labels
     schema.json     plans of the columns of the source, if it was a table
+    symbols.json    gene symbols of the columns, "" without one, if the source has any
 """
 
 from __future__ import annotations
@@ -46,8 +47,9 @@ NAMES = "names.json"
 TARGET = "target.npy"
 CLASSES = "classes.json"
 SCHEMA = "schema.json"
+SYMBOLS = "symbols.json"
 #: Names of all files of a store.
-FILES = (MANIFEST, VALUES, ROWS, STARTS, COUNTS, CHUNKS, NAMES, TARGET, CLASSES, SCHEMA)
+FILES = (MANIFEST, VALUES, ROWS, STARTS, COUNTS, CHUNKS, NAMES, TARGET, CLASSES, SCHEMA, SYMBOLS)
 #: Types of values; "genotype" is two bits.
 VALUE_TYPES = ("float64", "float32", "float16", "int8", "genotype")
 
@@ -166,8 +168,8 @@ def read_manifest(folder: Path) -> Manifest:
             f"{folder} is a store of version {content.get('version')!r} and this is a reader of "
             f"version {VERSION}; convert its source again, or update atomlearn"
         )
-    given = content.pop("crc32", None)
-    if given != digest(content):
+    checksum = content.pop("crc32", None)
+    if checksum != digest(content):
         raise _broken(folder, f"{MANIFEST} does not match its checksum")
     del content["format"], content["version"]
     try:
@@ -195,20 +197,23 @@ def _check_values(manifest: Manifest, folder: Path) -> None:
     if manifest.n_chunks > manifest.n_features:
         raise _broken(folder, "it has more chunks than columns")
     small = set(manifest.sizes()) - {VALUES, ROWS}
-    if not small <= set(manifest.checksums) <= small | {NAMES, TARGET, CLASSES, SCHEMA}:
+    optional = {NAMES, TARGET, CLASSES, SCHEMA, SYMBOLS}
+    if not small <= set(manifest.checksums) <= small | optional:
         raise _broken(folder, "the checksums of its files are incomplete")
 
 
 def _check_sizes(manifest: Manifest, folder: Path) -> None:
+    """Raise StoreError unless every file has the size that the manifest implies."""
     for name, expected in manifest.sizes().items():
         file = folder / name
         size = file.stat().st_size if file.is_file() else None
         if size != expected:
-            found = "is missing" if size is None else f"has {size:,} bytes"
-            raise _broken(folder, f"{name} {found}, expected {expected:,}")
+            finding = "is missing" if size is None else f"has {size:,} bytes"
+            raise _broken(folder, f"{name} {finding}, expected {expected:,}")
 
 
 def _broken(folder: Path, what: str) -> StoreError:
+    """Return the error that the store is damaged; ``what`` : the damage."""
     return StoreError(
         f"the column store {folder} is broken: {what}; copy it afresh, or convert its source again"
     )
@@ -268,6 +273,16 @@ def read_names(folder: Path, manifest: Manifest) -> list[str] | None:
     return [str(name) for name in names]
 
 
+def read_symbols(folder: Path, manifest: Manifest) -> list[str]:
+    """Return the gene symbols of the columns, "" without one; empty if no column has one."""
+    if SYMBOLS not in manifest.checksums:
+        return []
+    symbols = _listed(folder, manifest, SYMBOLS)
+    if len(symbols) != manifest.n_features or not all_text(symbols):
+        raise _broken(folder, f"{SYMBOLS} is not of {manifest.n_features} columns")
+    return [str(symbol) for symbol in symbols]
+
+
 def read_plans(folder: Path, manifest: Manifest) -> list[Any]:
     """Return the plans of the columns of the source, as JSON objects; empty if they are unknown."""
     if SCHEMA not in manifest.checksums:
@@ -290,24 +305,25 @@ def read_target(folder: Path, manifest: Manifest) -> NDArray[Any] | None:
         raise _broken(folder, f"{TARGET} holds {target.dtype} of shape {target.shape}")
     if CLASSES not in manifest.checksums:
         return np.asarray(target)
-    given = _listed(folder, manifest, CLASSES)
-    if not all_text(given):
+    listed = _listed(folder, manifest, CLASSES)
+    if not all_text(listed):
         raise _broken(folder, f"{CLASSES} holds labels that are no texts")
-    labels = np.array(given, dtype=np.str_)
+    labels = np.array(listed, dtype=np.str_)
     if target.dtype.kind not in "iu" or target.min() < 0 or target.max() >= labels.size:
         raise _broken(folder, f"{TARGET} does not index {labels.size} labels")
     return np.asarray(labels[target])
 
 
 def _listed(folder: Path, manifest: Manifest, name: str) -> list[Any]:
+    """Return the JSON list in a small file of the store."""
     content = read_small(folder, manifest, name)
     try:
-        found = json.loads(content)
+        entries = json.loads(content)
     except (ValueError, RecursionError) as error:
         raise _broken(folder, f"{name} is not JSON ({error})") from error
-    if not isinstance(found, list):
+    if not isinstance(entries, list):
         raise _broken(folder, f"{name} is no list")
-    return found
+    return entries
 
 
 def as_bytes(array: NDArray[Any]) -> memoryview:

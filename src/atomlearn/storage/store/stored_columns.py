@@ -106,8 +106,8 @@ class ColumnsOnDisk(ABC):
 
     def byte_range(self, chunk: int) -> tuple[int, int]:
         """Return the byte range (start, end) of a chunk in the file of values."""
-        part = self.part(chunk)
-        return self.offset + part.start * self._column, self.offset + part.stop * self._column
+        columns = self.part(chunk)
+        return self.offset + columns.start * self._column, self.offset + columns.stop * self._column
 
     @abstractmethod
     def scores(self, chunk: int, v: Array, squared: bool) -> Array:
@@ -148,9 +148,10 @@ class ColumnsOnDisk(ABC):
         count = V.shape[1]
 
         def found(chunk: int) -> Found:
-            part = self.part(chunk)
-            Z = self.many(chunk, vectors)[:count].T - np.outer(means[part], totals)
-            Z *= factors[part, None]
+            """Return the columns of a chunk with a large score, and their scores."""
+            columns = self.part(chunk)
+            Z = self.many(chunk, vectors)[:count].T - np.outer(means[columns], totals)
+            Z *= factors[columns, None]
             keep = np.flatnonzero(~(np.abs(Z) < bounds).all(axis=1))
             return keep, Z[keep]
 
@@ -167,9 +168,9 @@ class ColumnsOnDisk(ABC):
         """Return the columns as an in-memory block, in the given order."""
         result = np.empty((self.n_samples, columns.size), self.block_type(columns), order="F")
         content = np.empty((1, self._column), dtype=np.uint8)
-        for place, column in enumerate(columns.tolist()):
+        for position, column in enumerate(columns.tolist()):
             self.file.read_into(self.offset + column * self._column, content)
-            one = slice(place, place + 1)
+            one = slice(position, position + 1)
             result[:, one] = self.decoded(content, columns[one], result.dtype)
         return DenseBlock(result)
 
@@ -206,12 +207,14 @@ class DenseColumns(ColumnsOnDisk):
         self._column = n_samples * dtype.itemsize
 
     def _read(self, chunk: int) -> NDArray[Any]:
+        """Return the values of a chunk, (n_samples, width), after its checksum is verified."""
         start, end = self.byte_range(chunk)
         values = self.look(self.file, start, end, self.stored)
         self._checks.check(chunk, [values], self.file.path)
         return values.reshape(self.n_samples, -1, order="F")
 
     def scores(self, chunk: int, v: Array, squared: bool) -> Array:
+        """Return x_j'v, or (x_j * x_j)'v if ``squared``, of the columns of a chunk."""
         parts = self._parts(chunk)
         return np.concatenate([_kernels.scores_dense(X, v, squared=squared) for _, X in parts])
 
@@ -228,6 +231,7 @@ class DenseColumns(ColumnsOnDisk):
             yield part, X[:, part]
 
     def many(self, chunk: int, V: Array) -> Array:
+        """Return V'x_j for the columns x_j of a chunk."""
         # The parts are so small that a kernel uses only this thread: chunks are already distributed
         # over threads.
         width = max(1, READING.one_thread // (self.n_samples * max(1, V.shape[1] // 8)))
@@ -235,8 +239,8 @@ class DenseColumns(ColumnsOnDisk):
         return np.hstack([_kernels.many_dense(X, V) for X in tiles])
 
     def add(self, chunk: int, weights: Array, out: Array) -> None:
-        for part, X in self._parts(chunk):
-            out += _kernels.predict_dense(X, weights[part])
+        for columns, X in self._parts(chunk):
+            out += _kernels.predict_dense(X, weights[columns])
 
     def decoded(self, held: NDArray[np.uint8], columns: Columns, dtype: Any) -> NDArray[Any]:
         return held.view(self.stored).T
@@ -266,9 +270,10 @@ class SparseColumns(ColumnsOnDisk):
         self._full = int(starts[-1]) >= LIMITS.dense_from * entries
 
     def byte_range(self, chunk: int) -> tuple[int, int]:
+        """Return the byte range (start, end) of a chunk in the file of values."""
         size = self.stored.itemsize
-        part = self.part(chunk)
-        return int(self.starts[part.start]) * size, int(self.starts[part.stop]) * size
+        columns = self.part(chunk)
+        return int(self.starts[columns.start]) * size, int(self.starts[columns.stop]) * size
 
     def _read(
         self, part: slice, chunk: int | None
@@ -300,6 +305,7 @@ class SparseColumns(ColumnsOnDisk):
         return values, rows, pointers
 
     def scores(self, chunk: int, v: Array, squared: bool) -> Array:
+        """Return x_j'v, or (x_j * x_j)'v if ``squared``, of the columns of a chunk."""
         parts = self._read(self.part(chunk), chunk)
         return _kernels.sparse_dots(*parts, v, squared)
 
@@ -312,16 +318,17 @@ class SparseColumns(ColumnsOnDisk):
         out += _kernels.sparse_sums(*parts, weights, self.n_samples)
 
     def gather(self, columns: Columns) -> Block:
+        """Return the columns as a block in memory, read in the order of the file."""
         lengths = np.diff(self.starts)[columns] if columns.size else columns
         pointers = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(lengths)])
         total = int(pointers[-1])
         data = np.empty(total)
         indices = np.empty(total, dtype=self.row_dtype)
         order = np.argsort(columns, kind="stable")
-        for place in order.tolist():
-            column = int(columns[place])
+        for position in order.tolist():
+            column = int(columns[position])
             values, rows, _ = self._read(slice(column, column + 1), None)
-            target = slice(int(pointers[place]), int(pointers[place + 1]))
+            target = slice(int(pointers[position]), int(pointers[position + 1]))
             data[target] = values
             indices[target] = rows
         return block_of_entries((data, indices, pointers), self.n_samples, self._full)
@@ -359,6 +366,7 @@ class GenotypeColumns(ColumnsOnDisk):
         return _kernels.padded(v)
 
     def _read(self, chunk: int) -> tuple[NDArray[np.uint8], Array]:
+        """Return the packed genotypes of a chunk, after its checksum is verified, and means."""
         start, end = self.byte_range(chunk)
         packed = self.look(self.file, start, end)
         self._checks.check(chunk, [packed], self.file.path)
@@ -367,10 +375,11 @@ class GenotypeColumns(ColumnsOnDisk):
     def count(self, chunk: int) -> None:
         """Write the allele counts of the columns of a chunk to ``counts``; see ``set_counts``."""
         packed, means = self._read(chunk)
-        part = self.part(chunk)
-        self.counts[part] = _kernels.count_genotypes(packed, self.n_samples, means.size)
+        columns = self.part(chunk)
+        self.counts[columns] = _kernels.count_genotypes(packed, self.n_samples, means.size)
 
     def scores(self, chunk: int, v: Array, squared: bool) -> Array:
+        """Return x_j'v, or (x_j * x_j)'v if ``squared``, of the columns of a chunk."""
         packed, means = self._read(chunk)
         return _kernels.scores_genotypes(packed, self.n_samples, means, v, squared)
 
@@ -383,27 +392,32 @@ class GenotypeColumns(ColumnsOnDisk):
         The packed bytes stay in the processor's cache; as float64 they would be 32 times larger.
         """
         packed, means = self._read(chunk)
-        some = packed, self.n_samples, means
-        return np.array([_kernels.scores_genotypes(*some, v, False) for v in V])
+        arguments = packed, self.n_samples, means
+        return np.array([_kernels.scores_genotypes(*arguments, v, False) for v in V])
 
     def search(self, V: Array, bounds: Array, affine: tuple[Array, Array] | None) -> Search:
+        """Return a function that finds the columns of a chunk whose scores reach a bound."""
         size = self.means.size
         centers, factors = affine or (np.zeros(size), np.ones(size))
         search = _kernels.genotype_search(V, bounds)
 
         def found(chunk: int) -> Found:
+            """Return the columns of a chunk with a large score, and their scores."""
             packed, means = self._read(chunk)
-            part = self.part(chunk)
-            return search(packed, means, self.counts[part, 0], centers[part], factors[part])
+            columns = self.part(chunk)
+            return search(
+                packed, means, self.counts[columns, 0], centers[columns], factors[columns]
+            )
 
         return found
 
     def gather(self, columns: Columns) -> Block:
+        """Return the columns as a packed block if there are many samples, else unpacked."""
         if self.n_samples < READING.packed_from:
             return super().gather(columns)
         packed = np.empty((columns.size, self._column), dtype=np.uint8)
-        for place, column in enumerate(columns.tolist()):
-            self.file.read_into(self.offset + column * self._column, packed[place])
+        for position, column in enumerate(columns.tolist()):
+            self.file.read_into(self.offset + column * self._column, packed[position])
         means = self.means[columns]
         ones = np.ones(columns.size)
         return GenotypeBlock(packed, self.n_samples, means, ones, np.zeros(columns.size))

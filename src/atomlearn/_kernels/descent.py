@@ -1,0 +1,58 @@
+"""Coordinate descent on an l1-penalized quadratic with a matrix in float32."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numpy.typing import NDArray
+
+import atomlearn._kernels._checks as _checks
+import atomlearn._kernels._native as _native
+from atomlearn._kernels._checks import Array
+
+
+def descend_quadratic(
+    gram: NDArray[Any],
+    slope: Array,
+    price: Array,
+    weights: Array,
+    *,
+    ridge: float = 0.0,
+    signed: bool = True,
+    tolerance: float = 1e-9,
+    most: int = 1000,
+) -> tuple[Array, int]:
+    """argmin_w of 1/2 d'(H + ridge I)d + slope'd + sum_j p_j |w_j|, d = w - weights.
+
+    The coordinates are minimized over one after the other. A sweep passes over those that are zero
+    and stay zero, so it costs O(m) for each coefficient that moves.
+
+    Parameters
+    ----------
+    gram : (m, m) float32, rows contiguous
+        H, symmetric positive semidefinite.
+    slope : (m,)
+        Gradient of the quadratic at ``weights``, the ridge included.
+    price : (m,)
+        p > 0.
+    weights : (m,)
+        The start.
+    ridge : float
+    signed : bool
+        If False, w >= 0.
+    tolerance : float
+        The last sweep moves no w_j by more than tolerance p_j / (H_jj + ridge).
+    most : int
+        Maximum number of sweeps.
+
+    Returns
+    -------
+    w : (m,)
+    sweeps : int
+    """
+    size = weights.size
+    prices = _checks.positive_weights(price, "price", size)
+    start = _checks.weights(weights, "weights", size).copy()
+    line = _checks.weights(slope, "slope", size).copy()
+    sweeps = _native.descend_quadratic(gram, line, prices, start, ridge, signed, tolerance, most)
+    return start, sweeps

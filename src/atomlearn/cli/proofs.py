@@ -1,0 +1,72 @@
+"""The proof that `atomlearn select` writes into the model file, for `atomlearn verify`."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from typing import Any
+
+from atomlearn.cli.scoring import ScoredSelection
+from atomlearn.cli.settings import LARGE
+from atomlearn.cli.source import Dataset
+from atomlearn.verification.answers import claimed
+from atomlearn.verification.models import proof_of_estimator
+
+#: Options of `select` that do not matter to what is read and fitted, with their arguments.
+OUTSIDE = {"--out": 1, "--checkpoint": 1, "--quiet": 0, "--verbose": 0, "--json": 0}
+
+
+def proof_of_selection(
+    source: Dataset, scored: ScoredSelection, options: argparse.Namespace
+) -> tuple[dict[str, object], str]:
+    """Return the proof of the written model, and a sentence that says what is proved."""
+    fitted = scored.fitted
+    again = {"select": options_to_repeat(options.given, options.data)}
+    data = fitted.data
+    n_rows = source.target.values.size
+    n_columns = source.map.n_columns
+    y = source.target.values
+    n_events = int(y["event"].sum()) if source.target.is_survival else 0
+    why = ""
+    if scored.interrupted:
+        why = "the selection was interrupted"
+    elif fitted.screened is not None:
+        why = "--fdr or --stability chose the columns; `atomlearn verify --full` repeats that"
+    elif source.roles.on_disk:
+        why = "columns that stay on disk are not read again"
+    elif n_rows * n_columns > LARGE:
+        why = f"{n_rows:,} x {n_columns:,} columns are too many to be read again"
+    elif n_rows * n_events > LARGE:
+        why = f"{n_events:,} events of {n_rows:,} rows take too long"
+    if why:
+        return {"why": why, "claims": [], **again}, f"not verified: {why}"
+    proof: dict[str, Any] = proof_of_estimator(
+        fitted.model, data.design, data.y, data.roles.weight, data.roles.offset
+    )
+    linear = not source.map.has_pairs and not fitted.has_curves and source.schema.names is not None
+    target = source.target
+    proof |= {
+        "names": source.names if linear else None,
+        "classes": None if target.classes is None else list(target.classes),
+        "plans": [plan.portable() for plan in source.schema.columns if plan.made() != [plan.name]],
+        **again,
+    }
+    return proof, claimed(proof)
+
+
+def options_to_repeat(given: Sequence[str], data: str) -> list[str]:
+    """Return the options of a selection, without its data file and its results."""
+    kept = []
+    skipped = 0
+    seen = False
+    for word in given[1:]:
+        name = word.partition("=")[0]
+        if skipped:
+            skipped -= 1
+        elif name in OUTSIDE:
+            skipped = OUTSIDE[name] if "=" not in word else 0
+        elif word == data and not seen:
+            seen = True
+        else:
+            kept.append(word)
+    return kept

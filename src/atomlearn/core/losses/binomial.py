@@ -1,0 +1,134 @@
+"""The binomial loss, for shares of successes and counts of successes and failures."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, final
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit, xlog1py, xlogy
+
+from atomlearn.core.interfaces import EPS, Array
+from atomlearn.core.interfaces.targets import positive_target
+from atomlearn.core.losses.domain import EDGE_TOLERANCE, per_unit_weight, weighted_sum
+from atomlearn.core.losses.shift import Explained
+
+
+@final
+@dataclass(frozen=True)
+class Binomial(Explained):
+    """f(z) = sum_i s_i (log(1 + exp(z_i)) - y_i z_i), y_i in [0, 1], mean 1 / (1 + exp(-z_i)).
+
+    Minus the log-likelihood of shares y_i of s_i trials, up to a constant. A target of two columns
+    holds the numbers of successes and of failures: then y_i is their share, and sample weights are
+    multiplied by their sum. The fit is that of ``Logistic`` with a row for each trial.
+
+    Notes
+    -----
+    The gradient is u_i = s_i (p_i - y_i) for the probability p_i, so that a dual point has
+    a_i = y_i + u_i / s_i in [0, 1]. There the conjugate is the negative entropy of a_i.
+
+    References
+    ----------
+    P. McCullagh, J. A. Nelder. Generalized Linear Models. 2nd edition, Chapman and Hall, 1989;
+    chapter 4.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from atomlearn import solve
+    >>> X = np.array([[0.0], [1.0], [2.0], [3.0]])
+    >>> counts = np.array([[1, 9], [3, 7], [6, 4], [9, 1]])  # successes, failures
+    >>> result = solve(X, counts, loss="binomial", alpha=1e-6, tol=1e-9)
+    >>> result.coef.round(2), round(result.intercept, 2)
+    (array([1.42]), -2.29)
+    """
+
+    name: ClassVar[str] = "binomial"
+    dispersed: ClassVar[bool] = False
+    curvature_bounds: ClassVar[tuple[float, float]] = 0.0, 0.25
+
+    def check_target(self, y: object) -> Array:
+        """Return shares as float64, all of them in [0, 1]."""
+        shares = positive_target(y, self.name, zero=True)
+        if (shares > 1.0).any():
+            first = int(np.argmax(shares > 1.0))
+            raise ValueError(
+                f"y must hold shares of successes in [0, 1] for the loss 'binomial'; received "
+                f"{shares[first]:g} at index {first}. Pass counts as two columns, successes and "
+                "failures"
+            )
+        return shares
+
+    def one_target(self, y: Any, sample_weight: Any) -> tuple[Any, Any]:
+        """Return shares and weights from two columns, successes and failures."""
+        if np.ndim(y) != 2 or np.shape(y)[1] == 1:
+            return y, sample_weight
+        counts = np.asarray(y, dtype=np.float64)
+        if counts.shape[1] != 2 or not (np.isfinite(counts) & (counts >= 0)).all():
+            raise ValueError(
+                "y must hold two columns of numbers >= 0, successes and failures, for the loss "
+                f"'binomial'; received an array of shape {counts.shape}"
+            )
+        trials = counts.sum(axis=1)
+        shares = np.divide(counts[:, 0], trials, out=np.zeros(trials.size), where=trials > 0)
+        return shares, trials if sample_weight is None else trials * np.asarray(sample_weight)
+
+    def value(self, y: Array, prediction: Array, weight: Array) -> float:
+        """Return sum_i s_i (y_i log(1 + exp(-z_i)) + (1 - y_i) log(1 + exp(z_i)))."""
+        tail = np.log1p(np.exp(-np.abs(prediction)))
+        positive_part = np.maximum(prediction, 0.0)
+        negative_part = np.maximum(-prediction, 0.0)
+        return weighted_sum(weight, tail + y * negative_part + (1.0 - y) * positive_part)
+
+    def gradient(self, y: Array, prediction: Array, weight: Array) -> Array:
+        """Return s_i (p_i - y_i)."""
+        # The smaller of p and 1 - p has all digits.
+        is_positive = prediction > 0.0
+        small = expit(-np.abs(prediction))
+        return np.asarray(weight * np.where(is_positive, (1.0 - y) - small, small - y))
+
+    def conjugate(self, y: Array, dual: Array, weight: Array) -> float:
+        """Return the negative entropy of a_i = y_i + u_i / s_i, ``inf`` outside [0, 1]."""
+        slope = per_unit_weight(dual, weight)
+        if slope is None:
+            return float("inf")
+        inside = (slope >= -y - EDGE_TOLERANCE) & (slope <= 1.0 - y + EDGE_TOLERANCE)
+        if not np.all(inside):
+            return float("inf")
+        share = np.clip(y + slope, 0.0, 1.0)
+        complement = np.clip((1.0 - y) - slope, 0.0, 1.0)
+        return weighted_sum(weight, xlogy(share, share) + _log_of_rest(complement, share))
+
+    def curvature(self, y: Array, prediction: Array, weight: Array) -> Array:
+        """Return s_i p_i (1 - p_i)."""
+        small = expit(-np.abs(prediction))
+        return np.asarray(weight * small * (1.0 - small))
+
+    def slack(self, y: Array, prediction: Array, dual: Array, weight: Array) -> float:
+        """Return a bound on the rounding of a_i, whose entropy has the slope z_i."""
+        return 8.0 * EPS * float(weight @ (1.0 + np.abs(prediction)))
+
+    def mean(self, prediction: NDArray[Any]) -> NDArray[Any]:
+        """Return 1 / (1 + exp(-z))."""
+        probability: NDArray[Any] = expit(prediction)
+        return probability
+
+    def score(self, y: Array, prediction: Array, weight: Array) -> float:
+        """Return D^2 = 1 - deviance / deviance of the best constant share."""
+        saturated = self.conjugate(y, np.zeros(y.size), weight)
+        share = float(np.clip(weight @ y / weight.sum(), 0.0, 1.0))
+        null = -float(weight.sum()) * float(xlogy(share, share) + xlog1py(1.0 - share, -share))
+        deviance = self.value(y, prediction, weight) + saturated
+        null_deviance = null + saturated
+        if not null_deviance > 0.0:
+            return 1.0 if deviance <= 0.0 else 0.0
+        return 1.0 - deviance / null_deviance
+
+
+def _log_of_rest(complement: Array, share: Array) -> Array:
+    """Return (1 - a) log(1 - a), from whichever of a and 1 - a has more digits."""
+    return np.asarray(
+        np.where(share < 0.5, xlog1py(complement, -share), xlogy(complement, complement))
+    )

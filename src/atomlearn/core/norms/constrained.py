@@ -1,0 +1,377 @@
+"""Constrained: the l1 norm of coefficients that satisfy linear constraints."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import linprog
+
+from atomlearn.core.interfaces import (
+    Array,
+    Atom,
+    Columns,
+    Form,
+    ProxPoint,
+    Scores,
+)
+from atomlearn.core.interfaces.arrays import power_of_two
+from atomlearn.core.interfaces.certificate import Excess
+from atomlearn.core.norms.base import VectorNorm
+from atomlearn.core.norms.forms import three_forms
+from atomlearn.core.norms.l1 import L1, Sides
+from atomlearn.core.norms.multipliers import ConstraintExcess, constrained_point
+from atomlearn.core.norms.registry import as_norm
+from atomlearn.core.norms.vectors import to_float64
+
+#: A constraint may be violated by this share of the sizes of its terms, for rounding.
+ROUNDING = 1e-9
+
+
+class Constrained(VectorNorm):
+    """gauge(w) = ||w||_1 if lower <= A w <= upper, else infinite: the constrained lasso.
+
+    ``Constrained(A, b)`` is A w <= b. Coefficients that sum to one, that increase, or that keep a
+    known ratio are rows of A. The proof of a fit includes the constraints: it is a lower bound on
+    the objective of all coefficients that satisfy them.
+
+    Parameters
+    ----------
+    A : array or sparse matrix (n_rows, n_features), or list of mappings
+        One row for each constraint, a few up to some hundreds. A mapping is a row: from the index
+        or the name of a column to its number, ``{"age": 1, "age_squared": -1}``; all others are 0.
+    upper : float or array (n_rows,), optional
+        Upper bounds b of A w <= b; inf for rows without one. 0 if neither bound is given.
+    lower : float or array (n_rows,), optional
+        Lower bounds on A w. A row with equal bounds is an equation.
+    norm : "l1" or L1, default="l1"
+        The norm of w, with weights and bounds of single columns: ``norms.L1(lower=0)``. Columns
+        without a penalty cannot be in a constraint.
+
+    Notes
+    -----
+    With f the loss and h(gauge) the penalty, the conjugate of the penalty on the polyhedron is
+
+        min over m >= 0 of  h*(gauge°(z - A'm)) + b'm,
+
+    for the polar gauge° of the l1 norm. Any m gives a valid bound. The best one is found by a small
+    linear program over the columns with the largest scores, its polar is computed over all columns,
+    and a bound on rounding is added. If w = 0 violates a constraint, fits begin at the feasible
+    point of smallest gauge, and form="constrained" is refused.
+
+    References
+    ----------
+    B. R. Gaines, J. Kim, H. Zhou 2018, Algorithms for fitting the constrained lasso,
+    doi:10.1080/10618600.2018.1473777. G. M. James, C. Paulson, P. Rusmevichientong 2020, Penalized
+    and constrained optimization, doi:10.1080/01621459.2019.1609970.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from atomlearn import norms, solve
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.standard_normal((50, 4))
+    >>> y = X @ [0.2, 0.3, 0.5, 0.0] + 0.1 * rng.standard_normal(50)
+    >>> shares = norms.Constrained(np.ones((1, 4)), upper=1, lower=1, norm=norms.L1(lower=0))
+    >>> result = solve(X, y, norm=shares, alpha=0.01)
+    >>> result.converged, float(round(result.coef.sum(), 9)), bool((result.coef >= 0).all())
+    (True, 1.0, True)
+    """
+
+    absolute = False
+    bounds_coefficients = True
+
+    def __init__(self, A: Any, upper: Any = None, lower: Any = None, norm: Any = "l1") -> None:
+        self.A = A
+        self.upper = upper
+        self.lower = lower
+        self.norm = norm
+
+    def on(self, n_features: int, shape: tuple[int, int] | None = None) -> Constrained:
+        """The same norm with its constraints checked; raise if no coefficients satisfy them."""
+        rows = self._rows(n_features)
+        if rows is self.A:
+            return self
+        if not rows.hold_at_zero:
+            rows.smallest_point()
+        return Constrained(rows)
+
+    def with_names(self, names: Sequence[str]) -> Constrained:
+        """Return the same norm with names of columns replaced by their indices."""
+        inner = as_norm(self.norm).with_names(names)
+        return Constrained(_named_rows(self.A, names), self.upper, self.lower, inner)
+
+    def value(self, w: Array) -> float:
+        """||w||_1, or infinity where a constraint is violated beyond rounding."""
+        w = to_float64(w)
+        return self._rows(w.size).value(w)
+
+    def excess(self, scores: Scores) -> Excess:
+        """The conjugate of the constraints, a minimum over their multipliers."""
+        rows = self._rows(scores.n_columns)
+        return ConstraintExcess(scores.full(), rows.sides, rows.matrix, rows.bound, rows.equal)
+
+    def polar(self, scores: Scores) -> float:
+        """The polar of ||w||_1 on the cone of the constraints whose bound is 0."""
+        return self._cone(scores).polar
+
+    def polar_of_sizes(self, sizes: Scores) -> float:
+        """The largest size divided by its weight: multipliers cannot reduce scores of any sign."""
+        sides = self._rows(sizes.n_columns).sides
+        usable = np.isfinite(sides.price)
+        return float((sizes.full()[usable] / sides.price[usable]).max(initial=0.0))
+
+    def best_columns(self, scores: Scores, count: int) -> Columns:
+        """The columns that determine the polar, then those with the largest scores."""
+        return self._cone(scores).columns(count)
+
+    def best_atom(self, scores: Scores) -> Atom:
+        """The atom of the cone that attains the polar."""
+        columns, values = self._cone(scores).atom()
+        return Atom(columns, values)
+
+    def inside(self, columns: Columns, weights: Array, n_features: int) -> tuple[Columns, Array]:
+        """The nearest feasible point on these columns, with more columns if none is feasible."""
+        rows = self._rows(n_features)
+        w = np.zeros(n_features)
+        w[columns] = weights
+        if np.isfinite(rows.value(w)):
+            return columns, weights
+        if not rows.hold_at_zero:
+            columns = np.union1d(columns, np.flatnonzero(rows.smallest_point()))
+        restricted = self.restrict(columns, n_features)
+        return columns, restricted.prox_point(w[columns], 0.0, "penalized").point
+
+    def without(self, columns: Columns, n_features: int) -> tuple[Columns, Constrained]:
+        """Return the unpenalized columns, which must be in no constraint, and the other norm."""
+        rows = self._rows(n_features)
+        free, inner = L1(rows.sides).without(columns, n_features)
+        if not free.size:
+            return columns, self
+        numbers = rows.matrix[:, free]
+        for number, column in zip(*np.nonzero(numbers), strict=True):
+            raise ValueError(
+                f"Constrained: unpenalized column {free[column]} is in constraint {number}; give "
+                "the column a small weight instead, norm=norms.L1(weights=...)"
+            )
+        return free, Constrained(
+            rows._replace(sides=Sides.read(inner.weights, None, None, n_features))
+        )
+
+    def restrict(self, columns: Columns, n_features: int) -> Constrained:
+        """The same norm and constraints on these columns."""
+        return Constrained(self._rows(n_features).restrict(columns))
+
+    def _penalized(self, v: Array, step: float) -> ProxPoint:
+        """Return the proximal map of step * gauge at v, computed for v / scale against overflow."""
+        rows = self._rows(v.size)
+        scale = power_of_two(v)
+        with np.errstate(over="ignore"):
+            bound = rows.bound / scale
+        sides = rows.sides._replace(lower=rows.sides.lower / scale, upper=rows.sides.upper / scale)
+        is_finite = np.isfinite(bound)
+        point = constrained_point(
+            v / scale,
+            step / scale,
+            sides,
+            rows.matrix[is_finite],
+            bound[is_finite],
+            rows.equal[is_finite],
+        )
+        return ProxPoint(point.point * scale, point.gauge * scale, point.jacobian)
+
+    def _point(self, v: Array, amount: float, form: Form) -> ProxPoint:
+        """Return the proximal map of ``form`` at v.
+
+        If w = 0 violates a constraint, the form "constrained" raises ValueError, and the form
+        "squared" starts its root finding at a bound that does not use a polar.
+        """
+        rows = self._rows(v.size)
+        if form == "penalized" or rows.hold_at_zero:
+            return super()._point(v, amount, form)
+        if form == "constrained":
+            raise ValueError(
+                "Constrained: form='constrained' needs constraints that hold at w = 0; use "
+                "form='penalized', or put the bound on the gauge into a row of A"
+            )
+        # No step makes the map zero; the gauge of the projection bounds the root.
+        largest = amount * self._penalized(v, 0.0).gauge
+        return three_forms(v, amount, form, self._penalized, lambda _: largest)
+
+    def _cone(self, scores: Scores) -> ConstraintExcess:
+        """Return the conjugate on the cone of the constraints whose bound is 0."""
+        rows = self._rows(scores.n_columns)
+        tight = rows.bound == 0
+        cone = rows.sides._replace(
+            lower=np.where(rows.sides.lower < 0, -np.inf, 0.0),
+            upper=np.where(rows.sides.upper > 0, np.inf, 0.0),
+        )
+        parts = rows.matrix[tight], rows.bound[tight], rows.equal[tight]
+        return ConstraintExcess(scores.full(), cone, *parts)
+
+    def _rows(self, n_features: int) -> ConstraintRows:
+        return ConstraintRows.read(self.A, self.upper, self.lower, self.norm, n_features)
+
+
+class ConstraintRows(NamedTuple):
+    """Constraints as matrix w <= bound, or = bound in rows that are ``equal``; and an l1 norm.
+
+    sides : weights and bounds of single columns; matrix : (m, n_features), with a largest entry of
+    1 in each row.
+    """
+
+    sides: Sides
+    matrix: Array
+    bound: Array
+    equal: NDArray[np.bool_]
+
+    @classmethod
+    def read(cls, A: Any, upper: Any, lower: Any, norm: Any, n_features: int) -> ConstraintRows:
+        """Return the parameters of ``Constrained``, checked; two-sided rows become two rows."""
+        if isinstance(A, ConstraintRows):
+            if A.matrix.shape[1] != n_features:
+                raise ValueError(
+                    f"Constrained: A has {A.matrix.shape[1]} columns, and X has {n_features}"
+                )
+            return A
+        inner = as_norm(norm)
+        if not isinstance(inner, L1):
+            raise TypeError(
+                f"Constrained: norm must be 'l1' or a norms.L1, got {norm!r}; constraints of other "
+                "norms are not available"
+            )
+        sides = Sides.read(inner.weights, inner.lower, inner.upper, n_features)
+        if ((sides.price == 0) & sides.boxed).any():
+            raise ValueError(
+                "Constrained: a column of weight 0 has no bounds; give it a small weight"
+            )
+        matrix = _matrix(A, n_features)
+        low = _bounds("lower", lower, -np.inf, matrix.shape[0])
+        if upper is None and lower is None:
+            upper = 0.0
+        high = _bounds("upper", upper, np.inf, matrix.shape[0])
+        if (low > high).any():
+            number = int(np.argmax(low > high))
+            raise ValueError(
+                f"Constrained: lower must not exceed upper, got {low[number]} and {high[number]} "
+                f"in row {number}"
+            )
+        sizes = np.abs(matrix).max(axis=1, initial=0.0)
+        if not sizes.all():
+            raise ValueError(f"Constrained: row {int(np.argmin(sizes))} of A is zero; leave it out")
+        matrix = matrix / sizes[:, None]
+        low = low / sizes
+        high = high / sizes
+        equal = low == high
+        with_upper = np.flatnonzero(np.isfinite(high))
+        with_lower = np.flatnonzero(np.isfinite(low) & ~equal)
+        stacked = np.vstack([matrix[with_upper], -matrix[with_lower]])
+        bound = np.concatenate([high[with_upper], -low[with_lower]])
+        return cls(
+            sides,
+            stacked,
+            bound,
+            np.concatenate([equal[with_upper], np.zeros(with_lower.size, bool)]),
+        )
+
+    @property
+    def hold_at_zero(self) -> bool:
+        """Whether w = 0 satisfies the constraints."""
+        return bool((self.bound[~self.equal] >= 0).all() and not self.bound[self.equal].any())
+
+    def restrict(self, columns: Columns) -> ConstraintRows:
+        """Return the constraints on these columns."""
+        sides = Sides(*(side[columns] for side in self.sides))
+        return self._replace(sides=sides, matrix=self.matrix[:, columns])
+
+    def value(self, w: Array) -> float:
+        """Return the weighted l1 norm, or infinity outside."""
+        reached = self.matrix @ w
+        allowed = ROUNDING * (abs(self.matrix) @ np.abs(w) + np.abs(self.bound))
+        is_violated = reached - self.bound > allowed
+        under = self.equal & (self.bound - reached > allowed)
+        return float("inf") if (is_violated | under).any() else self.sides.value(w)
+
+    def smallest_point(self) -> Array:
+        """Return the feasible w of smallest gauge, a vertex; raise if there is none."""
+        price = np.where(np.isfinite(self.sides.price), self.sides.price, 0.0)
+        stacked = np.hstack([self.matrix, -self.matrix])
+        bounds = np.concatenate([self.sides.upper, -self.sides.lower])
+        limits: Any = {
+            "A_ub": stacked[~self.equal],
+            "b_ub": self.bound[~self.equal],
+            "A_eq": stacked[self.equal],
+            "b_eq": self.bound[self.equal],
+            "bounds": np.column_stack([np.zeros(bounds.size), bounds]),
+        }
+        solution: Any = linprog(np.concatenate([price, price]), method="highs", **limits)
+        if solution.x is None:
+            raise ValueError(
+                "Constrained: no coefficients satisfy all constraints; check A, upper and lower, "
+                "and the bounds of norm"
+            )
+        plus, minus = np.split(solution.x, 2)
+        return np.asarray(plus - minus)
+
+
+def _named_rows(A: Any, names: Sequence[str]) -> Any:
+    """Return rows by name as rows by index; other rows unchanged."""
+    if not isinstance(A, Sequence) or not any(isinstance(row, Mapping) for row in A):
+        return A
+    position: dict[Any, int] = {name: number for number, name in enumerate(names)}
+    rows = []
+    for row in A:
+        for name in row if isinstance(row, Mapping) else ():
+            if isinstance(name, str) and name not in position:
+                raise ValueError(f"Constrained: A names column {name!r}, which X does not have")
+        rows.append({position.get(name, name): number for name, number in row.items()})
+    return rows
+
+
+def _matrix(A: Any, n_features: int) -> Array:
+    """Return the rows as float64, checked."""
+    if isinstance(A, Sequence) and any(isinstance(row, Mapping) for row in A):
+        dense = np.zeros((len(A), n_features))
+        for number, row in enumerate(A):
+            for column, size in row.items():
+                if isinstance(column, str) or not 0 <= column < n_features:
+                    raise ValueError(
+                        f"Constrained: row {number} of A has column {column!r}; X has columns 0 to "
+                        f"{n_features - 1}, and names only in a data frame"
+                    )
+                dense[number, column] = size
+        return dense
+    try:
+        # A few rows are dense, whatever they are given as.
+        rows = A if isinstance(A, Sequence) else getattr(A, "toarray", lambda: A)()
+        matrix = np.atleast_2d(np.asarray(rows, dtype=np.float64))
+    except (TypeError, ValueError) as error:
+        raise TypeError(
+            "Constrained: A must be a matrix of numbers or a list of mappings from columns to "
+            f"numbers: {error}"
+        ) from error
+    if matrix.ndim != 2 or matrix.shape[1] != n_features or not matrix.shape[0]:
+        raise ValueError(
+            f"Constrained: A must have one row for each constraint and {n_features} columns, got "
+            f"shape {matrix.shape}"
+        )
+    if not np.isfinite(matrix).all():
+        raise ValueError("Constrained: A must be finite")
+    return matrix
+
+
+def _bounds(name: str, given: Any, rest: float, n_rows: int) -> Array:
+    """Return one bound for each row: ``rest`` where none is given."""
+    if given is None:
+        return np.full(n_rows, rest)
+    bounds = np.asarray(given, dtype=np.float64)
+    if bounds.ndim == 0:
+        bounds = np.full(n_rows, float(bounds))
+    if bounds.shape != (n_rows,) or np.isnan(bounds).any():
+        raise ValueError(
+            f"Constrained: {name} must be a number or one for each of the {n_rows} rows of A, got "
+            f"{given!r}"
+        )
+    return bounds

@@ -1,0 +1,258 @@
+"""Exclusive: the hull of unit vectors with at most k columns in each group."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from atomlearn import _kernels
+from atomlearn.core.interfaces import (
+    TINY,
+    Array,
+    Columns,
+    Form,
+    ProxJacobian,
+    ProxPoint,
+    Scores,
+    whole_number,
+)
+from atomlearn.core.interfaces.arrays import power_of_two
+from atomlearn.core.interfaces.proximal import side_by_side
+from atomlearn.core.norms.base import VectorNorm
+from atomlearn.core.norms.ksupport_point import ksupport_point
+from atomlearn.core.norms.names import named_groups
+from atomlearn.core.norms.partition import Partition
+from atomlearn.core.norms.vectors import l2_norm, to_float64
+
+#: Maximum number of steps of the root finding of a proximal map.
+MAX_STEPS = 100
+
+
+class Exclusive(VectorNorm):
+    """gauge of conv { w : ||w||_2 <= 1, at most k columns of each group in w }.
+
+    gauge(w)^2 = sum_g ||w_g||_k^2, for the k-support norm of the columns of each group: the columns
+    of a group compete with each other and not with those of other groups, so that a few of each
+    group are selected. k = 1 is the exclusive lasso, sum_g ||w_g||_1^2. ``Blocks`` of ``KSupport``
+    has the sum of the norms in place of that of their squares: it selects few groups, too.
+
+    The polar of z is the l2 norm of the k largest abs(z_j) of each group. The squared form is a
+    problem for each group, and the other two forms are found from it.
+
+    Parameters
+    ----------
+    groups : list of index lists, mapping of names to lists, or label array
+        Disjoint groups of columns; a column in no list, or with a negative label, is a group of
+        its own. Lists may contain column names or patterns ("chr7_*") if the columns of X have
+        names.
+    k : int or list of int, default=1
+        Columns of each group in an atom; one number, or one for each listed group.
+
+    References
+    ----------
+    Y. Zhou, R. Jin, S. Hoi 2010, Exclusive lasso for multi-task feature selection, AISTATS.
+    Argyriou, Foygel, Srebro (2012), arXiv:1204.5043, for the k-support norm.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from atomlearn import norms
+    >>> norms.Exclusive([[0, 1], [2, 3]]).value(np.array([1.0, -2.0, 4.0, 0.0]))
+    5.0
+    >>> norm = norms.Exclusive([[0, 1], [2, 3]])
+    >>> norm.best_columns(np.array([1.0, -2.0, 4.0, 3.0]), 1).tolist()
+    [2, 1]
+    """
+
+    usual_form = "squared"
+
+    def __init__(self, groups: Any, k: Any = 1) -> None:
+        self.groups = groups
+        self.k = k
+
+    def on(self, n_features: int, shape: tuple[int, int] | None = None) -> Exclusive:
+        """The same norm with its groups checked, and one k for each of them."""
+        partition, sizes = self._parts(n_features)
+        listed = partition.all_listed()
+        return self if listed is self.groups else Exclusive(listed, sizes)
+
+    def with_names(self, names: Sequence[str]) -> Exclusive:
+        """Return the same norm with names and patterns of columns replaced by their indices."""
+        groups = named_groups(self.groups, names, "Exclusive")
+        return self if groups is self.groups else Exclusive(groups, self.k)
+
+    def value(self, w: Array) -> float:
+        """The l2 norm of the k-support norms of the groups."""
+        w = to_float64(w)
+        scale = power_of_two(w)
+        parts = [_kernels.ksupport_gauge(w[g] / scale, k) for g, k in self._groups(w.size)]
+        return scale * l2_norm(np.array(parts))
+
+    def polar(self, scores: Scores) -> float:
+        """The l2 norm of the k largest scores of each group."""
+        return l2_norm(scores.full()[self.best_columns(scores, 0)])
+
+    def best_columns(self, scores: Scores, count: int) -> Columns:
+        """The k largest scores of each group, then the next k, up to about ``count`` columns."""
+        z = scores.full()
+        partition, sizes = self._parts(z.size)
+        # Sorted by group, and within a group by size, so that the rank within the group is known.
+        order = np.lexsort((-np.abs(z), partition.labels))
+        starts = np.cumsum(partition.sizes) - partition.sizes
+        rank = np.arange(z.size) - starts[partition.labels[order]]
+        n_each = max(1, count // max(int(sizes.sum()), 1))
+        chosen = order[rank < n_each * sizes[partition.labels[order]]]
+        chosen = chosen[z[chosen] != 0.0]
+        ordered: Columns = chosen[np.argsort(-np.abs(z[chosen]), kind="stable")]
+        return ordered.astype(np.int64)
+
+    def restrict(self, columns: Columns, n_features: int) -> Exclusive:
+        """The same norm on these columns; each group keeps its k."""
+        partition, sizes = self._parts(n_features)
+        restricted, kept_groups = partition.restrict(columns)
+        return Exclusive(restricted, sizes[kept_groups])
+
+    def _point(self, v: Array, amount: float, form: Form) -> ProxPoint:
+        """Return the proximal map of ``form`` at v, computed for v / scale against overflow."""
+        scale = power_of_two(v)
+        scaled = v / scale
+        groups = self._groups(v.size)
+        if form == "squared":
+            point = _squared(scaled, groups, amount)
+            return ProxPoint(point.point * scale, point.gauge * scale, point.jacobian)
+        amount /= scale
+        gauge = self.value(scaled)
+        if (amount == 0.0) if form == "penalized" else (gauge <= amount):
+            return ProxPoint(v.copy(), gauge * scale, lambda: ProxJacobian(np.ones(v.size)))
+        polar = self.polar(scaled)  # type: ignore[arg-type]
+        if (polar <= amount) if form == "penalized" else (amount == 0.0):
+            return ProxPoint(np.zeros_like(v), 0.0, lambda: ProxJacobian(np.zeros(v.size)))
+        least = max(polar / amount - 1.0, TINY)
+        largest = max(gauge / amount - 1.0, least)
+        step, point = _root(scaled, groups, amount, form, least, largest)
+        return ProxPoint(
+            point.point * scale, point.gauge * scale, lambda: _jacobian(scaled, point, step, form)
+        )
+
+    def _groups(self, n_features: int) -> list[tuple[Columns, int]]:
+        """Return the columns and the k of each group."""
+        partition, sizes = self._parts(n_features)
+        order, starts = partition.order
+        return [
+            (order[starts[g] : starts[g + 1]], int(min(sizes[g], partition.sizes[g])))
+            for g in range(partition.n_groups)
+        ]
+
+    def _parts(self, n_features: int) -> tuple[Partition, Columns]:
+        """Return the partition and one k for each of its groups."""
+        partition = Partition.of(self.groups, n_features, "Exclusive")
+        if np.ndim(self.k) == 0:
+            k = whole_number("Exclusive", "k", self.k)
+            return partition, np.full(partition.n_groups, k)
+        sizes = np.asarray(self.k)
+        listed = partition.n_listed
+        if sizes.shape != (listed,) or sizes.dtype.kind not in "iu" or (sizes < 1).any():
+            raise ValueError(
+                f"Exclusive: k must be a whole number >= 1, or one for each of the {listed} listed "
+                f"groups, got {self.k!r}"
+            )
+        ones = np.ones(partition.n_groups - listed, dtype=np.int64)
+        return partition, np.concatenate([sizes.astype(np.int64), ones])
+
+
+@dataclass(frozen=True, slots=True)
+class SquaredPoint:
+    """The proximal map of (step / 2) gauge^2: the point, its gauge, and the maps of the groups."""
+
+    point: Array
+    gauge: float
+    parts: list[tuple[Columns, ProxPoint]]
+
+    def jacobian(self) -> ProxJacobian:
+        """Return the block-diagonal Jacobian."""
+        size = self.point.size
+        diagonal = np.zeros(size)
+        factors: list[Any] = [np.zeros((size, 0))]
+        coefficients = [np.zeros(0)]
+        for columns, part in self.parts:
+            inner = part.jacobian().embedded(columns, size)
+            diagonal += inner.diagonal
+            factors.append(inner.factors)
+            coefficients.append(inner.coefficients)
+        return ProxJacobian(diagonal, side_by_side(factors), np.concatenate(coefficients))
+
+
+def _squared(v: Array, groups: list[tuple[Columns, int]], step: float) -> SquaredPoint:
+    """Return the proximal map of (step / 2) gauge^2, one k-support map for each group."""
+    point = np.zeros_like(v)
+    parts = []
+    for columns, k in groups:
+        part = ksupport_point(v[columns], k, step, "squared")
+        point[columns] = part.point
+        parts.append((columns, part))
+    return SquaredPoint(point, l2_norm(np.array([part.gauge for _, part in parts])), parts)
+
+
+def _root(
+    v: Array,
+    groups: list[tuple[Columns, int]],
+    amount: float,
+    form: Form,
+    least: float,
+    most: float,
+) -> tuple[float, SquaredPoint]:
+    """Return the step of the squared form whose point is that of ``form``, and the point.
+
+    ``least`` and ``most`` bound the step of "constrained", and its inverse for "penalized". The
+    logarithm of the gauge (of step * gauge) is compared, by a safeguarded Newton method.
+    """
+    penalized = form == "penalized"
+    low, high = (1.0 / most, 1.0 / least) if penalized else (least, most)
+    step = math.sqrt(low) * math.sqrt(high)
+    at = _squared(v, groups, step)
+    for _ in range(MAX_STEPS):
+        reached = step * at.gauge if penalized else at.gauge
+        off = reached / amount - 1.0
+        if (off < 0.0) == penalized:
+            low = step
+        else:
+            high = step
+        if abs(off) <= 4e-16 or high <= low * (1.0 + 4e-16):
+            break
+        s = (v - at.point) / step
+        share = step * float(s @ at.jacobian().apply(s)) / max(at.gauge**2, TINY)
+        # The derivative of log(reached) by log(step).
+        slope = 1.0 - share if penalized else -share
+        proposal = step * math.exp(-math.log1p(off) / slope) if abs(slope) > 1e-3 else math.inf
+        if not low < proposal < high:
+            proposal = math.sqrt(low) * math.sqrt(high)
+        if proposal == step:
+            break
+        step = proposal
+        at = _squared(v, groups, step)
+    return step, at
+
+
+def _jacobian(v: Array, point: SquaredPoint, step: float, form: Form) -> ProxJacobian:
+    """Return the Jacobian of the penalized or constrained form, from that of the squared form.
+
+    The step of the squared form depends on v; its derivative adds a term of rank one.
+    """
+    inner = point.jacobian()
+    normal = (v - point.point) / step
+    length = l2_norm(normal)
+    if not length:
+        return inner
+    normal = normal / length
+    image = inner.apply(normal)
+    curvature = float(normal @ image)
+    if form == "constrained":
+        return (
+            inner.plus(image[:, None], np.array([-1.0 / curvature])) if curvature > 0.0 else inner
+        )
+    difference = (point.gauge / length) ** 2 / step - curvature
+    return inner.plus(image[:, None], np.array([1.0 / difference])) if difference > 0.0 else inner

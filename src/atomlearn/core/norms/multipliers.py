@@ -1,0 +1,425 @@
+"""Multipliers of linear constraints: in the conjugate of a norm, and in its proximal map."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import linprog, nnls
+
+from atomlearn.core.interfaces import EPS, Array, Columns, ProxJacobian, ProxPoint
+from atomlearn.core.interfaces.arrays import power_of_two
+from atomlearn.core.interfaces.certificate import Excess
+from atomlearn.core.norms.l1 import Sides
+
+#: Number of columns up to which a linear program contains all of them.
+SMALL = 200
+#: Maximum numbers of kinks of the conjugate, and of Newton steps; more do not change the result.
+MAX_STEPS = 100
+
+
+class ConstraintExcess(Excess):
+    """E(t) = min over m of b'm + box terms, with (z - A'm)_j <= t p_j on the sides without bounds.
+
+    A w <= b are the constraints, m >= 0 their multipliers (of either sign in equations), p the
+    weights of the l1 norm. ``best`` finds m by a linear program over a few columns, to which those
+    that violate its solution are added. The numbers that a proof uses are then computed from m over
+    all columns, with a bound on rounding: they are valid for any m.
+    """
+
+    moves_scores = True
+
+    def __init__(
+        self, z: Array, sides: Sides, A: Array, b: Array, equal: NDArray[np.bool_]
+    ) -> None:
+        self.z = z
+        self.sides = sides
+        self.A = A
+        self.b = b
+        self.equal = equal
+        upper = sides.upper
+        lower = -sides.lower
+        #: Masks of the sides w_j > 0 and w_j < 0 without a bound, and the widths of those with one.
+        self.open = np.isposinf(upper), np.isposinf(lower)
+        self.widths = tuple(np.where(np.isfinite(w), w, 0.0) for w in (upper, lower))
+        self.price = np.where(np.isfinite(sides.price), sides.price, 1.0)
+        #: Number of constraints of each column.
+        self.terms = np.asarray((A != 0).sum(axis=0)).ravel()
+        self.leading: list[Columns] = []
+        self._use(np.zeros(b.size))
+        self._polar: float | None = None
+        self._atom = np.zeros(0, dtype=np.int64), np.zeros(0)
+
+    @property
+    def polar(self) -> float:  # type: ignore[override]
+        """The smallest t for which E(t) is finite."""
+        if self._polar is None:
+            self._polar = self.best(0.0, 1.0, 0.0, cost=0.0)
+        return self._polar
+
+    def at(self, t: float) -> float:
+        """Return the value of the last multipliers at t, which bounds E(t)."""
+        total = float(self.b @ self.multipliers)
+        total += (self.b.size + 2) * EPS * float(np.abs(self.b) @ np.abs(self.multipliers))
+        for sign, width in zip((1.0, -1.0), self.widths, strict=True):
+            excess = np.maximum(sign * self.reduced + self.error - t * self.price, 0.0)
+            total += float(width @ excess)
+        return total
+
+    def scaled(self, factor: float) -> ConstraintExcess:
+        """Return the term for the scores factor * z."""
+        other = ConstraintExcess(factor * self.z, self.sides, self.A, self.b, self.equal)
+        other.leading = self.leading
+        return other
+
+    def repriced(self, factor: float) -> ConstraintExcess:
+        """Return the term with all prices multiplied."""
+        sides = self.sides._replace(price=factor * self.sides.price)
+        return ConstraintExcess(self.z, sides, self.A, self.b, self.equal)
+
+    def columns(self, count: int) -> Columns:
+        """Return the columns that bind the multipliers found, then those nearest to binding."""
+        if not self.leading:
+            _ = self.polar
+        sizes = np.maximum(*self._sizes())
+        usable = np.isfinite(self.sides.price) & (sizes > 0)
+        ordered = np.argsort(-np.where(usable, sizes / self.price, -1.0), kind="stable")
+        ordered = ordered[: min(max(count, self.b.size + 1), np.count_nonzero(usable))]
+        numbers = np.concatenate([*self.leading, ordered]).astype(np.int64)
+        return numbers[np.sort(np.unique(numbers, return_index=True)[1])]
+
+    def atom(self) -> tuple[Columns, Array]:
+        """Return columns and values of the w of gauge 1 that attains the polar."""
+        if self.polar <= 0.0:
+            return np.zeros(0, dtype=np.int64), np.zeros(0)
+        return self._atom
+
+    def best(self, start: float, constant: float, slope: float, cost: float = 1.0) -> float:
+        """Choose multipliers that minimize cost * E(t) + constant t + (slope / 2) t^2, t >= start.
+
+        Return the smallest t >= start that they allow.
+        """
+        if not slope:
+            # No gap is proved at a point with an infinite objective.
+            self._minimize(start, constant if math.isfinite(constant) else 1.0, cost)
+        else:
+            self._minimize_square(start, slope)
+        return max(start, self.t, self._least())
+
+    def _minimize(
+        self, start: float, constant: float, cost: float = 1.0, stays: bool = False
+    ) -> float | None:
+        """Choose multipliers that minimize cost * E(t) + constant t over t >= start.
+
+        If t ``stays``, t = start is the only choice. Return the derivative of the minimum with
+        respect to start, or None if there is no minimum; then the multipliers are 0.
+        """
+        # The solver's tolerances are absolute, so the scores are scaled to a size of about 1.
+        scale = power_of_two(self.z)
+        scaled_z = self.z / scale
+        chosen = self._first(scaled_z)
+        while True:
+            solution = self._program(scaled_z, chosen, start / scale, constant, cost, stays)
+            if solution is None:
+                self._use(np.zeros(self.b.size))
+                return None
+            multipliers, t, derivative = solution
+            self._use(multipliers * scale)
+            self.t = t * scale
+            violating = self._violating(t * scale, chosen)
+            if not violating.size:
+                return derivative
+            chosen = np.union1d(chosen, violating)
+
+    def _minimize_square(self, start: float, slope: float) -> None:
+        """Choose multipliers that minimize E(t) + (slope / 2) t^2 over t >= start.
+
+        E is convex and piecewise linear. The next t minimizes the square plus the larger of two
+        tangents of E, one on each side of the minimum. The search ends where E is on a tangent.
+        ``left`` and ``right`` are the points (t, E, derivative of E) of these tangents.
+        """
+        t = start
+        left: tuple[float, float, float] | None = None
+        right: tuple[float, float, float] | None = None
+        for _ in range(MAX_STEPS):
+            derivative = self._minimize(t, 0.0, stays=True)
+            if derivative is None:
+                # The start is the smallest t up to rounding.
+                t = t * (1.0 + 1e-12) + 1e-300
+                start = t
+                continue
+            value = self.at(t)
+            tangents = [end[1] + end[2] * (t - end[0]) for end in (left, right) if end]
+            if tangents and value <= max(tangents) + 1e-13 * abs(value) and left and right:
+                return
+            point = t, value, derivative
+            if derivative + slope * t >= 0.0:
+                right = point
+            else:
+                left = point
+            if left is None:
+                if t <= start:
+                    return
+                t = start
+            elif right is None:
+                t = max(4.0 * t, -derivative / slope)
+            else:
+                cross = _crossing(left, right)
+                left_minimum = min(max(-left[2] / slope, left[0]), cross)
+                right_minimum = max(min(-right[2] / slope, right[0]), cross)
+                t = left_minimum if left_minimum < cross else right_minimum
+                if t in (left[0], right[0]):
+                    self._minimize(t, 0.0, stays=True)
+                    return
+
+    def _use(self, multipliers: Array) -> None:
+        """Set the multipliers, the reduced scores z - A'm, and a bound on their rounding; t = 0."""
+        self.multipliers = np.where(self.equal, multipliers, np.maximum(multipliers, 0.0))
+        self.t = 0.0
+        self.reduced = self.z - self.A.T @ self.multipliers
+        sizes = np.abs(self.z) + abs(self.A).T @ np.abs(self.multipliers)
+        # One rounding for each term of a sum, each by half of EPS.
+        self.error = 0.5 * EPS * (self.terms + 1) * sizes
+        if not self.multipliers.any():
+            self.error = 0.0 * sizes
+
+    def _sizes(self) -> tuple[Array, Array]:
+        """Return the reduced scores on the sides that w_j may take, upward and downward."""
+        upward = np.where(self.sides.upper > 0, self.reduced + self.error, -np.inf)
+        downward = np.where(self.sides.lower < 0, self.error - self.reduced, -np.inf)
+        return upward, downward
+
+    def _least(self) -> float:
+        """Return the smallest t that the multipliers allow: a maximum over all columns."""
+        sizes = zip(self._sizes(), self.open, strict=True)
+        return max(float((s / self.price)[o].max(initial=0.0)) for s, o in sizes)
+
+    def _first(self, z: Array) -> Columns:
+        """Return the columns of the first linear program: those most likely to bind.
+
+        They have the largest |z_j| / price_j. About as many columns bind as there are multipliers;
+        those that are missing here are added by ``_violating``.
+        """
+        if z.size <= SMALL:
+            return np.arange(z.size)
+        count = 4 * self.b.size + 50
+        return np.argpartition(-np.abs(z) / self.price, count)[:count]
+
+    def _violating(self, t: float, chosen: Columns) -> Columns:
+        """Return columns outside of the program whose reduced score exceeds t price_j.
+
+        The worst come first; at most 2 b.size + 50 are returned.
+        """
+        if chosen.size == self.z.size:
+            return np.zeros(0, dtype=np.int64)
+        ratios = np.maximum(*self._sizes()) / self.price
+        ratios[chosen] = -np.inf
+        order = np.argsort(-ratios)[: 2 * self.b.size + 50]
+        return order[ratios[order] > t * (1 + 1e-12) + 1e-300]
+
+    def _program(
+        self,
+        z: Array,
+        chosen: Columns,
+        start: float,
+        constant: float,
+        cost: float,
+        stays: bool,
+    ) -> tuple[Array, float, float] | None:
+        """Return multipliers, t and derivative of a linear program; None without a solution.
+
+        The variables are t, the multipliers m, and the excess s_j of each bounded side. For each
+        usable side (sign +1 or -1) of a chosen column there is a row
+
+            -t price_j - sign (A'm)_j - s_j <= -sign z_j,
+
+        where an open side, which has no bound, has no s_j.
+        """
+        m = self.b.size
+        chosen_rows = self.A[:, chosen]
+        price = self.price[chosen]
+        blocks = []
+        limits = []
+        side_widths: list[Array] = []
+        signs = []
+        for sign, is_open, width in zip((1.0, -1.0), self.open, self.widths, strict=True):
+            usable = np.flatnonzero(is_open[chosen] | (width[chosen] > 0))
+            block = np.zeros((usable.size, m + 1))
+            block[:, 0] = -price[usable]
+            block[:, 1:] = -sign * chosen_rows[:, usable].T
+            blocks.append(block)
+            limits.append(-sign * z[chosen[usable]])
+            side_widths.append(np.where(is_open, np.inf, width)[chosen[usable]])
+            signs.append((usable, sign))
+        widths = np.concatenate(side_widths)
+        bounded = np.flatnonzero(np.isfinite(widths))
+        rows = np.vstack(blocks)
+        excesses = np.zeros((rows.shape[0], bounded.size))
+        excesses[bounded, np.arange(bounded.size)] = -1.0
+        table = np.hstack([rows, excesses])
+        right_sides = np.concatenate(limits)
+        objective = np.concatenate([[constant], cost * self.b, cost * widths[bounded]])
+        multiplier_limits = [(None, None) if one else (0, None) for one in self.equal]
+        variable_limits = [
+            (start, start if stays else None),
+            *multiplier_limits,
+            *[(0, None)] * bounded.size,
+        ]
+        solution = linprog(
+            objective,
+            A_ub=table,
+            b_ub=right_sides,
+            bounds=variable_limits,
+            method="highs",
+            options={"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10},
+        )
+        if solution.x is None:
+            return None
+        self._lead(chosen, signs, -solution.ineqlin.marginals[: rows.shape[0]])
+        derivative = solution.lower.marginals[0] + solution.upper.marginals[0]
+        return solution.x[1 : m + 1], float(solution.x[0]), float(derivative)
+
+    def _lead(self, chosen: Columns, signs: Any, shares: Array) -> None:
+        """Record the columns that bind a program, and the w of its dual solution.
+
+        The dual variables ``shares`` of the rows of column j are the positive and the negative part
+        of w_j; ``signs`` are the columns and the sign of the rows of each side.
+        """
+        w = np.zeros(chosen.size)
+        upward, downward = np.split(shares, [signs[0][0].size])
+        w[signs[0][0]] += upward
+        w[signs[1][0]] -= downward
+        nonzero = np.flatnonzero(w)
+        self.leading[:] = [*self.leading[-2:], chosen[nonzero[np.argsort(-np.abs(w[nonzero]))]]]
+        self._atom = chosen[nonzero], w[nonzero]
+
+
+def _crossing(left: tuple[float, float, float], right: tuple[float, float, float]) -> float:
+    """Return the t between two points of a convex function where their tangents cross."""
+    t_left, left_value, left_slope = left
+    t_right, right_value, right_slope = right
+    bend = right_slope - left_slope
+    if bend <= 0.0:
+        return t_right
+    return min(
+        max(
+            (left_value - right_value - left_slope * t_left + right_slope * t_right) / bend, t_left
+        ),
+        t_right,
+    )
+
+
+def constrained_point(
+    v: Array, step: float, sides: Sides, A: Array, b: Array, equal: NDArray[np.bool_]
+) -> ProxPoint:
+    """Return argmin 1/2 ||x - v||^2 + step * gauge(x) over A x <= b, or = b where ``equal``.
+
+    x is the proximal map of the norm at v - A'm. The multipliers m minimize a convex function whose
+    gradient b - A x is piecewise linear: Newton's method ends at the right pieces.
+    """
+    multipliers = np.zeros(b.size)
+    for _ in range(MAX_STEPS):
+        current = sides.point(v - A.T @ multipliers, step)
+        slope = b - A @ current.point
+        sizes = np.abs(v) + abs(A).T @ np.abs(multipliers)
+        rounding = 4.0 * EPS * (abs(A) @ sizes + np.abs(b))
+        target = np.where(equal, slope, np.minimum(multipliers, slope))
+        if (np.abs(target) <= rounding).all():
+            break
+        moves = current.jacobian().diagonal
+        direction = _newton(A, moves, slope, multipliers, equal)
+        length = _length(v, step, sides, A, b, multipliers, direction)
+        if length == 0.0:
+            break
+        trial = multipliers + length * direction
+        trial = np.where(equal, trial, np.maximum(trial, 0.0))
+        if np.array_equal(trial, multipliers):
+            break
+        multipliers = trial
+    current = sides.point(v - A.T @ multipliers, step)
+    moves = current.jacobian().diagonal
+    active = equal | (multipliers > 0)
+    image = A[active] * moves
+    values, vectors = np.linalg.eigh(image @ image.T)
+    is_positive = values > 1e-12 * values.max(initial=0.0)
+    factors = image.T @ (vectors[:, is_positive] / np.sqrt(values[is_positive]))
+    # The rounding errors of the residuals, for rows that hold with equality.
+    point = current.point
+    if multipliers.any():
+        left = (
+            vectors[:, is_positive].T
+            @ (A[active] @ point - b[active])
+            / np.sqrt(values[is_positive])
+        )
+        point = point - factors @ left
+    price = np.where(np.isfinite(sides.price), sides.price, 0.0)
+    return ProxPoint(
+        point,
+        float(price @ np.abs(point)),
+        lambda: ProxJacobian(moves, factors, -np.ones(factors.shape[1])),
+    )
+
+
+def _newton(
+    A: Array, moves: Array, slope: Array, multipliers: Array, equal: NDArray[np.bool_]
+) -> Array:
+    """Return the step to the minimum of the quadratic model over the allowed multipliers.
+
+    The model has the gradient ``slope`` (m,) and the Hessian A diag(moves) A' at ``multipliers``;
+    ``moves`` (n,) is 1 for entries of x that vary, else 0. Multipliers are >= 0, or of any sign
+    where ``equal``.
+    """
+    image = A * moves
+    hessian = image @ image.T
+    ridge = 1e-14 * float(np.trace(hessian)) + 1e-12
+    root = np.linalg.cholesky(hessian + ridge * np.eye(slope.size))
+    direction = -np.linalg.solve(root.T, np.linalg.solve(root, slope))
+    if (equal | (multipliers + direction >= 0)).all():
+        return np.asarray(direction)
+    target = root.T @ multipliers - np.linalg.solve(root, slope)
+    system = np.hstack([root.T, -root.T[:, equal]])
+    solution = nnls(system, target)[0]
+    minimum = solution[: slope.size].copy()
+    minimum[equal] -= solution[slope.size :]
+    return np.asarray(minimum - multipliers)
+
+
+def _length(
+    v: Array, step: float, sides: Sides, A: Array, b: Array, multipliers: Array, direction: Array
+) -> float:
+    """Return a step length in [0, 1] at which the derivative along the direction is near 0."""
+
+    def derivative(length: float) -> float:
+        """Return the derivative of the dual objective along the direction."""
+        x = sides.point(v - A.T @ (multipliers + length * direction), step).point
+        return float((b - A @ x) @ direction)
+
+    begin = derivative(0.0)
+    if begin >= 0.0:
+        return 0.0
+    end = derivative(1.0)
+    if end <= 0.1 * abs(begin):
+        return 1.0
+    low = 0.0
+    high = 1.0
+    left = begin
+    right = end
+    length = 1.0
+    for _ in range(MAX_STEPS):
+        length = high - right * (high - low) / (right - left)
+        if not low < length < high:
+            length = 0.5 * (low + high)
+        value = derivative(length)
+        if abs(value) <= 1e-3 * abs(begin):
+            break
+        if value < 0:
+            low = length
+            left = value
+            right = 0.5 * right
+        else:
+            high = length
+            right = value
+            left = 0.5 * left
+    return length

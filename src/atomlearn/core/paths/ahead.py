@@ -1,0 +1,128 @@
+"""Levels of a least-squares path solved together over the pool: one product of matrices for all.
+
+For the lasso, the solutions at the next levels come from one Gram matrix of a working set, by block
+pivoting from level to level. Two products of matrices then give the predictions of all of them, and
+their scores over the pool, which say what the working set lacks.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from atomlearn.core.data.cached_block import CachedBlock
+from atomlearn.core.interfaces import Array, Columns
+from atomlearn.core.interfaces.loss import is_quadratic
+from atomlearn.core.masters.sequential_qp import prices_of
+from atomlearn.core.masters.sign_pivoting import l1_quadratic
+from atomlearn.core.paths.pool import Point
+from atomlearn.core.problem.problem import Problem, negative_gradient, optimal_intercept
+
+#: Levels that are solved between two products with the pool.
+TOGETHER = 8
+#: Most products for each level before the levels are left to a master.
+ROUNDS = 3
+
+
+def can_solve_ahead(problem: Problem, block: CachedBlock) -> bool:
+    """Return whether levels of the problem, restricted to the block, may be solved together."""
+    prices = prices_of(problem)
+    return (
+        prices is not None
+        and prices.signed
+        and problem.regularizer.form == "penalized"
+        and not problem.tau
+        and problem.metric is None
+        and is_quadratic(problem.loss)
+        and block.stored() is not None
+        and not block.traits.is_sparse
+        and block.traits.bytes_an_entry >= 4.0
+    )
+
+
+def solved_ahead(
+    problem: Problem, block: CachedBlock, levels: Array, start: Point | None, tolerance: float
+) -> list[Point]:
+    """Return the solutions over the block at the first of the levels, to a relative gap.
+
+    Fewer are returned if more columns would be used than samples, exchanges cycle, or the time is
+    over.
+
+    Parameters
+    ----------
+    problem : Problem
+        Restricted to the block, at any level.
+    block : CachedBlock
+        Keeps the Gram matrix of the working set.
+    levels : (n_levels,)
+        Decreasing.
+    start : Point, optional
+        Default: w = 0.
+    tolerance : float
+    """
+    prices = prices_of(problem)
+    assert prices is not None
+    price = prices.price
+    A = block.dense()
+    weights = np.zeros(price.size)
+    shift = 0.0 if start is None else start.shift
+    if start is not None:
+        weights[start.positions] = start.weights
+    [dual] = _duals(problem, block.predict(weights)[None], shift)[2]
+    scores = block.scores(dual).full()
+    n_live = int(np.count_nonzero(problem.weight))
+    points: list[Point] = []
+    wanted: Columns = np.zeros(0, dtype=np.int64)
+    rounds = 0
+    while len(points) < levels.size and not problem.deadline.passed:
+        now = levels[len(points) : len(points) + TOGETHER]
+        # Sequential strong rule for the second of these levels.
+        reach = 2.0 * now[min(1, now.size - 1)] - np.max(np.abs(scores) / price)
+        likely = np.flatnonzero((np.abs(scores) >= reach * price) | (weights != 0))
+        asked = np.union1d(likely, wanted)
+        known, kept = block.growing_part(asked, problem.weight, None, problem.fit_intercept)
+        if known.size > 2 * n_live + 100:
+            break
+        rows = l1_quadratic(
+            kept.matrix,
+            -scores[known],
+            price[known],
+            weights[known],
+            now,
+            factor=kept.factor(0.0, 0.0, price[known]),
+            most=n_live - 1 - problem.fit_intercept,
+            going=lambda: not problem.deadline.passed,
+        )
+        W = np.zeros((len(rows), price.size))
+        W[:, known] = rows
+        predictions, shifts, V = _duals(problem, W @ A.T)
+        Z = np.array([z.full() for z in block.scores_many(V.T)])
+        largest = (np.abs(Z) / price).max(axis=1)
+        objectives = 0.5 * (problem.y - predictions) ** 2 @ problem.weight
+        objectives += now[: len(rows)] * (np.abs(W) @ price)
+        # The gap of the dual point v, for gauges up to objective / level.
+        gaps = objectives * np.maximum(largest / now[: len(rows)] - 1.0, 0.0)
+        far = gaps > tolerance * objectives
+        count = int(np.argmax(far)) if far.any() else len(rows)
+        for k in range(count):
+            used = np.flatnonzero(W[k])
+            about = float(largest[k]), float(objectives[k])
+            points.append(Point(used, W[k, used], float(shifts[k]), predictions[k], V[k], *about))
+        rounds = 0 if count else rounds + 1
+        if rounds > ROUNDS or not len(rows):
+            break
+        at = min(count, len(rows) - 1)
+        weights = W[at]
+        scores = Z[at]
+        beyond = [np.flatnonzero(np.abs(Z[k]) > now[k] * price) for k in range(count, len(rows))]
+        wanted = np.concatenate([np.zeros(0, dtype=np.int64), *beyond])
+    return points
+
+
+def _duals(problem: Problem, linear: Array, start: float = 0.0) -> tuple[Array, Array, Array]:
+    """Return predictions with optimal intercepts, these, and the negative gradients of the loss.
+
+    ``linear``, (n_levels, n_samples), are the predictions without intercepts.
+    """
+    shifts = np.array([optimal_intercept(problem, z, start) for z in linear])
+    predictions = linear + shifts[:, None]
+    return predictions, shifts, np.array([negative_gradient(problem, z) for z in predictions])

@@ -1,0 +1,131 @@
+"""Designs of a file with gaps: the rows of each fit and fold decide the imputed values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from copy import copy
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from atomlearn.core import Affine, DenseDesign, Rows
+from atomlearn.estimators.tables import TableEncoding
+from atomlearn.estimators.units import Units
+from atomlearn.storage.intake.columns import ColumnPlan
+from atomlearn.storage.intake.gaps import Gap, gaps_filled
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FileEncoding(TableEncoding):
+    """The encoded columns of a file, each of them a column of its own, and how gaps are filled.
+
+    Attributes
+    ----------
+    gaps : tuple of Gap
+        The columns of the file with gaps, and their imputed values.
+    """
+
+    gaps: tuple[Gap, ...] = ()
+
+    @property
+    def fills(self) -> list[float | str | None]:
+        """The imputed value of each column with gaps."""
+        return [gap.plan.fill for gap in self.gaps]
+
+    @property
+    def imputed(self) -> dict[str, float]:
+        """The share of imputed values of each column of the file that had gaps."""
+        return {gap.plan.name: float(gap.is_missing.mean()) for gap in self.gaps}
+
+    def of_rows(self, rows: Rows) -> FileEncoding:
+        """Return the same encoding with the imputed values of these rows."""
+        gaps = tuple(gap.learned(rows) for gap in self.gaps)
+        return replace(self, gaps=gaps, n_rows=rows.size)
+
+
+class FileDesign(DenseDesign):
+    """The encoded columns of a file, which know their gaps.
+
+    Parameters
+    ----------
+    X : (n_rows, n_columns) array
+        The encoded columns, with the imputed values of ``encoding`` in the gaps.
+    encoding : FileEncoding
+    """
+
+    encoding: FileEncoding
+
+    def __init__(self, X: NDArray[Any], encoding: FileEncoding) -> None:
+        super().__init__(X)
+        self.encoding = encoding
+
+    @classmethod
+    def of(cls, X: NDArray[Any], names: Sequence[str], gaps: Sequence[Gap]) -> FileDesign:
+        """Return the design of a file whose columns have these names."""
+        plans = tuple(ColumnPlan(name) for name in names)
+        return cls(X, FileEncoding(plans, X.dtype, len(X), tuple(gaps)))
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the columns."""
+        return self.encoding.names
+
+    def with_rows(self, rows: Rows) -> Self:
+        """Return the design of these rows, without copying X."""
+        subset = copy(self)
+        DenseDesign.__init__(subset, self._X, rows if self._rows is None else self._rows[rows])
+        return subset
+
+    def learned_from(self, rows: Rows | None = None) -> FileDesign:
+        """Return all rows of this one, with gaps filled by values that some rows decide.
+
+        rows : numbers of rows of this design; None: all of them.
+        """
+        own_rows = np.arange(len(self._X)) if self._rows is None else self._rows
+        return self.filled_by(self.encoding.of_rows(own_rows if rows is None else own_rows[rows]))
+
+    def filled_by(self, encoding: FileEncoding) -> FileDesign:
+        """Return the same rows with gaps filled by another encoding of the same columns."""
+        if encoding.fills == self.encoding.fills:
+            return self
+        filled = FileDesign(gaps_filled(self._X, encoding.gaps), encoding)
+        return filled if self._rows is None else filled.with_rows(self._rows)
+
+
+class ScaledFile(Affine):
+    """A ``FileDesign`` in the units of a fit, which keep their means and scales.
+
+    Parameters
+    ----------
+    design : FileDesign
+    units : Affine
+        The design with the means and scales of the fit.
+    """
+
+    def __init__(self, design: FileDesign, units: Affine) -> None:
+        super().__init__(design, units.means, units.scales, units.factors)
+        self.design: FileDesign = design
+        self.encoding = design.encoding
+
+    def with_rows(self, rows: Rows) -> ScaledFile:
+        """Return the design of these rows."""
+        return ScaledFile(self.design.with_rows(rows), self)
+
+    def learned_from(self, rows: Rows | None = None) -> ScaledFile:
+        """Return all rows, with gaps filled by values that some rows decide; None: all rows."""
+        return ScaledFile(self.design.learned_from(rows), self)
+
+    def filled_by(self, encoding: FileEncoding) -> ScaledFile:
+        """Return the same rows with gaps filled by another encoding of the same columns."""
+        return ScaledFile(self.design.filled_by(encoding), self)
+
+
+def scaled_file(design: FileDesign, units: Units) -> Units:
+    """Return the units of the columns of a file, which still know their gaps.
+
+    ``units`` are those of ``standardized_design``.
+    """
+    scaled: Any = units.design
+    return replace(units, design=ScaledFile(design, scaled))

@@ -1,0 +1,317 @@
+"""Tables with words, categories, dates and gaps as designs of numbers."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from copy import copy
+from dataclasses import dataclass, replace
+from datetime import date
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from atomlearn.core import (
+    Columns,
+    DenseDesign,
+    Rows,
+    as_design,
+    as_frame,
+    check_free,
+    check_shape,
+    holds_numbers,
+    is_finite,
+    is_table,
+    library_of,
+    named_columns,
+    narrowest,
+    number_types,
+    refuse_entry,
+)
+from atomlearn.storage.formats.messages import listing
+from atomlearn.storage.intake.columns import INTAKE, ColumnPlan
+from atomlearn.storage.intake.encode import encode_columns
+from atomlearn.storage.intake.frame import Frame
+from atomlearn.storage.intake.kinds import DOUBT, as_asked, described
+from atomlearn.storage.intake.typed import frame_of
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TableEncoding:
+    """How the columns of a table became columns of numbers.
+
+    Attributes
+    ----------
+    columns : tuple of ColumnPlan
+        One for each column of the table: its use, labels, reference level and imputed value.
+    dtype : dtype
+        Type of the numbers.
+    n_rows : int
+        Number of rows in which gaps were counted.
+    """
+
+    columns: tuple[ColumnPlan, ...]
+    dtype: np.dtype[Any]
+    n_rows: int
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the encoded columns, such as "stage=4"."""
+        return [name for plan in self.columns for name in plan.made()]
+
+    @property
+    def sources(self) -> Columns:
+        """The number of the column of the table from which each encoded column is made."""
+        widths = [len(plan.made()) for plan in self.columns]
+        return np.repeat(np.arange(len(self.columns), dtype=np.int64), widths)
+
+    @property
+    def imputed(self) -> dict[str, float]:
+        """The share of imputed values of each column that had gaps."""
+        return {plan.name: plan.missing / self.n_rows for plan in self.columns if plan.missing}
+
+    def columns_of(self, given: Any, owner: str) -> Columns:
+        """Return the encoded columns that are made of some columns of the table."""
+        names = [plan.name for plan in self.columns]
+        numbers = check_free(named_columns(given, names, owner), len(names))
+        return np.flatnonzero(np.isin(self.sources, numbers))
+
+    def described(self, column: int) -> str:
+        """Return the unit or the reference level of an encoded column, "" if it has none."""
+        plan = self.columns[int(self.sources[column])]
+        if plan.use == "elapsed":
+            first = date.fromordinal(date(1970, 1, 1).toordinal() + int(plan.numbers[0]))
+            return f"days since {first}"
+        if plan.use == "category":
+            return f"against {plan.name}={plan.reference_level}"
+        return plan.values[0] if plan.values else plan.why
+
+    def filled(self, raw: NDArray[Any]) -> NDArray[Any]:
+        """Return encoded columns with the imputed values in place of NaN."""
+        gaps = np.isnan(raw)
+        if not gaps.any():
+            return raw
+        values = raw.copy(order="K")
+        for plan, places in self._each():
+            for position, name in zip(places, plan.made(), strict=True):
+                values[gaps[:, position], position] = _encoded_fill(plan, name)
+        return values
+
+    def learned(self, raw: NDArray[Any]) -> TableEncoding:
+        """Return the same encoding, whose imputed values are those of these encoded rows."""
+        plans = list(self.columns)
+        for number, (plan, places) in enumerate(self._each()):
+            if not places.size:
+                continue
+            plan_columns = raw[:, places]
+            observed = plan_columns[~np.isnan(plan_columns).any(axis=1)]
+            if len(observed):
+                gaps = len(raw) - len(observed)
+                plans[number] = replace(plan, fill=_fill(plan, observed), missing=gaps)
+        return replace(self, columns=tuple(plans), n_rows=len(raw))
+
+    def _each(self) -> list[tuple[ColumnPlan, Columns]]:
+        """Return the plans, each with the numbers of its encoded columns."""
+        sources = self.sources
+        return [(plan, np.flatnonzero(sources == k)) for k, plan in enumerate(self.columns)]
+
+
+def _fill(plan: ColumnPlan, known: NDArray[Any]) -> float | str:
+    """Return the median of an encoded column of numbers, or the most frequent label."""
+    if plan.use == "category":
+        counts = known.sum(axis=0)
+        labels = [plan.reference_level, *plan.shown()]
+        return labels[int(np.argmax([len(known) - counts.sum(), *counts]))]
+    return float(np.median(known)) + (plan.numbers[0] if plan.use == "elapsed" else 0.0)
+
+
+def _encoded_fill(plan: ColumnPlan, name: str) -> float:
+    """Return the imputed value of an encoded column."""
+    if plan.use == "category":
+        return float(name == f"{plan.name}={plan.fill}")
+    return float(plan.fill or 0.0) - (plan.numbers[0] if plan.use == "elapsed" else 0.0)
+
+
+class TableDesign(DenseDesign):
+    """The encoded columns of a table, which know their gaps.
+
+    Parameters
+    ----------
+    raw : (n_rows, n_columns) array
+        The encoded columns, NaN in gaps.
+    encoding : TableEncoding
+        It has the values that fill the gaps.
+    """
+
+    encoding: TableEncoding
+
+    def __init__(self, raw: NDArray[Any], encoding: TableEncoding) -> None:
+        super().__init__(encoding.filled(raw))
+        self.raw = raw
+        self.encoding = encoding
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the encoded columns."""
+        return self.encoding.names
+
+    def with_rows(self, rows: Rows) -> Self:
+        """Return the design of these rows, without copying X."""
+        subset = copy(self)
+        DenseDesign.__init__(subset, self._X, rows if self._rows is None else self._rows[rows])
+        return subset
+
+    def filled_by(self, encoding: TableEncoding) -> TableDesign:
+        """Return the same rows with gaps filled by another encoding of the same columns."""
+        if self.raw is self._X:
+            return self
+        filled = TableDesign(self.raw, encoding)
+        return filled if self._rows is None else filled.with_rows(self._rows)
+
+    def learned_from(self, rows: Rows | None = None) -> TableDesign:
+        """Return all rows of this one, with gaps filled by values that some rows decide.
+
+        rows : numbers of rows of this design; None: all of them.
+        """
+        if self.raw is self._X:
+            return self
+        of_design = self.raw if self._rows is None else self.raw[self._rows]
+        return self.filled_by(self.encoding.learned(of_design if rows is None else of_design[rows]))
+
+
+def learned_design(X: Any) -> TableDesign:
+    """Return a table as numbers; columns that cannot become numbers are refused together."""
+    table = as_frame(X)
+    frame = frame_of(X, as_days=True)
+    check_shape((frame.n_rows, len(frame.header)), X)
+    types = number_types(table)
+    named = zip(frame.header, table.iter_columns(), strict=True)
+    plans = [_plan(frame, name, column) for name, column in named]
+    _refuse(frame, plans)
+    doubtful = [plan.name for plan in plans if DOUBT in plan.why]
+    if doubtful:
+        message = f"dates of {listing(doubtful)} are read as {DOUBT}; pass columns of dates"
+        warnings.warn(message, UserWarning, stacklevel=5)
+    encoded = encode_columns(frame, plans)
+    if not encoded.names:
+        raise ValueError("no column of the table has two values; give columns that vary")
+    dtype = narrowest(kind for kind in types if kind is not None)
+    raw = encoded.X.astype(dtype, copy=False)
+    encoding = TableEncoding(tuple(encoded.plans), dtype, frame.n_rows).learned(raw)
+    return TableDesign(raw, encoding)
+
+
+def table_as_numbers(X: Any) -> TableDesign | None:
+    """Return a table with words, dates or gaps as numbers; None for other data."""
+    if not is_table(X) or (holds_numbers(X) and is_finite(as_design(X, check_finite=False))):
+        return None
+    return learned_design(X)
+
+
+def encoded_as_before(encoding: TableEncoding, X: Any) -> TableDesign:
+    """Return new rows of a table, or of an array with its columns, in a known encoding.
+
+    A label that did not occur in the fit counts as a missing value, with a warning that names it.
+    """
+    if not is_table(X):
+        rows = np.asarray(X)
+        X = {plan.name: rows[:, k] for k, plan in enumerate(encoding.columns)}
+    frame = frame_of(X, as_days=True)
+    used = [plan for plan in encoding.columns if plan.is_used]
+    _refuse_infinite(frame, used)
+    new = [plan.name for plan in used if not plan.missing and frame.missing(plan.name).any()]
+    if new:
+        message = f"{listing(new)}: values are missing that were not in the fit; they are imputed"
+        warnings.warn(message, UserWarning, stacklevel=5)
+    labels = {plan.name: _known_labels(frame, plan) for plan in used if plan.use == "category"}
+    frame = replace(frame, columns=frame.columns | labels)
+    encoded = encode_columns(frame, [replace(plan, fill=None) for plan in used])
+    return TableDesign(encoded.X.astype(encoding.dtype, copy=False), encoding)
+
+
+def _plan(frame: Frame, name: str, column: Any) -> ColumnPlan:
+    """Return the plan of a column, given as cells and as a column of narwhals.
+
+    Categories have a column for each label but the first; dates become days since the first one.
+    """
+    import narwhals.stable.v2 as nw
+
+    if not frame.is_text(name):
+        plan = ColumnPlan(name, missing=int(frame.missing(name).sum()))
+        if column.dtype in (nw.Date, nw.Datetime):
+            return replace(plan, kind="date", use="elapsed")
+        return replace(plan, why="days") if column.dtype == nw.Duration else plan
+    levels = _declared_levels(column)
+    if levels:
+        plan = ColumnPlan(name, "category", "category", levels, distinct=len(levels))
+        if len(levels) > INTAKE.many_values:
+            plan = replace(plan, kind="text", use="leave out")
+    else:
+        [plan] = as_asked(described(frame, [name]), frame, dates="elapsed")
+    if plan.use in ("category", "ordered"):
+        return replace(plan, kind="category", use="category", reference=plan.values[0])
+    return plan
+
+
+def _declared_levels(column: Any) -> tuple[str, ...]:
+    """Return the labels of a categorical column in their order, () if there are none.
+
+    Categories of polars have no order; an Enum has.
+    """
+    import narwhals.stable.v2 as nw
+
+    levels: Sequence[Any] = ()
+    if column.dtype == nw.Enum:
+        levels = column.dtype.categories
+    elif column.dtype == nw.Categorical and library_of(column.to_native()) != "polars":
+        levels = column.cat.get_categories().to_list()
+    return tuple(map(str, levels))
+
+
+def _known_labels(frame: Frame, plan: ColumnPlan) -> NDArray[Any]:
+    """Return the cells of a category, unknown labels as missing values with a warning."""
+    if not frame.is_text(plan.name) and plan.values == ("False", "True"):
+        return frame.columns[plan.name]
+    cells = frame.cells(plan.name)
+    unknown = {cell for cell in set(cells.tolist()) if cell and cell not in plan.values}
+    if not unknown:
+        return cells
+    is_unknown = np.array([cell in unknown for cell in cells.tolist()])
+    warnings.warn(
+        f"column {plan.name!r} holds {listing(sorted(unknown))} in {is_unknown.sum()} rows, which "
+        f"did not occur in the fit; they count as missing, that is as {plan.fill!r}. Known are "
+        f"{listing(plan.values)}",
+        UserWarning,
+        stacklevel=6,
+    )
+    return np.where(is_unknown, "", cells)
+
+
+def _refuse(frame: Frame, plans: Sequence[ColumnPlan]) -> None:
+    """Raise one error with all columns that cannot become numbers."""
+    _refuse_infinite(frame, plans)
+    faults = {}
+    for plan in plans:
+        if plan.use == "leave out" and plan.kind != "constant":
+            count = f"{plan.distinct} different labels in {frame.n_rows} rows"
+            faults[plan.name] = plan.why if plan.kind == "mixed" else count
+        elif plan.missing == frame.n_rows and plan.is_used:
+            faults[plan.name] = "no value in any row"
+    if faults:
+        listed = ", ".join(f"{name!r} ({reason})" for name, reason in [*faults.items()][:4])
+        remainder = f" and {len(faults) - 4} more" if len(faults) > 4 else ""
+        raise ValueError(
+            f"the table has columns that cannot become numbers: {listed}{remainder}; leave them "
+            f"out, as by X.drop(columns={[*faults][:4]}), group their labels, or encode them "
+            "before, as by sklearn.preprocessing.TargetEncoder"
+        )
+
+
+def _refuse_infinite(frame: Frame, plans: Sequence[ColumnPlan]) -> None:
+    """Refuse infinite numbers, which are not imputed."""
+    for number, plan in enumerate(plans):
+        if not frame.is_text(plan.name):
+            rows = np.flatnonzero(np.isinf(frame.columns[plan.name]))
+            if rows.size:
+                refuse_entry(np.inf, int(rows[0]), number, frame.header)

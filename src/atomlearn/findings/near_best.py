@@ -1,0 +1,492 @@
+"""Near-best models: proved ranges of each coefficient over all models close to the optimum.
+
+For a convex model, let phi(u) be the minimum of the objective F over all models whose coefficient j
+is u. It is convex, so F(w) <= limit needs a w_j between the two roots of phi(u) = limit. The lower
+bound of a fit with w_j = u, above the limit, proves that no coefficient reaches u. A convex
+combination of that fit with the optimum is a model whose objective is at most the limit.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from atomlearn.core import (
+    EPS,
+    L1,
+    TINY,
+    Array,
+    ArrayScores,
+    Columns,
+    ColumnSubset,
+    Deadline,
+    Problem,
+    Settings,
+    WarmStart,
+    bare_loss,
+    counted,
+    dense_part,
+    free_columns,
+    gauge_of,
+    growth,
+    known_offset,
+    negative_gradient,
+    objective_at,
+    optimal_intercept,
+    positive,
+    restrict,
+    with_offset,
+)
+from atomlearn.estimators.base import AtomicModel
+from atomlearn.estimators.checks import input_names
+from atomlearn.estimators.generation import ScaledModel
+from atomlearn.estimators.subsets import SubsetModel
+from atomlearn.subsets.near import NearSubset, Ranges
+
+#: Maximum number of fits for one end of a range, the share of its length that may remain open, and
+#: the share by which a fit goes beyond the estimated end, so that its bound exceeds the limit.
+FITS = 8
+OPEN = 0.02
+BEYOND = 0.004
+#: Relative gap of these fits, as a share of ``within``.
+ACCURACY = 0.002
+
+
+@dataclass(frozen=True, slots=True)
+class NearBest:
+    """The range of each coefficient over all models within a share of the smallest objective.
+
+    Attributes
+    ----------
+    columns : (m,) int64
+        Columns whose coefficients have a range here.
+    names : list of str
+        Their names.
+    values : (m,) float64
+        Their coefficients in the fitted model.
+    ranges : Ranges
+        ``lower`` and ``upper`` are proved: no near-best model has a coefficient outside.
+        ``least`` and ``most`` are attained by near-best models.
+    tight : (m,) bool
+        Whether the range was computed by fits. If not, it is a bound from one dual point, which may
+        be much wider than the set.
+    within, objective, limit : float
+        The share, the smallest objective, and (1 + within) times that.
+    subsets : list of NearSubset or None
+        Of a best-subset model: the subsets of all near-best models, the best one first.
+    complete : bool
+        Whether the ranges hold for all near-best models. False only for a best-subset model whose
+        list of subsets is not proved to be complete; they then hold for the listed ones.
+    """
+
+    columns: Columns
+    names: list[str]
+    values: Array
+    ranges: Ranges
+    tight: Any
+    within: float
+    objective: float
+    limit: float
+    subsets: list[NearSubset] | None = None
+    complete: bool = True
+
+    @property
+    def always(self) -> Columns:
+        """Columns with a nonzero coefficient of one sign in every near-best model."""
+        return self.columns[(self.ranges.lower > 0.0) | (self.ranges.upper < 0.0)]
+
+    def to_frame(self) -> Any:
+        """Return a data frame with a row for each column: name, coefficient, both ranges."""
+        import pandas as pd
+
+        return pd.DataFrame(
+            {
+                "name": self.names,
+                "coefficient": self.values,
+                "lower": self.ranges.lower,
+                "upper": self.ranges.upper,
+                "attained_low": self.ranges.least,
+                "attained_high": self.ranges.most,
+                "always": np.isin(self.columns, self.always),
+            }
+        )
+
+    def __str__(self) -> str:
+        scope = "every model" if self.complete else "every model of the listed subsets"
+        lines = [
+            f"{name}: from {low:.4g} to {high:.4g}"
+            for name, low, high, tight in zip(
+                self.names, self.ranges.lower, self.ranges.upper, self.tight, strict=True
+            )
+            if tight
+        ]
+        return "\n".join(
+            [
+                f"coefficients in {scope} whose objective is within {100.0 * self.within:.3g}% of "
+                "the best one on these rows (this says nothing about other rows):",
+                *lines,
+            ]
+        )
+
+
+def near_best(
+    model: Any,
+    X: Any,
+    y: Any,
+    sample_weight: Any = None,
+    *,
+    within: float = 0.01,
+    columns: Sequence[int] | Array | None = None,
+    time_limit: float | None = None,
+) -> NearBest:
+    """Return the range of each coefficient over all models whose objective is near the best.
+
+    The model is fitted already, and X, y are the data of the fit. The ranges are proved by dual
+    bounds, rounding included: every coefficient vector whose objective is at most (1 + within)
+    times the minimum is inside. They describe these rows and this objective. They are no confidence
+    intervals, and say nothing about the truth.
+
+    Parameters
+    ----------
+    model : fitted estimator
+        A regression, a classifier of two classes or a survival model of convex type
+        (``AtomicRegressor``, ``AtomicRegressorCV``, ...), or a ``SubsetRegressor`` or
+        ``SubsetClassifier``.
+    X, y : array-like
+        The data of the fit.
+    sample_weight : array (n_samples,), optional
+        The sample weights of the fit.
+    within : float, default=0.01
+        Share of the smallest objective by which a near-best model may be worse. For a best-subset
+        model it must be the ``within`` of the model.
+    columns : sequence of int, optional
+        Columns whose ranges are computed by several fits each. None: the selected ones.
+        For an l1 or elastic net penalty all other columns get a wider range, from one dual point.
+    time_limit : float, optional
+        Seconds for these fits. The columns that are not reached keep the wider range.
+
+    Returns
+    -------
+    NearBest
+
+    Notes
+    -----
+    For an l1 penalty phi(u), see the module, is the minimum over the other coefficients plus the
+    penalty of u. For other norms that grow with each |w_j|, phi is bounded from below by leaving
+    out the part of the penalty that belongs to column j, so a range may be wider than needed; the
+    attained range shows by how much.
+
+    References
+    ----------
+    L. Semenova, C. Rudin, R. Parr. On the existence of simpler machine learning models. FAccT 2022
+    (the Rashomon set). R. T. Rockafellar. Convex Analysis. Princeton University Press, 1970.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from atomlearn import AtomicRegressor
+    >>> from atomlearn.findings import near_best
+    >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
+    >>> model = AtomicRegressor(alpha=10.0, standardize=True).fit(X, y)
+    >>> found = near_best(model, X, y)
+    >>> [found.names[j] for j in found.always]
+    ['bmi', 's5']
+    """
+    within = positive("within", within, "share of the objective, for example 0.01")
+    if isinstance(model, SubsetModel):
+        return _of_subsets(model, within)
+    convex = isinstance(model, AtomicModel) and not isinstance(model, ScaledModel)
+    if not convex or len(model.results_) != 1:
+        raise TypeError(
+            "near_best needs a fitted convex model of ours with one output, such as "
+            f"AtomicRegressor().fit(X, y); got {type(model).__name__}"
+        )
+    if model.features != "linear" or np.any(model.relax):
+        raise ValueError(
+            "near_best is of models of plain columns: use features='linear' and relax=0"
+        )
+    refitted: Any = model.without_search()
+    data = refitted._checked(X, y, sample_weight)
+    (problem,) = refitted._problems(data, *refitted._regularized_by())
+    if not problem.design.listable:
+        raise ValueError("near_best needs columns that can be listed; X has too many of them")
+    deadline = Deadline.limited(time_limit)
+    profile = _Profile(problem, within, model.results_[0].warm_start())
+    former = float(model.results_[0].objective)
+    if abs(profile.objective - former) > 0.01 * within * former + model.results_[0].gap:
+        raise ValueError(
+            f"the objective of the model is {former:.6g}, and the smallest one on these rows is "
+            f"{profile.objective:.6g}; pass the X, y and sample_weight of the fit"
+        )
+    listed, chosen = _columns_to_fit(profile, columns)
+    lower = -profile.by_one_dual_point(listed, -1.0)
+    upper = profile.by_one_dual_point(listed, 1.0)
+    values = profile.coef[listed]
+    ranges = Ranges(lower, upper, values.copy(), values.copy())
+    tight = np.zeros(listed.size, dtype=bool)
+    # ``end`` finds upper ends: of -w_j for the lower end of w_j, then of w_j itself.
+    for position in np.flatnonzero(np.isin(listed, chosen)):
+        if deadline.passed:
+            break
+        minus_lower, minus_least = profile.end(int(listed[position]), -1.0, -float(lower[position]))
+        proved_upper, most = profile.end(int(listed[position]), 1.0, float(upper[position]))
+        lower[position] = -minus_lower
+        upper[position] = proved_upper
+        tight[position] = True
+        ranges.least[position] = -minus_least
+        ranges.most[position] = most
+    scales = np.ones(listed.size) if data.units is None else data.units.of(listed)[1]
+    names = model.feature_map_.names(listed, input_names(model))
+    objectives = within, profile.objective, profile.limit
+    return NearBest(listed, names, values / scales, ranges.divided(scales), tight, *objectives)
+
+
+class _Profile:
+    """The minimum of the objective as a function of single coefficients, by fits with a proof.
+
+    Parameters
+    ----------
+    problem : Problem
+        The convex problem.
+    within : float
+        Share of the optimum by which near-best models may be worse.
+    start : WarmStart
+        A solution, at least approximately.
+    """
+
+    def __init__(self, problem: Problem, within: float, start: WarmStart) -> None:
+        norm = problem.regularizer.norm
+        l1 = isinstance(norm, L1)
+        #: Whether the penalty is a sum over columns.
+        self.separable = l1 and problem.regularizer.form == "penalized"
+        if not (l1 or norm.absolute) or norm.lift(problem.design.shape[1]) is not None:
+            raise TypeError(
+                f"near_best needs a norm that grows with each |w_j|, such as 'l1', 'ksupport' or "
+                f"disjoint groups; got {norm!r}"
+            )
+        self.problem = problem
+        self._settings = Settings(tol=ACCURACY * min(within, 1.0))
+        result = self._settings.run(problem, start)
+        self.objective = result.objective
+        self.limit = (1.0 + within) * result.objective
+        self._start = result.warm_start()
+        self.coef = np.zeros(problem.design.shape[1])
+        self.coef[result.columns] = result.weights
+        #: The allowed difference between the objective of a near-best model and the proved lower
+        #: bound.
+        self._room = self.limit - result.objective + result.gap * (1.0 + within)
+        linear = dense_part(problem.design, result.columns) @ result.weights
+        self._prediction = linear + optimal_intercept(problem, linear)
+        self._read()
+
+    def _read(self) -> None:
+        """Set slopes and curvatures of the objective along each column, at the optimum.
+
+        ``_scores`` are the negative slopes of loss and ridge term, and ``_off`` bounds on their
+        rounding. ``_bends`` are curvatures of phi: 1 / (H^-1)_jj for nonzero columns, with H their
+        Hessian; for other columns an upper bound, as if w_j moved alone.
+        """
+        problem = self.problem
+        dual = negative_gradient(problem, self._prediction)
+        scores = problem.design.scores(dual).full()
+        self._squares = problem.design.squared_norms(counted(problem.weight))
+        lengths = np.sqrt(self._squares) + math.sqrt(dual.size) * problem.design.taken_off(
+            np.arange(scores.size)
+        )
+        self._off = 2.0 * growth(dual.size) * float(np.linalg.norm(dual)) * lengths
+        self._scores = scores - problem.tau * self.coef
+        nonzero = np.flatnonzero(self.coef)
+        A = np.asarray(dense_part(problem.design, nonzero), dtype=np.float64)
+        # The Hessian of the loss at the predictions is diag(c) - K K'.
+        c, K = problem.loss.coupling(problem.y, self._prediction, problem.weight)
+        if problem.fit_intercept and c.any():
+            A = A - (c @ A) / c.sum()
+        coupled = K.T @ A
+        H = A.T @ (c[:, None] * A) - coupled.T @ coupled
+        H[np.diag_indices(nonzero.size)] += problem.tau + EPS * (1.0 + np.trace(H))
+        inverse = np.diag(np.linalg.pinv(H, hermitian=True)) if nonzero.size else np.zeros(0)
+        self._bends = float(c.max(initial=0.0)) * self._squares + problem.tau
+        self._bends[nonzero] = 1.0 / np.maximum(inverse, TINY)
+
+    def prices(self, sign: float) -> Array:
+        """Return the penalty of each column per unit of |w_j| of this sign; for l1 only.
+
+        The rating of a score of 1 is 1 / weight, or 0 if w_j may not have this sign: infinite then.
+        """
+        signs = ArrayScores(np.full(self.coef.size, sign))
+        norm: Any = self.problem.regularizer.norm
+        with np.errstate(divide="ignore"):
+            return np.asarray(self.problem.regularizer.amount / np.abs(norm.ratings(signs).full()))
+
+    def by_one_dual_point(self, columns: Columns, sign: float) -> Array:
+        """Return an upper bound on sign * w_j of near-best models, from the dual of the optimum."""
+        problem = self.problem
+        if not self.separable:
+            return np.array([self._by_norm(int(j)) for j in columns])
+        prices = self.prices(sign)[columns]
+        scores = self._scores[columns]
+        tau = problem.tau
+        if not tau:
+            # The dual point of the certificate is scaled as ``certify`` does.
+            of_all = ArrayScores(self._scores)
+            excess = problem.regularizer.norm.excess(of_all)
+            norm = problem.regularizer.norm
+            polar = norm.polar(of_all) if excess is None else excess.polar
+            scores = scores * min(1.0, problem.regularizer.amount / max(polar, TINY))
+        slope = prices - sign * scores - self._off[columns]
+        current = sign * self.coef[columns]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            limits = self.limit / prices
+            if tau:
+                # Solve slope e + tau / 2 (e - current)^2 = room for e = sign * w_j >= 0.
+                half = current - slope / tau
+                square = half**2 - current**2 + 2.0 * self._room / tau
+                reach = half + np.sqrt(np.maximum(square, 0.0))
+                reach[square < 0.0] = 0.0
+            else:
+                reach = np.where(slope > 0.0, self._room / slope, math.inf)
+        return np.maximum(np.fmin(limits, reach), 0.0) * (1.0 + 1e-9)
+
+    def _by_norm(self, column: int) -> float:
+        """Return the largest |w_j| for which the penalty of w_j alone is at most the limit."""
+        regularizer = self.problem.regularizer
+        norm: Any = regularizer.norm.restrict(np.array([column]), self.coef.size)
+        gauge = float(norm.value(np.ones(1)))
+        if regularizer.form == "constrained":
+            return regularizer.amount / gauge
+        share = self.limit / regularizer.amount
+        return (math.sqrt(2.0 * share) if regularizer.form == "squared" else share) / gauge
+
+    def end(self, column: int, sign: float, bound: float) -> tuple[float, float]:
+        """Return a proved upper bound on sign * w_j of near-best models, and a value attained.
+
+        ``bound`` is an upper bound that is known. phi is modeled as objective + slope e +
+        curvature / 2 e^2 at the distance e from the optimum. Each fit is done where the model
+        reaches the limit, tightens both ends, and corrects the curvature.
+        """
+        center = sign * float(self.coef[column])
+        slack = self.limit - self.objective
+        slope = 0.0
+        if self.separable and not center > 0.0:
+            slope = max(float(self.prices(sign)[column]) - sign * float(self._scores[column]), 0.0)
+            slope = slope if center == 0.0 and math.isfinite(slope) else 0.0
+        curvature = max(float(self._bends[column]), TINY)
+        outer = self._permitted(column, sign, max(bound, center))
+        inner = center
+        start = self._start
+        for _ in range(FITS):
+            reach = 2.0 * slack / (slope + math.sqrt(slope * slope + 2.0 * curvature * slack))
+            move = min(reach * (1.0 + BEYOND), outer - center)
+            if not move > 0.0:
+                break
+            low, high, start = self._fit(column, sign * (center + move), start)
+            if low > self.limit:
+                outer = min(outer, center + move)  # phi is convex: also beyond, it is above
+            elif low > self.objective:
+                # The convex function is above this line beyond the point.
+                remaining = move * (self.limit - low) / (low - self.objective)
+                outer = min(outer, center + move + remaining)
+            # The share of the way from the optimum to this fit that stays within the limit.
+            share = 1.0 if high <= self.limit else slack / (high - self.objective)
+            inner = max(inner, center + share * move)
+            if outer - inner <= OPEN * (outer - center):
+                break
+            rise = low - self.objective
+            if rise - slope * move > 0.0:
+                curvature = 2.0 * (rise - slope * move) / move**2
+            else:
+                curvature *= 0.25
+        return outer, min(inner, outer)
+
+    def _own(self, column: int, value: float) -> float:
+        """Return the part of the objective that depends on w_j only, at w_j = ``value``."""
+        value_alone = 0.5 * self.problem.tau * value * value
+        if self.separable:
+            single: Any = self.problem.regularizer.norm.restrict(np.array([column]), self.coef.size)
+            value_alone += self.problem.regularizer.amount * float(single.value(np.array([value])))
+        return value_alone
+
+    def _permitted(self, column: int, sign: float, bound: float) -> float:
+        """Return the largest permitted value of sign * w_j up to ``bound``, to 1e-9."""
+        if math.isfinite(self._own(column, sign * bound)):
+            return bound
+        low = max(sign * float(self.coef[column]), 0.0)
+        while bound - low > 1e-9 * bound:
+            middle = 0.5 * (low + bound)
+            permitted = math.isfinite(self._own(column, sign * middle))
+            low, bound = (middle, bound) if permitted else (low, middle)
+        return low * (1.0 + 2e-9)
+
+    def _fit(self, column: int, value: float, start: WarmStart) -> tuple[float, float, WarmStart]:
+        """Return bounds on phi(``value``), the minimum over models with w_j = ``value``.
+
+        The lower bound is the dual bound of a fit of the other columns, with ``value`` x_j in the
+        offset; the upper bound is the objective of that fit. Its solution, the third of the
+        results, starts the next fit.
+        """
+        problem = self.problem
+        size = self.coef.size
+        x_j = np.asarray(dense_part(problem.design, np.array([column])), dtype=np.float64)[:, 0]
+        others = np.delete(np.arange(size), column)
+        reduced = restrict(problem, ColumnSubset(problem.design, others), others)
+        free = free_columns(problem.loss)
+        offset = known_offset(problem.loss)
+        loss = bare_loss(problem.loss)
+        loss = loss if free is None else free.around(loss)
+        fixed_part = value * x_j + (0.0 if offset is None else offset)
+        reduced = with_offset(replace(reduced, loss=loss, free=None), fixed_part)
+        is_other = start.columns != column
+        start_positions = np.searchsorted(others, start.columns[is_other])
+        fit = self._settings.run(
+            reduced, WarmStart(start_positions, start.weights[is_other], start.intercept)
+        )
+        columns = np.append(others[fit.columns], column)
+        weights = np.append(fit.weights, value)
+        gauge = gauge_of(problem, columns, weights)
+        linear = dense_part(problem.design, columns) @ weights
+        prediction = linear + optimal_intercept(problem, linear, fit.intercept)
+        high = objective_at(problem, weights, prediction, gauge)
+        return (
+            fit.objective - fit.gap + self._own(column, value),
+            high,
+            WarmStart(columns, weights),
+        )
+
+
+def _columns_to_fit(profile: _Profile, columns: Any) -> tuple[Columns, Columns]:
+    """Return the columns that get a range, and those whose range is computed by fits."""
+    problem = profile.problem
+    free = np.zeros(0, dtype=np.int64) if problem.free is None else problem.free
+    chosen = np.flatnonzero(profile.coef) if columns is None else np.unique(columns)
+    chosen = np.setdiff1d(chosen.astype(np.int64), free)
+    candidates = np.setdiff1d(np.arange(profile.coef.size), free)
+    return candidates if profile.separable else chosen, chosen
+
+
+def _of_subsets(model: SubsetModel, within: float) -> NearBest:
+    """Return the ranges over the near-best models of a best-subset model."""
+    result = model.result_
+    models = result.near_models
+    if models is None or within != model.within:
+        raise ValueError(
+            f"the model listed the subsets within {model.within}; fit it with within={within}"
+        )
+    if models.scales is None:
+        raise ValueError("near_best is of one output; the model has one for each class")
+    columns = models.columns
+    return NearBest(
+        columns,
+        model.feature_map_.names(columns, input_names(model)),
+        np.ravel(model.coef_)[columns],
+        models.coefficients,
+        np.ones(columns.size, dtype=bool),
+        within,
+        result.objective,
+        models.limit,
+        models.subsets,
+        models.complete,
+    )

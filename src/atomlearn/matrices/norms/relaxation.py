@@ -1,0 +1,180 @@
+"""Convex upper bounds on the polar of sparse rank-one atoms, and dual points that they allow.
+
+The polar max u'Zv over unit u, v with at most k and q nonzero entries is NP-hard. For each sum
+Z = S + U it is at most
+
+    sigma_max(S) + sqrt(k q) max |U_ij|,
+
+because ||u||_1 ||v||_1 <= sqrt(k q). For atoms u u' the bound is lambda_max(S) + k max |U_ij|. The
+smallest such bound is the dual of the semidefinite relaxation of sparse PCA (DSPCA) [d'Aspremont,
+El Ghaoui, Jordan, Lanckriet 2007]. Its conjugate is the norm max(||W||_tr, ||W||_1 / sqrt(k q)),
+which is at most the atomic norm. Every split gives a valid bound, so that no iteration here has to
+converge.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from atomlearn.core import Array, Deadline
+from atomlearn.matrices.settings import SETTINGS
+
+
+@dataclass(frozen=True, slots=True)
+class RankOneRelaxation:
+    """The bound sigma_max(S) + size * max |U_ij| on the polar of S + U.
+
+    Attributes
+    ----------
+    symmetric : bool
+        Whether the atoms are u u', so that lambda_max(S) replaces sigma_max(S).
+    size : float
+        Largest sum of the entries of an atom in absolute value: sqrt(k q), or k if symmetric.
+    """
+
+    symmetric: bool
+    size: float
+
+    def bound(self, S: Array, U: Array) -> float:
+        """Return an upper bound on the polar of S + U, rounding included."""
+        values = np.linalg.eigvalsh(S) if self.symmetric else np.linalg.svd(S, compute_uv=False)
+        return self.bound_of_values(values, U)
+
+    def bound_of_values(self, values: NDArray[Any], U: Array) -> float:
+        """Return the bound for the eigenvalues or singular values of S."""
+        flat = self.size * float(np.abs(U).max(initial=0.0))
+        rounding = SETTINGS.rounding * (float(np.abs(values).max(initial=0.0)) + flat)
+        return float(values.max(initial=0.0)) + self.size * self.largest(U) + rounding
+
+    def largest(self, U: Array) -> float:
+        """Return max |U_ij|, where a negative diagonal counts as zero if symmetric."""
+        return float(self._magnitudes(U).max(initial=0.0))
+
+    def lowest(self, Z: Array, deadline: Deadline) -> tuple[float, Array]:
+        """Return the smallest bound on the polar of Z that was found, and the U of its split.
+
+        The alternating direction method of multipliers minimizes the bound over U.
+        """
+        U = np.zeros_like(Z)
+        best = self.bound(Z, U), U
+        if best[0] <= 0.0:
+            return best
+        step = best[0]
+        scaled_multiplier = np.zeros_like(Z)
+        for iteration in range(1, SETTINGS.relaxed_steps + 1):
+            S = self._spectral(Z - U - scaled_multiplier, step)
+            M = Z - S - scaled_multiplier
+            U = self._clipped(M, _threshold(self._magnitudes(M).ravel(), step * self.size))
+            scaled_multiplier += S + U - Z
+            if iteration % SETTINGS.look == 0:
+                bound = self.bound(Z - U, U)
+                if bound < best[0]:
+                    best = bound, U
+                if deadline.passed:
+                    break
+        return best
+
+    def nearest(
+        self, T: Array, radius: float, accuracy: float, deadline: Deadline
+    ) -> tuple[Array, float]:
+        """Return a matrix V near T whose polar is at most about ``radius``, and a bound on it.
+
+        V is the projection of T on the sums S + U of bound ``radius``, by accelerated projected
+        gradients. T - V minimizes 1/2 ||T - W||^2 + radius max(||W||_tr, ||W||_1 / size), whose
+        duality gap is at most ``accuracy`` of its value at the end, unless it is stopped early.
+        """
+        S = U = np.zeros_like(T)
+        ahead_S = S
+        ahead_U = U
+        momentum = 1.0
+        for iteration in range(1, SETTINGS.relaxed_steps + 1):
+            half_residual = 0.5 * (T - ahead_S - ahead_U)
+            previous = S, U
+            S, U = self._projected(ahead_S + half_residual, ahead_U + half_residual, radius)
+            next_momentum = 0.5 * (1.0 + math.sqrt(1.0 + 4.0 * momentum * momentum))
+            change = S - previous[0], U - previous[1]
+            if float(np.vdot(ahead_S - S, change[0]) + np.vdot(ahead_U - U, change[1])) > 0.0:
+                next_momentum = 1.0  # restart: the last step went uphill
+            extrapolation = (momentum - 1.0) / next_momentum if next_momentum > 1.0 else 0.0
+            momentum = next_momentum
+            ahead_S, ahead_U = S + extrapolation * change[0], U + extrapolation * change[1]
+            if iteration % SETTINGS.look == 0:
+                W = T - S - U
+                dual = 0.5 * float(np.vdot(T, T) - np.vdot(W, W))
+                primal = 0.5 * float(np.vdot(S + U, S + U)) + radius * self._value(W)
+                if primal - dual <= accuracy * abs(dual) or deadline.passed:
+                    break
+        return S + U, self.bound(S, U)
+
+    def _value(self, W: Array) -> float:
+        """Return max(||W||_tr, ||W||_1 / size)."""
+        values = np.linalg.eigvalsh(W) if self.symmetric else np.linalg.svd(W, compute_uv=False)
+        return max(float(np.abs(values).sum()), float(np.abs(W).sum()) / self.size)
+
+    def _projected(self, S: Array, U: Array, radius: float) -> tuple[Array, Array]:
+        """Return the nearest S and U with a bound of at most ``radius``.
+
+        Given the largest entry s of U, the nearest S and U are clipped: the values of S at
+        radius - size * s, and U at s. The squared distance is convex in s, so the sign of its slope
+        tells on which side of s the minimum is.
+        """
+        values, rebuilt = self._decomposed(S)
+        sizes = np.sort(self._magnitudes(U).ravel())[::-1]
+        sums = np.cumsum(sizes)
+        low = 0.0
+        high = radius / self.size
+        sufficient = SETTINGS.rounding * high
+        while high - low > sufficient > 0.0:
+            s = 0.5 * (low + high)
+            count = int(np.searchsorted(-sizes, -s))
+            excess = float(sums[count - 1]) - count * s if count else 0.0
+            top = radius - self.size * s
+            if self.size * float(np.maximum(values - top, 0.0).sum()) > excess:
+                high = s
+            else:
+                low = s
+        return rebuilt(np.minimum(values, radius - self.size * low)), self._clipped(U, low)
+
+    def _decomposed(self, M: Array) -> tuple[Array, Callable[[Array], Array]]:
+        """Return the eigenvalues or singular values of M, and the function that replaces them.
+
+        It returns the matrix with the vectors of M and other values.
+        """
+        if self.symmetric:
+            values, vectors = np.linalg.eigh(M)
+            return values, lambda new: (vectors * new) @ vectors.T
+        left, values, right = np.linalg.svd(M, full_matrices=False)
+        return values, lambda new: (left * new) @ right
+
+    def _spectral(self, M: Array, step: float) -> Array:
+        """Return the proximal operator of ``step`` times the largest value of M."""
+        values, rebuilt = self._decomposed(M)
+        return rebuilt(np.minimum(values, _threshold(values, step, not self.symmetric)))
+
+    def _magnitudes(self, U: Array) -> Array:
+        """Return |U_ij|, with max(U_ii, 0) on the diagonal if symmetric."""
+        sizes = np.abs(U)
+        if self.symmetric:
+            np.fill_diagonal(sizes, np.maximum(np.diag(U), 0.0))
+        return sizes
+
+    def _clipped(self, U: Array, most: float) -> Array:
+        """Return U clipped to [-most, most]; on the diagonal only from above if symmetric."""
+        clipped = np.clip(U, -most, most)
+        if self.symmetric:
+            np.fill_diagonal(clipped, np.minimum(np.diag(U), most))
+        return clipped
+
+
+def _threshold(values: Array, amount: float, positive: bool = True) -> float:
+    """Return t with sum(max(values - t, 0)) = amount; if ``positive``, at least 0."""
+    ordered = np.sort(values)[::-1]
+    ends = (np.cumsum(ordered) - amount) / np.arange(1, ordered.size + 1)
+    t = float(ends[int(np.count_nonzero(ordered > ends)) - 1])
+    return max(t, 0.0) if positive else t

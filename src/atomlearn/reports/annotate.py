@@ -1,0 +1,217 @@
+"""Write a selection into an AnnData object, as scanpy's tools and plots read it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from atomlearn import __version__
+from atomlearn.core import Array, as_design, is_anndata, moments_of
+from atomlearn.reports.model import SavedModel
+from atomlearn.reports.model_file import read_model
+from atomlearn.reports.view import view_of
+from atomlearn.storage.formats.messages import listing, require_name
+
+
+def to_anndata(
+    model: Any,
+    adata: Any,
+    *,
+    key: str = "atomlearn",
+    groupby: str | None = None,
+    layer: str | None = None,
+) -> None:
+    """Write the selected genes and their coefficients into ``adata.var`` and ``adata.uns``.
+
+    Parameters
+    ----------
+    model : folder or file of ``atomlearn select``, SavedModel, or fitted estimator
+        A linear model whose columns are variables of ``adata``. A pipeline that ends with an
+        estimator is one, too. The columns of a model file are found by their names, or by a column
+        of var that has them all, such as ``gene_ids``; those of an estimator by position.
+    adata : AnnData
+        It is changed in place. Results of the same ``key`` are replaced.
+    key : str
+        Name of the results.
+    groupby : str, optional
+        Column of obs with the classes that the model predicts; by default the target in the
+        model file. It is needed for an estimator of classes.
+    layer : str, optional
+        Layer that the model was fitted to; by default that in the model file, else X. "raw" is
+        ``adata.raw``.
+
+    Notes
+    -----
+    - ``adata.var[key + "_selected"]``: whether the gene has a coefficient.
+    - ``adata.var[key + "_coefficient"]``: the coefficient per standard deviation with the largest
+      absolute value of all classes, 0 for other genes; ``adata.var[key + "_class"]``: its class.
+    - ``adata.varm[key]``: the coefficients per standard deviation, a column for each class.
+    - ``adata.uns[key]``: of classes what ``scanpy.tl.rank_genes_groups`` writes, so that
+      ``scanpy.pl.rank_genes_groups(adata, key=key)`` and its relatives draw it. ``names`` are the
+      selected genes of each class, ``scores`` their coefficients per standard deviation, and
+      ``logfoldchanges`` are of the means. ``pvals`` are NaN: a selection has none.
+
+    ``adata.var`` gets the columns even if the model was fitted to ``raw``, for the genes that both
+    have.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from anndata import AnnData  # doctest: +SKIP
+    >>> from atomlearn import AtomicClassifier, interop
+    >>> adata = AnnData(X)  # doctest: +SKIP
+    >>> adata.obs["kind"] = y  # doctest: +SKIP
+    >>> interop.to_anndata(AtomicClassifier().fit(X, y), adata, groupby="kind")  # doctest: +SKIP
+    >>> adata.var_names[adata.var["atomlearn_selected"]]  # doctest: +SKIP
+    """
+    if not is_anndata(adata):
+        raise TypeError(f"to_anndata(model, adata) needs an AnnData, got {type(adata).__name__}")
+    found = _selection(model, adata, groupby, layer)
+    var, X = _matrix(adata, found.layer)
+    columns = _places(found.names, var)
+    found = replace(found, names=[str(var.index[column]) for column in columns])
+    scales = moments_of(as_design(X), columns)[1] if found.scales is None else found.scales
+    scores = found.weights * scales
+    if found.classes is not None and len(scores) == 1:
+        scores = np.concatenate([-scores, scores])  # a score speaks for the second class
+    _write_var(adata, key, found, scores)
+    params = {"method": "atomlearn", "reference": "rest", "use_raw": found.layer == "raw"}
+    if found.layer not in (None, "X", "raw"):
+        params["layer"] = str(found.layer)
+    kept: dict[str, Any] = {"params": params, "version": __version__}
+    if found.classes is not None:
+        params["groupby"] = str(found.groupby)
+        kept |= _ranked(adata, X, columns, found, scores)
+    adata.uns[key] = kept
+
+
+@dataclass(frozen=True, slots=True)
+class _Selection:
+    """The nonzero coefficients of a model of named columns.
+
+    ``names`` are the columns, ``weights`` the coefficients, (n_outputs, n_columns), and ``scales``
+    the standard deviations of the columns they belong to, or None for those of the data.
+    """
+
+    names: list[str]
+    weights: Array
+    scales: Array | None
+    classes: tuple[Any, ...] | None
+    groupby: str | None
+    layer: str | None
+
+
+def _selection(model: Any, adata: Any, groupby: str | None, layer: str | None) -> _Selection:
+    """Return the coefficients of a model file or an estimator."""
+    if isinstance(model, str | Path):
+        path = Path(model)
+        model = read_model(path / "model.json" if path.is_dir() else path)
+    if isinstance(model, SavedModel):
+        layer = layer or model.settings.get("layer")
+        groupby = groupby or model.target
+        plain = [feature for feature in model.features if len(feature.factors) == 1]
+        if len(plain) < len(model.features) or any(feature.curve for feature in plain):
+            raise ValueError("the model has products or curves of columns, which var cannot hold")
+        named = [model.inputs[feature.factors[0]].name for feature in plain]
+        # Columns of obs, such as the age of donors, are covariates, and none of var.
+        genes = {*map(str, _matrix(adata, layer)[0].index)}
+        kept = [at for at, name in enumerate(named) if name in genes or name not in _made(model)]
+        names = [named[at] for at in kept]
+        weights = model.coefficients[:, kept]
+        found = _Selection(names, weights, None, model.classes, groupby, layer)
+    else:
+        var, X = _matrix(adata, layer)
+        view = view_of(model, X, list(map(str, var.index)))
+        if view.is_mapped:
+            raise ValueError("the model has products or curves of columns, which var cannot hold")
+        names = [view.names[column] for column in view.columns]
+        scales = moments_of(view.design, view.columns)[1]
+        found = _Selection(names, view.weights, scales, view.classes, groupby, layer)
+    if found.classes is not None:
+        if groupby is None:
+            raise ValueError("give groupby=, the column of obs with the classes of the model")
+        require_name(groupby, list(adata.obs.columns), "obs of adata has no column")
+    return found
+
+
+def _places(wanted: list[str], var: Any) -> NDArray[np.int64]:
+    """Return the columns of these names: of the variables, else of a column of var with them all.
+
+    scanpy.read_10x_h5 names variables by gene symbols and keeps the identifiers in var["gene_ids"].
+    """
+    for cells in (var.index, *(var[column] for column in var.columns)):
+        names = list(map(str, cells))
+        place = {name: column for column, name in enumerate(names)}
+        counts = Counter(names)
+        if all(counts[name] == 1 for name in wanted):
+            return np.array([place[name] for name in wanted], dtype=np.int64)
+    known = {*map(str, var.index)}
+    lost = [name for name in wanted if name not in known]
+    raise ValueError(
+        f"{listing(lost)} of the model are no variables of adata; give the data that it was fitted "
+        "to, or layer="
+    )
+
+
+def _made(model: SavedModel) -> set[str]:
+    """Return the names of the columns of X that are made of columns of obs."""
+    return {name for plan in model.columns for name in plan.made()}
+
+
+def _matrix(adata: Any, layer: str | None) -> tuple[Any, Any]:
+    """Return the table of the variables and the matrix of X, a layer or raw."""
+    if layer in (None, "X"):
+        return adata.var, adata.X
+    if layer == "raw" and layer not in adata.layers and adata.raw is not None:
+        return adata.raw.var, adata.raw.X
+    require_name(str(layer), list(adata.layers), "the AnnData object has no layer")
+    return adata.var, adata.layers[layer]
+
+
+def _write_var(adata: Any, key: str, found: _Selection, scores: Array) -> None:
+    """Write the columns of var, and varm."""
+    known = {str(name): row for row, name in enumerate(adata.var_names)}
+    rows = np.array([known.get(name, -1) for name in found.names], dtype=np.int64)
+    has_row = rows >= 0
+    table = np.zeros((adata.n_vars, len(scores)))
+    table[rows[has_row]] = scores.T[has_row]
+    strongest = np.argmax(np.abs(table), axis=1)
+    selected = table.any(axis=1)
+    adata.var[f"{key}_selected"] = selected
+    adata.var[f"{key}_coefficient"] = table[np.arange(adata.n_vars), strongest]
+    if found.classes is not None:
+        labels = np.array([str(label) for label in found.classes], dtype=object)
+        adata.var[f"{key}_class"] = np.where(selected, labels[strongest], "")
+    adata.varm[key] = table
+
+
+def _ranked(
+    adata: Any, X: Any, columns: NDArray[np.int64], found: _Selection, scores: Array
+) -> dict[str, Any]:
+    """Return the record arrays of ``rank_genes_groups``, with a field for each class."""
+    labels = [str(label) for label in found.classes or ()]
+    cells = np.array([str(cell) for cell in adata.obs[found.groupby]], dtype=object)
+    values = as_design(X).gather(columns).dense()
+    levels = np.expm1(np.minimum(values, 50.0))  # counts, if the values are their logarithms
+    order = np.argsort(-scores, axis=1, kind="stable")
+    names = np.array(found.names, dtype=object)
+    fields: dict[str, list[Any]] = {"names": [], "scores": [], "logfoldchanges": []}
+    for at, label in enumerate(labels):
+        inside = cells == label
+        means = [levels[rows].mean(axis=0) for rows in (inside, ~inside)]
+        with np.errstate(invalid="ignore", divide="ignore"):
+            change = np.log2((means[0] + 1e-9) / (means[1] + 1e-9))
+        fields["names"].append(names[order[at]])
+        fields["scores"].append(scores[at, order[at]].astype(np.float32))
+        fields["logfoldchanges"].append(change[order[at]].astype(np.float32))
+    unknown = [np.full(columns.size, np.nan, dtype=np.float32)] * len(labels)
+    fields |= {"pvals": unknown, "pvals_adj": unknown}
+    return {
+        name: np.rec.fromarrays(parts, names=labels)  # type: ignore[call-overload]
+        for name, parts in fields.items()
+    }

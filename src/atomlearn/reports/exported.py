@@ -1,0 +1,91 @@
+"""exported_model: the model file of a fitted estimator, which the command line reads."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import is_classifier
+from sklearn.utils.validation import check_is_fitted
+
+from atomlearn import __version__
+from atomlearn.core import as_loss
+from atomlearn.estimators.base import AtomicModel
+from atomlearn.estimators.checks import input_names, table_encoding
+from atomlearn.estimators.coefficients import nonzero_coefficients
+from atomlearn.reports.halves import curve_of
+from atomlearn.reports.model import (
+    ModelCertificate,
+    ModelCurve,
+    ModelFeature,
+    ModelInput,
+    SavedModel,
+)
+from atomlearn.storage.formats.table import Schema
+
+
+def exported_model(estimator: Any, target: str = "target") -> SavedModel:
+    """Return the model file of a fitted estimator, with the encoding of its table.
+
+    ``target`` is the name of the target. Models of surfaces and kernels are refused.
+    """
+    check_is_fitted(estimator)
+    map = vars(estimator).get("feature_map_")
+    if not isinstance(estimator, AtomicModel) or map is None or map.unit not in (None, "inputs"):
+        raise TypeError(
+            "a model file holds linear models, products and curves of this library, got "
+            f"{type(estimator).__name__}; persist others by pickle"
+        )
+    columns, weights = nonzero_coefficients(estimator.coef_)
+    has_curves = map.unit == "inputs"
+    terms = np.unique(map.term_of(columns)) if has_curves else columns
+    pairs = [[int(at) for at in pair if at >= 0] for pair in map.inputs_of(terms)]
+    used = sorted({at for pair in pairs for at in pair})
+    names = input_names(estimator)
+    shown = names or [f"x{column}" for column in range(map.n_inputs)]
+    features = []
+    for term, pair in zip(terms.tolist(), pairs, strict=True):
+        curve = ModelCurve(*curve_of(map, columns, weights, term)) if has_curves else None
+        name = map.term_names([term], names)[0] if has_curves else map.names([term], names)[0]
+        factors = tuple(used.index(column) for column in pair)
+        features.append(ModelFeature(term, name, factors, curve))
+    encoding = table_encoding(estimator)
+    plans = () if encoding is None else encoding.columns
+    schema = Schema(len(shown), tuple(shown), columns=plans).restricted_to(used)
+    n_outputs = len(weights)
+    task = as_loss(estimator.loss).task
+    return SavedModel(
+        task=task,
+        loss=as_loss(estimator.loss).name,
+        target=target,
+        classes=tuple(estimator.classes_.tolist()) if is_classifier(estimator) else None,
+        n_features=map.n_terms if has_curves else map.n_columns,
+        n_inputs=len(shown),
+        inputs=tuple(ModelInput(column, shown[column]) for column in used),
+        features=tuple(features),
+        is_named=names is not None,
+        first_index=0,
+        coefficients=np.ones((n_outputs, terms.size)) if has_curves else weights,
+        intercepts=np.broadcast_to(np.asarray(estimator.intercept_, np.float64), (n_outputs,)),
+        certificates=tuple(
+            ModelCertificate(r.status.name, r.objective, r.gap, r.relative_gap, r.passes)
+            for r in estimator.results_
+        ),
+        settings=_settings(estimator, task),
+        created_with=f"atomlearn {__version__}",
+        columns=schema.columns,
+    )
+
+
+def _settings(estimator: Any, task: str) -> dict[str, Any]:
+    """Return the settings that predictions need: joint classes, and the baseline hazard."""
+    found: dict[str, Any] = {"method": "atomic norm"}
+    if task == "classification" and len(estimator.results_) == 1 < len(estimator.classes_) - 1:
+        found["classes"] = "together"
+    if task == "survival" and len(estimator.baselines_) == 1:
+        [baseline] = estimator.baselines_.values()
+        if np.isfinite(baseline.cumulative).all():
+            found["baseline_score"] = 0.0
+            found["baseline_times"] = baseline.times.tolist()
+            found["baseline_hazard"] = baseline.cumulative.tolist()
+    return found

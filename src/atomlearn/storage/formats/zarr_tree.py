@@ -1,0 +1,84 @@
+"""Zarr folders and archives, through zarr, as trees of arrays."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from atomlearn.storage.formats.compressed import imported
+from atomlearn.storage.formats.held import understood
+from atomlearn.storage.formats.tree import Node
+
+_KIND = "Zarr store"
+#: Files of the metadata of a group, of versions 2 and 3 of Zarr.
+_MARKS = (".zgroup", "zarr.json")
+
+
+def is_zarr(path: Path) -> bool:
+    """Return whether a path is a Zarr group: a folder, or a zip archive of one."""
+    if path.is_dir():
+        return any((path / mark).is_file() for mark in _MARKS)
+    return path.name.lower().endswith(".zarr.zip")
+
+
+def open_zarr(path: Path) -> ZarrNode:
+    """Return the root of a Zarr folder or archive."""
+    zarr = imported("zarr", "zarr", path)
+    with understood(path, _KIND):
+        if path.is_dir():
+            store: Any = str(path)
+        else:
+            store = zarr.storage.ZipStore(str(path), mode="r")
+        # The consolidated metadata name the types of all arrays: one that is unknown, which nobody
+        # reads, would refuse the whole store.
+        return ZarrNode(path, zarr.open_group(store, mode="r", use_consolidated=False))
+
+
+class ZarrNode(Node):
+    """A group or array of a Zarr store; ``item`` is the object of zarr."""
+
+    def __init__(self, path: Path, item: Any) -> None:
+        zarr = imported("zarr", "zarr", path)
+        self.path = path
+        self._item = item
+        with understood(path, _KIND):
+            self.name = f"/{item.path}"
+            self.is_group = isinstance(item, zarr.Group)
+            if not self.is_group:
+                self.shape = item.shape
+                dtype = item.dtype
+                # Text of varying length has a type of its own, without a fixed size.
+                self.dtype = dtype if dtype.kind in "biufSUV" else np.dtype(object)
+
+    def names(self) -> list[str]:
+        with understood(self.path, _KIND):
+            return sorted(self._item.keys())
+
+    def member(self, name: str) -> ZarrNode:
+        with understood(self.path, _KIND):
+            if not self.is_group or "/" in name or name not in self._item:
+                raise KeyError(f"there is no {name!r} in {self.name}")
+            item = self._item[name]
+        return ZarrNode(self.path, item)
+
+    def attribute(self, name: str, default: Any = None) -> Any:
+        with understood(self.path, _KIND):
+            return self._item.attrs.get(name, default)
+
+    def content(self, start: int = 0, stop: int | None = None) -> NDArray[Any]:
+        """Return an array, or its entries from ``start`` to ``stop``; refuse pickled ones."""
+        item = self._item
+        with understood(self.path, _KIND):
+            described = repr(item.metadata).casefold()
+            # Unpickling would run the code that a file contains.
+            if "pickle" in described:
+                raise ValueError(f"{self.name!r} is pickled; expected numbers or text")
+            stored = item.nbytes_stored()
+            chunk = math.prod(item.chunks)
+        self.believed(stored, chunk, True)
+        with understood(self.path, _KIND):
+            return np.asarray(item[start:stop] if item.shape else item[()])

@@ -1,0 +1,82 @@
+"""Gaps of the columns of a file, which the rows of a fit fill."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from atomlearn.core import Array, Columns, Rows
+from atomlearn.storage.intake.columns import ColumnPlan
+from atomlearn.storage.intake.encode import Encoded, encode_columns, usual_value
+from atomlearn.storage.intake.frame import Frame
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Gap:
+    """The missing cells of a column of a file, whose imputed value the rows of a fit decide.
+
+    Attributes
+    ----------
+    plan : ColumnPlan
+        The column and its imputed value.
+    places : (m,) int64
+        The columns of X that are made of it.
+    cells : Frame
+        The column, one row for each row of X.
+    is_missing : (n_rows,) bool
+        The rows without a value.
+    """
+
+    plan: ColumnPlan
+    places: Columns
+    cells: Frame
+    is_missing: NDArray[np.bool_]
+
+    def learned(self, rows: Rows) -> Gap:
+        """Return the gap with the imputed value of these rows, as it is if they have no value."""
+        known = self.cells.rows(rows)
+        if known.missing(self.plan.name).all():
+            return self
+        return replace(self, plan=replace(self.plan, fill=usual_value(known, self.plan)))
+
+    def encoded(self) -> Array:
+        """Return the columns of X, shape (m,), of a row without a value."""
+        row = self.cells.rows(np.flatnonzero(self.is_missing)[:1])
+        return np.asarray(encode_columns(row, [self.plan]).X[0])
+
+    def of_rows(self, rows: Rows) -> Gap:
+        """Return the gap of these rows, in the order given."""
+        return replace(self, cells=self.cells.rows(rows), is_missing=self.is_missing[rows])
+
+
+def gaps_in(frame: Frame, fixed: Sequence[ColumnPlan], made: Encoded) -> tuple[Gap, ...]:
+    """Return the gaps that were filled in a dense X, except those with a given value.
+
+    ``fixed`` are the plans before imputed values were added; ``made`` is X with its final plans.
+    """
+    given = {plan.name for plan in fixed if plan.fill is not None}
+    found = list[Gap]()
+    at = 0
+    for plan in made.plans:
+        n_columns = len(plan.made()) if plan.is_used else 0
+        places = np.arange(at, at + n_columns)
+        at += n_columns
+        if not n_columns or plan.fill is None or plan.name in given:
+            continue
+        is_missing = frame.missing(plan.name)
+        if is_missing.any():
+            cells = Frame(frame.path, {plan.name: frame.columns[plan.name]}, frame.n_rows)
+            found.append(Gap(plan, places, cells, is_missing))
+    return tuple(found) if isinstance(made.X, np.ndarray) else ()
+
+
+def gaps_filled(X: NDArray[Any], gaps: Sequence[Gap]) -> NDArray[Any]:
+    """Return a copy of X (n_rows, n_columns) with the imputed values of these gaps."""
+    X = X.copy(order="K")
+    for gap in gaps:
+        X[np.ix_(np.flatnonzero(gap.is_missing), gap.places)] = gap.encoded()
+    return X

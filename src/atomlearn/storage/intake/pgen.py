@@ -1,0 +1,205 @@
+"""PLINK 2's .pgen, through Pgenlib: hard calls become a .bed, dosages stay numbers from 0 to 2."""
+
+from __future__ import annotations
+
+import atexit
+import tempfile
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from atomlearn.core import DenseDesign
+from atomlearn.storage.formats.compressed import imported
+from atomlearn.storage.formats.format import About, ColumnSource
+from atomlearn.storage.formats.held import LIMITS, fits
+from atomlearn.storage.formats.numpy_files import target_from_file
+from atomlearn.storage.formats.table import DataTable, Request
+from atomlearn.storage.intake import in_place
+from atomlearn.storage.intake.cells import TextForm
+from atomlearn.storage.intake.frame import Frame
+from atomlearn.storage.intake.text import TextFile
+from atomlearn.storage.store.encoding import MISSING, pack
+from atomlearn.storage.store.plink import MAGIC, PlinkBed, read_samples, read_variants
+
+
+class _Pgen:
+    """An open .pgen with the content of its .pvar and .psam, as lines of a .bim and a .fam."""
+
+    def __init__(self, path: Path) -> None:
+        pgenlib = imported("pgenlib", "genotypes", path)
+        try:
+            self._reader = pgenlib.PgenReader(str(path).encode())
+        except RuntimeError as error:
+            raise ValueError(f"{path} is not a readable .pgen file: {error}") from error
+        self.n_samples = int(self._reader.get_raw_sample_ct())
+        self.n_variants = int(self._reader.get_variant_ct())
+        self.variants = _variants(path)
+        self.samples = _samples(path)
+        if len(self.variants) != self.n_variants or len(self.samples) != self.n_samples:
+            raise ValueError(
+                f"{path} has {self.n_samples} samples and {self.n_variants} variants, and its "
+                f".psam and .pvar {len(self.samples)} and {len(self.variants)}: they do not belong "
+                "together"
+            )
+
+    def ranges(self) -> Iterator[tuple[int, int]]:
+        """Yield ranges of variants that take about a piece of memory each."""
+        width = max(1, LIMITS.piece_bytes // (4 * self.n_samples))
+        for start in range(0, self.n_variants, width):
+            yield start, min(start + width, self.n_variants)
+
+    def codes(self, start: int, stop: int) -> NDArray[np.int8]:
+        """Return the hard calls of variants, (n_samples, stop - start), in PLINK's codes."""
+        codes = np.empty((stop - start, self.n_samples), dtype=np.int8)
+        self._reader.read_range(start, stop, codes)
+        codes[codes < 0] = MISSING
+        return np.ascontiguousarray(codes.T)
+
+    def dosages(self, start: int, stop: int) -> NDArray[np.float32]:
+        """Return the dosages of variants, (stop - start, n_samples), NaN if missing."""
+        found = np.empty((stop - start, self.n_samples), dtype=np.float32)
+        self._reader.read_dosages_range(start, stop, found)
+        found[found < 0] = np.nan
+        return found
+
+    def has_dosages(self) -> bool:
+        """Return whether any dosage is not a whole number."""
+        pieces = (self.dosages(*some) for some in self.ranges())
+        return any(bool((np.abs(part - np.rint(part)) > 1e-3).any()) for part in pieces)
+
+
+@lru_cache(maxsize=8)
+def bed_of(path: Path) -> Path | None:
+    """Convert the hard calls of a .pgen to a temporary .bed (.bim, .fam); None if it has dosages.
+
+    The files are deleted when the process ends. Copies of the alternate allele are counted; if
+    there are several, of the first one.
+    """
+    file = _Pgen(path)
+    if file.has_dosages():
+        return None
+    folder = tempfile.TemporaryDirectory(prefix="atomlearn-pgen-")
+    atexit.register(folder.cleanup)
+    bed = Path(folder.name) / f"{path.stem}.bed"
+    with bed.open("wb") as stream:
+        stream.write(MAGIC)
+        for start, stop in file.ranges():
+            stream.write(pack(file.codes(start, stop)).tobytes())
+    _write_names(file, bed)
+    return bed
+
+
+def _write_names(file: _Pgen, path: Path) -> None:
+    """Write the .bim and the .fam next to ``path``."""
+    path.with_suffix(".bim").write_text("".join("\t".join(line) + "\n" for line in file.variants))
+    path.with_suffix(".fam").write_text("".join(" ".join(line) + "\n" for line in file.samples))
+
+
+class Dosages(DenseDesign):
+    """A dense design of the dosages of a .pgen with missing ones filled in by their mean.
+
+    Attributes
+    ----------
+    variants, samples : Variants, Samples
+        As of ``PlinkBed``.
+    target : array, optional
+        The phenotype, or None if it is unknown for any sample.
+    copies, missing : (n_features,) arrays
+        Sum of the known dosages of each variant, and the number of missing ones.
+    """
+
+    def __init__(self, path: Path) -> None:
+        source = PgenColumns(path)
+        fits(path, "its dosages", 4 * source.shape[0] * source.shape[1])
+        X = np.empty(source.shape, dtype=np.float32, order="F")
+        for start, stop in source.file.ranges():
+            X[:, start:stop] = source.columns(start, stop)
+        super().__init__(X)
+        self.variants, self.samples, self.target = source.variants, source.samples, source.y
+        self.copies, self.missing = source.copies, source.missing
+
+
+class PgenColumns(ColumnSource):
+    """The dosages of a .pgen in float32, as a source of columns for ``convert``."""
+
+    def __init__(self, path: Path, request: Request | None = None) -> None:
+        self.file = _Pgen(path)
+        with tempfile.TemporaryDirectory(prefix="atomlearn-pgen-") as folder:
+            _write_names(self.file, Path(folder) / "names")
+            self.variants = read_variants(Path(folder) / "names.bim")
+            self.samples = read_samples(Path(folder) / "names.fam")
+        phenotype = self.samples.phenotype
+        self.y = phenotype if np.isfinite(phenotype).all() else None
+        if request is not None and request.target is not None:
+            self.y = target_from_file(request.target, path)
+        self.shape = self.file.n_samples, self.file.n_variants
+        self.about = About(self.variants.names, False, np.dtype(np.float32))
+        self.copies = np.zeros(self.file.n_variants)
+        self.missing = np.zeros(self.file.n_variants, dtype=np.int64)
+
+    def columns(self, start: int, stop: int) -> NDArray[np.float32]:
+        part = self.file.dosages(start, stop)
+        gaps = np.isnan(part)
+        self.missing[start:stop] = gaps.sum(axis=1)
+        self.copies[start:stop] = np.nansum(part, axis=1, dtype=np.float64)
+        known = np.maximum(self.file.n_samples - self.missing[start:stop], 1)
+        means = (self.copies[start:stop] / known).astype(np.float32)
+        return np.where(gaps, means[:, None], part).T
+
+
+def open_pgen(path: Path) -> PlinkBed | Dosages:
+    """Return the design of a .pgen: its hard calls, packed, or its dosages if it has any."""
+    bed = bed_of(path)
+    return Dosages(path) if bed is None else PlinkBed(bed)
+
+
+def read_pgen(path: Path, request: Request) -> DataTable:
+    """Return the table of a .pgen; its X is the design of ``open_pgen``."""
+    return in_place.genotype_table(open_pgen(path), path, request)
+
+
+def pgen_columns(path: Path, request: Request) -> ColumnSource:
+    """Return the columns of a .pgen for ``convert``: packed hard calls, or dosages."""
+    bed = bed_of(path)
+    if bed is not None:
+        return in_place.BedColumns(bed, request)
+    return PgenColumns(path, request)
+
+
+def names_of_pgen(path: Path) -> list[str]:
+    """Return the names of the variants, without their genotypes."""
+    return [line[1] for line in _variants(path)]
+
+
+def _beside(path: Path, ending: str, names: Sequence[str], delimiter: str = "") -> Frame:
+    """Return the frame of the .pvar or .psam of a .pgen, which must have these columns."""
+    file = path.with_suffix(ending)
+    if not file.is_file():
+        raise FileNotFoundError(f"there is no file {file}, which belongs to the .pgen beside it")
+    frame = TextFile(file, TextForm(delimiter=delimiter)).frame()
+    frame.require(names)
+    return frame
+
+
+def _variants(path: Path) -> list[list[str]]:
+    names = ("#CHROM", "ID", "POS", "ALT", "REF")
+    frame = _beside(path, ".pvar", names, "tab")
+    lines = zip(*(frame.cells(name).tolist() for name in names), strict=True)
+    return [
+        [chromosome, name or ".", "0", position, counted.split(",")[0], other]
+        for chromosome, name, position, counted, other in lines
+    ]
+
+
+def _samples(path: Path) -> list[list[str]]:
+    frame = _beside(path, ".psam", ())
+    keys = [name for name in ("#FID", "#IID", "IID") if name in frame.columns] or ["IID"]
+    frame.require(keys)
+    known = (*keys, "SID", "PAT", "MAT", "SEX")
+    traits = [name for name in frame.header if name not in known][:1]
+    names = (keys[0], keys[-1], *traits)
+    lines = zip(*(frame.cells(name).tolist() for name in names), strict=True)
+    return [[family, own, "0", "0", "0", "".join(trait) or "-9"] for family, own, *trait in lines]

@@ -1,0 +1,106 @@
+"""Series matrices of GEO: descriptions of the samples, and a table with a probe in each row."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from atomlearn.storage.formats.compressed import open_text
+from atomlearn.storage.formats.messages import listing
+from atomlearn.storage.intake.cells import TextForm, as_numbers
+from atomlearn.storage.intake.frame import Frame, distinct_names, transposed
+from atomlearn.storage.intake.text import TextFile
+
+_BEGIN = "!series_matrix_table_begin"
+_END = "!series_matrix_table_end"
+_SAMPLE = "!Sample_"
+#: Lines about the samples that become columns; others describe the laboratory.
+_KEPT = ("geo_accession", "title", "source_name_ch1", "source_name_ch2")
+
+
+def looks_like_series_matrix(line: str) -> bool:
+    """Return whether the first line of a text file is that of a series matrix."""
+    return line.startswith("!Series_")
+
+
+class SeriesMatrix(TextFile):
+    """A series matrix as a table with a row for each sample.
+
+    Its first columns describe the samples: "disease: lupus" among the characteristics is "lupus"
+    in the column "disease". The others are the probes.
+    """
+
+    transposes = False
+
+    def __init__(self, path: Path, form: TextForm, sheet: str | None = None) -> None:
+        self._about: dict[str, NDArray[Any]] = {}
+        super().__init__(path, form, sheet)
+
+    def _above(self) -> str:
+        lines = list[str]()
+        with self._readable(), open_text(self.path, self.form.encoding, self._errors()) as stream:
+            for line in stream:
+                lines.append(line)
+                if line.startswith(_BEGIN):
+                    break
+        if not lines[-1].startswith(_BEGIN):
+            raise ValueError(
+                f"{self.path} has no line {_BEGIN}; it is cut off, or no series matrix"
+            )
+        described = [line for line in lines if line.startswith(_SAMPLE)]
+        rows = [row for row in csv.reader(described, delimiter="\t") if len(row) > 1]
+        self._about = _described_samples([[row[0][len(_SAMPLE) :], *row[1:]] for row in rows])
+        return "".join(lines)
+
+    def _blocks(self, begin: int, n_bytes: int) -> Iterator[tuple[int, str]]:
+        for before, content in super()._blocks(begin, n_bytes):
+            table, end, _ = content.partition(_END)
+            if table:
+                yield before, table
+            if end:
+                return
+
+    def frame(self) -> Frame:
+        """Return a row for each sample: its description, then its values."""
+        if next(self.pieces(), None) is None:
+            raise ValueError(
+                f"{self.path} has no values between {_BEGIN} and {_END}; those of sequencing are "
+                "in supplementary files: read these by --transpose, with this file as --pheno"
+            )
+        turned, samples = transposed(super().frame())
+        order = self._about.get("geo_accession")
+        if order is None or list(order) != samples:
+            shown = listing(samples)
+            raise ValueError(
+                f"{self.path} describes other samples than those of its table ({shown}); copy it "
+                "afresh"
+            )
+        names, _ = distinct_names([*self._about, *turned.header])
+        columns = [*self._about.values(), *turned.columns.values()]
+        found = dict(zip(names, columns, strict=True))
+        return Frame(self.path, found, len(samples), turned.notes)
+
+
+def _described_samples(rows: list[list[str]]) -> dict[str, NDArray[Any]]:
+    """Return columns of the samples from lines of a name and a cell for each sample.
+
+    A characteristic may be in another line for each sample, so that it is found by its key.
+    """
+    n_samples = max((len(row) - 1 for row in rows), default=0)
+    found = dict[str, list[str]]()
+    # The accession comes first, because it names the rows.
+    for name, *cells in sorted(rows, key=lambda row: row[0] != _KEPT[0]):
+        if name in _KEPT:
+            found[name] = [cell.strip() for cell in cells]
+        elif name.startswith("characteristics"):
+            for place, cell in enumerate(cells):
+                key, colon, value = cell.partition(":")
+                key = key.strip() if colon else name
+                column = found.setdefault(key, [""] * n_samples)
+                column[place] = (value if colon else cell).strip()
+    return {name: as_numbers(np.array(cells, dtype=object)) for name, cells in found.items()}

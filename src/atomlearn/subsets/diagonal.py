@@ -1,0 +1,145 @@
+"""A stronger ridge for quadratic losses: part of the Hessian's diagonal moves into the ridge.
+
+Let f(X w) = 1/2 w'Qw - q'w + c, with Q positive definite. If Q - D is positive semidefinite for a
+diagonal D >= 0, the objective is also 1/2 w'(Q - D)w - q'w + c plus a ridge with the weights
+level + D_j. With v_j = w_j sqrt(1 + D_j / level) that ridge is level / 2 ||v||^2 again. So the same
+subsets have the same objectives in a problem with another design, whose relaxation is tighter,
+because the relaxation of "at most k columns" is the better the larger the share of the ridge is.
+This needs fewer columns than samples: screening often leaves so few.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import scipy.linalg as la
+
+from atomlearn.core import (
+    Array,
+    Columns,
+    DenseDesign,
+    Problem,
+    Squared,
+    growth,
+    loss_value,
+    optimal_intercept,
+)
+from atomlearn.subsets.relaxation import Relaxation
+
+#: Most columns of such a problem: a decomposition of Q then takes well below a second.
+MOST = 800
+#: Rounds in which D grows, and the share of the largest step that each takes.
+ROUNDS = 6
+STEP = 0.9
+#: The mean of D, relative to the ridge, from which another design is worth its time.
+WORTH = 0.25
+
+
+def strengthened(
+    relaxation: Relaxation, columns: Columns, fine: float
+) -> tuple[Problem, Array] | None:
+    """Return a problem over some columns with the same objectives, and factors of its weights.
+
+    A weight v_j of the problem is factor_j w_j. Its objective of a vector is at most that of the
+    original problem, and lower by rounding only. None if the loss is not quadratic, if there are
+    groups or too many columns, if D is nearly zero, or if rounding takes more than the share
+    ``fine`` of the ridge.
+    """
+    problem = relaxation.problem
+    size = columns.size
+    n = problem.y.size
+    if not relaxation.quadratic or relaxation.units.partition is not None:
+        return None
+    if not 0 < size <= min(MOST, n - 1):
+        return None
+    H, pull, places = relaxation.model(columns)
+    at_zero = loss_value(problem, np.zeros(n) + optimal_intercept(problem, np.zeros(n)))
+    unit = float(np.trace(H[np.ix_(places, places)])) / size
+    if not (unit > 0.0 and at_zero > 0.0):
+        return None
+    # In units in which Q has a mean diagonal of 1, and f(0) = 1.
+    Q = H[np.ix_(places, places)] / unit
+    Q = 0.5 * (Q + Q.T)
+    q = pull[places] / math.sqrt(unit) / math.sqrt(at_zero)
+    level = problem.regularizer.amount / unit
+    lengths = np.sqrt(problem.weight @ np.square(relaxation.dense(columns) / math.sqrt(unit)))
+    offsets = np.abs(problem.design.taken_off(columns)) / math.sqrt(unit)
+    lengths = lengths + math.sqrt(float(problem.weight.sum())) * offsets
+    # Twice the bound on rounding errors of Q and of its factorization, as a multiple of I.
+    lost = 2.0 * (growth(n) + growth(size)) * float(lengths @ lengths)
+    if lost > fine * level:
+        return None
+    D = _diagonal(Q - lost * np.eye(size))
+    wrong = growth(n) * math.sqrt(2.0) * float(np.linalg.norm(lengths))
+    for _ in range(20):
+        if D is None or float(np.mean(D)) < WORTH * level:
+            return None
+        made = _data(Q, q, D, lost, wrong)
+        if made is not None:
+            break
+        D = 0.7 * D
+    else:
+        return None
+    assert D is not None
+    R, target = made
+    factors = np.sqrt(1.0 + D / level)
+    regularizer = problem.regularizer.of(
+        relaxation.units.norm.restrict(columns, problem.design.shape[1])
+    )
+    X = np.asfortranarray(R * (math.sqrt(unit) / factors))
+    other = Problem(
+        Squared(),
+        DenseDesign(X),
+        target * math.sqrt(at_zero),
+        np.ones(target.size),
+        regularizer,
+        deadline=problem.deadline,
+    )
+    return other, factors
+
+
+def _diagonal(Q: Array) -> Array | None:
+    """Return a D >= 0 with Q - D positive definite, None if Q is not.
+
+    In each round D grows by a multiple of 1 / (Q - D)^-1_jj, the most by which one entry could. A
+    column that depends on others has nearly none, and does not limit that of the others.
+    """
+    D = np.zeros(Q.shape[0])
+    for _ in range(ROUNDS):
+        rest = Q - np.diag(D)
+        try:
+            inverse = la.cho_solve(la.cho_factor(rest), np.eye(D.size))
+        except la.LinAlgError:
+            return D if D.any() else None
+        alone = 1.0 / np.diag(inverse)
+        if not np.all(np.isfinite(alone) & (alone > 0.0)):
+            return D if D.any() else None
+        root = np.sqrt(alone)
+        smallest = float(la.eigvalsh(rest / root / root[:, None], subset_by_index=[0, 0])[0])
+        if not smallest > 1e-6:
+            break
+        D = D + STEP * smallest * alone
+    return D
+
+
+def _data(Q: Array, q: Array, D: Array, lost: float, wrong: float) -> tuple[Array, Array] | None:
+    """Return R and a target t with 1/2 ||t - R w||^2 = 1/2 w'(Q - D)w - q'w + 1, up to rounding.
+
+    Rounding lowers it: ``lost`` is taken off the diagonal, and the constant is lowered for errors
+    of q, whose bound is ``wrong``. None if the quadratic has negative values.
+    """
+    try:
+        R = la.cholesky(Q - np.diag(D + lost))
+    except la.LinAlgError:
+        return None
+    size = q.size
+    target = la.solve_triangular(R, q, trans="T")
+    length = float(np.linalg.norm(target))
+    wrong += float(np.linalg.norm(R.T @ target - q))
+    wrong += growth(size) * float(np.linalg.norm(R)) * length
+    # wrong |w| <= lost / 4 |w|^2 + wrong^2 / lost.
+    rest = 1.0 - growth(size) - 0.5 * length**2 * (1.0 + growth(size)) - wrong**2 / lost
+    if not rest > 0.0:
+        return None
+    return np.vstack([R, np.zeros(size)]), np.append(target, math.sqrt(2.0 * rest))

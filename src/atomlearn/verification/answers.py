@@ -1,0 +1,298 @@
+"""verify: check from the data that a model is as good as it says, without the solvers."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from atomlearn.core import Result, as_design, feature_names
+from atomlearn.survival.target import checked_survival
+from atomlearn.verification.bounds import check, claim_digest
+from atomlearn.verification.claims import MARGIN, DesignColumns
+from atomlearn.verification.models import Fit, fit_of_result, fits_of_estimator
+
+#: What worst-case bounds on rounding may add to a relative gap that counts likely roundings.
+ROUNDING = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class Verified:
+    """What ``verify`` found.
+
+    Attributes
+    ----------
+    holds : bool
+        Whether each claim of the model is proved on these data.
+    relative_gap : float
+        The largest proved gap over its objective, rounding included; infinite without a proof.
+    explanation : str
+        One sentence: what is proved, or what is wrong.
+    objectives, gaps : tuple of float
+        One for each problem of the model, as proved.
+    """
+
+    holds: bool
+    relative_gap: float
+    explanation: str
+    objectives: tuple[float, ...] = ()
+    gaps: tuple[float, ...] = ()
+
+    def __bool__(self) -> bool:
+        """Return ``holds``."""
+        return self.holds
+
+    def __str__(self) -> str:
+        """Return the sentence."""
+        return self.explanation
+
+
+def verify(
+    model: Any, X: Any, y: Any, *, sample_weight: Any = None, offset: Any = None
+) -> Verified:
+    """Prove again that a model is near the best of its kind, from the data and with all roundings.
+
+    Objective and bound are computed by ``atomlearn/verification/bounds.py``, which uses NumPy and
+    nothing of the solvers.
+
+    Parameters
+    ----------
+    model : Result of ``solve``, fitted estimator, or model file
+        A file is a path of ``model.json``, or its content as a dict.
+    X : array, sparse matrix, data frame or Design, shape (n_rows, n_columns)
+        The data of the fit. Columns of a file with names are found by their names.
+    y : (n_rows,) or (n_rows, n_targets)
+        The targets of the fit: numbers, labels, or survival records.
+    sample_weight, offset : arrays, optional
+        Those of the fit.
+
+    Returns
+    -------
+    Verified
+        With ``holds``, ``relative_gap`` and ``explanation``.
+
+    Notes
+    -----
+    The bound is Fenchel's: each dual point bounds the objective of all models from below. The
+    stored dual point adds up to zero exactly, is scaled until no column can gain by it, and makes
+    columns without a penalty exactly neutral by an enclosure. See docs/verify.md.
+
+    References
+    ----------
+    S. M. Rump 2010, doi:10.1017/S096249291000005X.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import atomlearn
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.standard_normal((50, 200))
+    >>> y = X[:, 0] + 0.1 * rng.standard_normal(50)
+    >>> model = atomlearn.AtomicRegressor(alpha=0.1).fit(X, y)
+    >>> found = atomlearn.verify(model, X, y)
+    >>> found.holds, found.relative_gap < 1e-6
+    (True, True)
+    >>> atomlearn.verify(model, X, y + 1e-3 * X[:, 5]).relative_gap < 1e-6
+    False
+    """
+    try:
+        if isinstance(model, (str, Path, Mapping)):
+            return _of_file(model_content(model), X, y, sample_weight, offset)
+        if isinstance(model, Result):
+            fits = [fit_of_result(model, X, y, sample_weight, offset)]
+        else:
+            fits, _ = fits_of_estimator(model, X, y, sample_weight, offset)
+        return summed_up([_compared(fit) for fit in fits])
+    except (KeyError, IndexError, TypeError) as error:
+        return refused(f"the claim is damaged ({type(error).__name__}: {error})")
+    except ValueError as error:
+        return refused(str(error))
+
+
+def refused(why: str) -> Verified:
+    """Return the answer for a model that is not verified, with the reason."""
+    return Verified(False, math.inf, f"not verified: {why}")
+
+
+def claimed(proof: Mapping[str, Any]) -> str:
+    """Return the sentence on a proof that was just computed from the data."""
+    if not proof["claims"]:
+        return f"not verified: {proof['why']}"
+    claims = [
+        {**claim, "columns": claim["n_columns"], "selected": claim["among"] is not None}
+        for claim in proof["claims"]
+    ]
+    return summed_up(claims).explanation
+
+
+def summed_up(proved: Sequence[Mapping[str, Any]]) -> Verified:
+    """Return the answer from what was proved of each problem of a model.
+
+    Each has its columns, and whether it is among the selected columns only.
+    """
+    full = [one for one in proved if not one["selected"]]
+    selected_only = [one for one in proved if one["selected"]]
+    worst = max(full, key=lambda one: one["relative_gap"])
+    several = f"each of {len(full)} objectives is" if len(full) > 1 else "the objective is"
+    words = (
+        f"within {upwards(worst['relative_gap'])} of the best over all {worst['columns']:,} columns"
+    )
+    for one in selected_only:
+        words += (
+            f", within {upwards(one['relative_gap'])} over the {one['columns']:,} selected ones"
+        )
+    return Verified(
+        True,
+        worst["relative_gap"],
+        f"verified: {several} {words}, relative to it and rounding included",
+        tuple(one["objective"] for one in proved),
+        tuple(one["gap"] for one in proved),
+    )
+
+
+def upwards(gap: float) -> str:
+    """Return a gap with two digits, rounded up."""
+    if not 0.0 < gap < math.inf:
+        return f"{gap:g}"
+    digit = 10.0 ** (math.floor(math.log10(gap)) - 1)
+    return f"{math.ceil(gap / digit) * digit:.2g}"
+
+
+def _compared(fit: Fit) -> dict[str, float]:
+    """Return what is proved of a fit; ValueError if it is less than the fit says."""
+    claim, data = fit.claim()
+    result = fit.result
+    promised = max(result.relative_gap, result.tol if result.converged else 0.0)
+    promised = promised * MARGIN + ROUNDING
+    gap = claim["relative_gap"]
+    if fit.among is None and not gap <= promised:
+        raise ValueError(
+            f"expected a relative gap of at most {promised:.3g}, as the fit says; received "
+            f"{gap:.3g} on these data: pass the very X, y, sample_weight and offset of the fit"
+        )
+    numbers = {name: claim[name] for name in ("objective", "gap", "relative_gap")}
+    return numbers | {"columns": data.X.shape[1], "selected": fit.among is not None}
+
+
+def model_content(model: Any) -> dict[str, Any]:
+    """Return the JSON object of a model file, which is given by its path or its content."""
+    if isinstance(model, Mapping):
+        return dict(model)
+    path = Path(model)
+    path = path / "model.json" if path.is_dir() else path
+    content = json.loads(path.read_text(encoding="utf-8"))
+    if not isinstance(content, dict) or content.get("format") != "atomlearn-model":
+        raise ValueError(f"expected a model file such as model.json of `select`; received {path}")
+    return content
+
+
+def _of_file(content: dict[str, Any], X: Any, y: Any, weight: Any, offset: Any) -> Verified:
+    """Return the answer for a model file on data in memory."""
+    proof = proof_of(content)
+    design = as_design(X)
+    names = feature_names(X)
+    data = in_order(DesignColumns(design), names, proof)
+    return verify_file(content, data, y, weight, offset)
+
+
+def proof_of(content: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the proof in a model file, after its hash is checked; ValueError without one."""
+    expected = content.get("sha256")
+    received = claim_digest(content)
+    if expected != received:
+        raise ValueError(
+            f"the file was changed after it was written: its sha256 says {str(expected)[:16]}, "
+            f"and its content has {received[:16]}"
+        )
+    proof: dict[str, Any] = content.get("proof") or {}
+    if not proof.get("claims"):
+        why = proof.get("why") or "it was written without its data; pass X and y to write_model"
+        raise ValueError(f"the model file has no claim: {why}")
+    return proof
+
+
+def in_order(columns: DesignColumns, names: Any, proof: Mapping[str, Any]) -> DesignColumns:
+    """Return the columns in the order of the claim, found by their names if there are any."""
+    claim_names = proof["names"]
+    if claim_names is None or names is None or list(names) == claim_names:
+        return columns
+    position = {name: at for at, name in enumerate(names)}
+    missing = [name for name in claim_names if name not in position]
+    if missing or len(position) != len(claim_names):
+        example = f" and not {missing[0]!r}" if missing else ""
+        raise ValueError(
+            f"expected the {len(claim_names):,} columns of the claim; received {len(position):,} "
+            f"columns{example}"
+        )
+    return columns.taken(np.array([position[name] for name in claim_names]))
+
+
+def verify_file(
+    content: Mapping[str, Any], X: DesignColumns, y: Any, weight: Any, offset: Any
+) -> Verified:
+    """Return the answer for a checked model file, with columns in the order of its claim."""
+    proof = content["proof"]
+    offsets = None if offset is None else np.asarray(offset, dtype=np.float64)
+    results = []
+    for number, claim in enumerate(proof["claims"]):
+        if claim["among"] is None:
+            _same_coefficients(content, claim, number)
+        own = offsets if offsets is None or offsets.ndim < 2 else offsets[:, [number]]
+        own = offsets if claim["outputs"] > 1 else own
+        target = claimed_target(claim, proof["classes"], y)
+        among = claim["among"]
+        part = X if among is None else X.taken(np.array(among, dtype=np.int64))
+        results.append(
+            check(claim, part, target, weight, own)
+            | {"columns": part.shape[1], "selected": among is not None}
+        )
+    return summed_up(results)
+
+
+def claimed_target(claim: Mapping[str, Any], labels: Any, y: Any) -> Any:
+    """Return targets as the claim takes them: labels become -1 and +1, or codes."""
+    if claim["loss"]["name"] == "cox":
+        return checked_survival(y)
+    values = np.asarray(y)
+    if labels is None:
+        return values.astype(np.float64)
+    code_of = {str(label): code for code, label in enumerate(labels)}
+    codes = [code_of.get(str(label)) for label in values.tolist()]
+    if None in codes:
+        strange = values.tolist()[codes.index(None)]
+        raise ValueError(f"expected the labels {labels}; received {strange!r}")
+    if claim["positive"] is None:
+        if claim["loss"]["name"] == "multinomial":
+            return np.array(codes, dtype=np.int64)
+        return np.where(np.array(codes)[:, None] == np.arange(len(labels)), 1.0, -1.0)
+    return np.where(np.array(codes) == claim["positive"], 1.0, -1.0)
+
+
+def _same_coefficients(content: Mapping[str, Any], claim: Mapping[str, Any], number: int) -> None:
+    """Raise ValueError if the model predicts with other coefficients than the claim has."""
+    outputs = claim["outputs"]
+    if any(feature["curve"] is not None for feature in content["features"]):
+        return  # curves are sums of many columns
+    features = {feature["index"]: position for position, feature in enumerate(content["features"])}
+    claimed = np.zeros((outputs, len(features)))
+    for column, weight in zip(claim["columns"], claim["coefficients"], strict=True):
+        position = features.get(column // outputs)
+        if position is not None:
+            claimed[column % outputs, position] += weight
+        elif weight:
+            raise ValueError(f"coefficient of column {column // outputs}: expected one in features")
+    used = np.array(content["coefficients"], dtype=np.float64).reshape(-1, len(features))
+    used = used if outputs > 1 else used[[number]]
+    wrong = np.abs(claimed - used) > 1e-12 * np.abs(used).max(initial=0.0)
+    if wrong.any():
+        output, position = np.argwhere(wrong)[0]
+        name = content["features"][position]["name"]
+        raise ValueError(
+            f"coefficient of {name!r}: expected {claimed[output, position]:.17g}, as claimed; "
+            f"received {used[output, position]:.17g}"
+        )

@@ -1,0 +1,314 @@
+"""Claims of optimality: made from a problem and its solution, in a form that ``bounds`` checks."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from atomlearn.core import (
+    L1,
+    OWL,
+    Array,
+    Columns,
+    Design,
+    ElasticNetNorm,
+    Groups,
+    KSupport,
+    Loss,
+    Nonnegative,
+    Norm,
+    Problem,
+    Scaled,
+    bare_loss,
+)
+from atomlearn.verification.bounds import claim_digest, data_digest, proved
+
+#: Number of bits of the stored dual point, whose steps add up to 0 exactly.
+BITS = 44
+#: Share that a gap may grow by when another machine adds up in another order.
+MARGIN = 1.001
+#: The losses and norms that ``bounds`` knows.
+LOSSES = (
+    "squared",
+    "huber",
+    "quantile",
+    "logistic",
+    "squared_hinge",
+    "poisson",
+    "gamma",
+    "multinomial",
+    "cox",
+)
+
+
+class NoClaim(ValueError):
+    """A model whose optimality cannot be checked from a file; the message says why."""
+
+
+class DesignColumns:
+    """The columns of a design, read some at a time, as ``bounds`` takes them."""
+
+    def __init__(self, design: Design, order: Columns | None = None) -> None:
+        self.design = design
+        self.order = np.arange(design.shape[1]) if order is None else order
+        self.shape = design.shape[0], self.order.size
+        self.is_sparse = design.traits.is_sparse
+
+    def __getitem__(self, key: tuple[slice, Any]) -> Any:
+        block: Any = self.design.gather(self.order[key[1]])
+        return block.stored() if block.traits.is_sparse else np.asarray(block.dense())
+
+    def taken(self, order: Columns) -> DesignColumns:
+        """Return the columns in another order."""
+        return DesignColumns(self.design, self.order[order])
+
+
+@dataclass(frozen=True, slots=True)
+class Data:
+    """What a claim is about: columns, targets as the loss takes them, weights and offsets.
+
+    Attributes
+    ----------
+    X : DesignColumns
+    y : (n_rows,) or (n_rows, n_outputs) ndarray
+        Numbers, -1 and +1, codes of classes for the multinomial loss, or survival records.
+    weight : (n_rows,) float64
+    offset : (n_rows, n_outputs) float64 or None
+    """
+
+    X: DesignColumns
+    y: NDArray[Any]
+    weight: Array
+    offset: Array | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimedPoint:
+    """The coefficients of a claim, in the units of X.
+
+    Attributes
+    ----------
+    columns : (m,) int64
+        Numbers of coefficients: column * n_outputs + output. They repeat for overlapping groups.
+    weights : (m,) float64
+    intercepts : (n_outputs,) float64
+    sets : list of int
+        The group of each coefficient; empty for norms without groups.
+    """
+
+    columns: Columns
+    weights: Array
+    intercepts: Array
+    sets: list[int] = field(default_factory=list)
+
+
+def claim_of(
+    problem: Problem,
+    data: Data,
+    point: ClaimedPoint,
+    *,
+    fit_intercept: bool,
+    standardize: bool,
+    dual: Array | None = None,
+) -> dict[str, Any]:
+    """Return the claim of a point, with the gap that ``bounds`` proves; NoClaim if it cannot.
+
+    ``problem`` is that of the fit; ``dual`` is a dual point of a loss with kinks.
+    """
+    n_outputs = point.intercepts.size
+    loss = bare_loss(problem.loss)
+    penalty = problem.regularizer
+    if problem.metric is not None:
+        raise NoClaim("a ridge term of atoms cannot be checked from a file")
+    total = float(problem.weight.sum()) / n_outputs
+    constrained = penalty.form == "constrained"
+    level = 0.0 if constrained else penalty.amount / total
+    tau = problem.tau / total
+    claim: dict[str, Any] = {
+        "format": "atomlearn-claim",
+        "version": 1,
+        "n_rows": data.X.shape[0],
+        "n_columns": data.X.shape[1],
+        "outputs": n_outputs,
+        "sparse": data.X.is_sparse,
+        "standardize": standardize,
+        "loss": loss_entry(loss),
+        "norm": norm_entry(penalty.norm, data.X.shape[1] * n_outputs),
+        "form": penalty.form,
+        "alpha": level + tau,
+        "l1_ratio": level / (level + tau) if level + tau else 1.0,
+        "radius": penalty.amount if constrained else None,
+        "intercept": bool(fit_intercept),
+        "free": [] if problem.free is None else problem.free.tolist(),
+        "columns": point.columns.tolist(),
+        "sets": point.sets,
+        "coefficients": point.weights.tolist(),
+        "intercepts": point.intercepts.tolist(),
+    }
+    if claim["free"] and n_outputs > 1:
+        raise NoClaim("columns without a penalty, for several outputs at once")
+    offset = np.zeros((data.X.shape[0], n_outputs))
+    offset += 0.0 if data.offset is None else data.offset.reshape(offset.shape)
+    if loss.name != "cox":
+        claim["dual"] = stored_dual(loss, data, point, claim, offset, dual)
+    return sealed(claim, data, offset)
+
+
+def sealed(claim: dict[str, Any], data: Data, offset: Array) -> dict[str, Any]:
+    """Return the claim with the objective and the gap that are proved now, and its hashes."""
+    claim = claim | {"objective": math.nan, "gap": math.inf}
+    numbers = proved(claim, data.X, data.y, data.weight, offset)
+    claim |= {"objective": numbers["objective"], "relative_gap": numbers["relative_gap"]}
+    claim["gap"] = MARGIN * numbers["gap"] + 1e-12 * abs(numbers["objective"])
+    claim["data"] = data_digest(data.X, data.y, data.weight, offset, claim["sparse"])
+    return claim | {"sha256": claim_digest(claim)}
+
+
+def loss_entry(loss: Loss) -> dict[str, Any]:
+    """Return the name and the parameters of a loss."""
+    if loss.name not in LOSSES:
+        raise NoClaim(f"the loss {loss.name!r} is not checked yet; those that are: {LOSSES}")
+    given: Any = loss
+    names = [name for name in ("delta", "q", "n_classes", "ties") if hasattr(given, name)]
+    return {"name": loss.name} | {name: getattr(given, name) for name in names}
+
+
+def norm_entry(norm: Norm, n_features: int) -> dict[str, Any]:
+    """Return the name and the numbers of a norm over this many coefficients."""
+    entry: dict[str, Any] = dict.fromkeys(("weights", "lower", "upper", "members", "starts"))
+    entry["scale"] = 1.0
+    if isinstance(norm, Scaled):
+        inner = norm_entry(norm.norm, n_features)
+        return inner | {"scale": inner["scale"] * norm.factor}
+    if isinstance(norm, Nonnegative) and isinstance(norm.norm, L1):
+        norm = L1(norm.norm.weights, 0.0, norm.norm.upper)
+    if isinstance(norm, ElasticNetNorm):
+        return {"name": "elasticnet", **entry, "k": float(norm.k or 1)}
+    lift = norm.lift(n_features)
+    if lift is not None:
+        if not lift.expansion.repeats:
+            raise NoClaim(f"{norm!r} maps its groups by numbers, which is not checked yet")
+        inner = norm_entry(lift.norm, lift.expansion.shape[1])
+        return inner | _sets(lift.norm, lift.expansion.matrix.indices.astype(np.int64))
+    if isinstance(norm, L1):
+        sides = norm._sides(n_features)
+        if sides is not None:
+            names = ("weights", "lower", "upper") if not sides.symmetric else ("weights",)
+            parts = sides.price, sides.lower, sides.upper
+            entry |= {name: numbers(part) for name, part in zip(names, parts, strict=False)}
+        return {"name": "l1", **entry}
+    if isinstance(norm, Groups):
+        _, weights = norm.parts(n_features)
+        return {"name": "l1", **entry, "weights": numbers(weights)} | _sets(
+            norm, np.arange(n_features)
+        )
+    if isinstance(norm, KSupport):
+        sets = {} if norm.groups is None else _sets(norm, np.arange(n_features))
+        return {"name": "ksupport", **entry, "k": int(norm.k)} | sets
+    if isinstance(norm, OWL):
+        return {"name": "owl", **entry, "weights": numbers(norm._weights(n_features))}
+    raise NoClaim(f"the norm {norm!r} is not checked yet")
+
+
+def _sets(norm: Any, features: Columns) -> dict[str, Any]:
+    """Return the members of the groups of a norm, group after group, as numbers of features."""
+    partition = norm.partition(features.size)
+    order, starts = partition.order
+    return {"members": features[order].tolist(), "starts": starts.tolist()}
+
+
+def numbers(values: Array) -> list[float | str]:
+    """Return numbers for JSON, which has no infinity."""
+    return [value if math.isfinite(value) else str(value) for value in values.tolist()]
+
+
+def stored_dual(
+    loss: Loss,
+    data: Data,
+    point: ClaimedPoint,
+    claim: dict[str, Any],
+    offset: Array,
+    dual: Array | None,
+) -> dict[str, Any]:
+    """Return the dual point as whole multiples of a power of 2, which add up to 0 exactly."""
+    n_outputs = claim["outputs"]
+    several = loss.name == "multinomial"
+    if dual is None:
+        if loss.smoothed(1.0) is not None:
+            raise NoClaim(
+                f"the loss {loss.name!r} has kinks, so its proof needs the dual point of the "
+                "solver: verify the result of solve(), or the estimator, before it is stored"
+            )
+        features, positions = np.unique(point.columns // n_outputs, return_inverse=True)
+        W = np.zeros((features.size, n_outputs))
+        np.add.at(W, (positions, point.columns % n_outputs), point.weights)
+        z = data.X[:, features] @ W + point.intercepts + offset
+        y = np.eye(n_outputs)[data.y.astype(np.int64)] if several else data.y
+        weight = np.repeat(data.weight, n_outputs)
+        dual = -loss.gradient(np.ravel(y), np.ravel(z), weight).reshape(z.shape)
+    v = np.array(dual, dtype=np.float64).reshape(offset.shape)
+    if claim["intercept"] and not several:
+        v = np.stack([_balanced(column) for column in v.T], axis=1)
+    largest = float(np.abs(v).max(initial=0.0)) or 1.0
+    exponent = math.ceil(math.log2(largest)) - BITS
+    # Towards 0, which keeps each slope in the domain of the conjugate.
+    steps = np.trunc(np.ldexp(v, -exponent)).astype(np.int64)
+    if several:
+        _add_up_by_rows(steps, data.y.astype(np.int64), claim["intercept"])
+    elif claim["intercept"]:
+        for column in steps.T:
+            _add_up(column)
+    return {"exponent": exponent, "steps": " ".join(map(str, steps.ravel().tolist()))}
+
+
+def _balanced(v: Array) -> Array:
+    """Return v with sum 0: entries of the sign with the larger sum are scaled down."""
+    positive_sum = math.fsum(v[v > 0])
+    negative_sum = -math.fsum(v[v < 0])
+    if not positive_sum or not negative_sum:
+        return v
+    return np.where(
+        v > 0, v * min(1.0, negative_sum / positive_sum), v * min(1.0, positive_sum / negative_sum)
+    )
+
+
+def _add_up(steps: NDArray[np.int64]) -> None:
+    """Move the largest entries towards 0 until all add up to 0, in place."""
+    left = int(steps.sum())
+    order = np.argsort(-np.abs(steps), kind="stable")
+    order = order[steps[order] * left > 0]
+    while left and order.size:
+        share = max(1, abs(left) // order.size)
+        taken = order[: max(1, abs(left) // share)]
+        taken = taken[np.abs(steps[taken]) >= share]
+        if not taken.size:
+            break
+        steps[taken] -= int(math.copysign(share, left))
+        left -= int(math.copysign(share, left)) * taken.size
+
+
+def _add_up_by_rows(steps: NDArray[np.int64], codes: NDArray[np.int64], fits: bool) -> None:
+    """Have the entries of each row add up to 0, and with intercepts those of each column, too.
+
+    Probabilities of wrong classes, the negative entries, only fall.
+    """
+    rows = np.arange(codes.size)
+    steps[rows, codes] = 0
+    steps[rows, codes] = -steps.sum(axis=1)
+    for target in range(steps.shape[1] if fits else 0):
+        for source in range(steps.shape[1]):
+            left = steps.sum(axis=0)
+            move = min(int(left[source]), -int(left[target]))
+            of_class = np.flatnonzero(codes == source)
+            order = of_class[np.argsort(steps[of_class, target], kind="stable")]
+            for row in order.tolist():
+                if move <= 0 or source == target:
+                    break
+                share = min(move, -int(steps[row, target]))
+                steps[row, target] += share
+                steps[row, source] -= share
+                move -= share

@@ -1,0 +1,271 @@
+"""Losses for ``bounds``: values, slopes and conjugates with their roundings, in NumPy only.
+
+A loss is convex, and so is its conjugate: over an interval each is largest at one of the ends.
+EPS is two units of roundoff; elementary functions are taken to be off by a few EPS.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+EPS = 2.0**-52
+TINY = 2.0**-1022
+
+
+def demand_that(holds: Any, expected: str, received: Any) -> None:
+    """Raise ValueError if this does not hold."""
+    if not holds:
+        raise ValueError(f"expected {expected}; received {received}")
+
+
+def formulas(spec: Any, y: Any) -> Any:
+    """Return of each loss: terms at z, terms of loss*(-a), and the least and the greatest a."""
+    inf = np.full(y.shape, np.inf)
+    t = spec.get("delta", 0.0)
+    q = spec.get("q", 0.0)
+
+    def log(p: Any) -> Any:
+        return np.log(np.maximum(p, TINY))
+
+    def log1p(p: Any) -> Any:
+        return np.log1p(np.maximum(p, EPS - 1))
+
+    return {
+        "squared": (lambda z: [(z - y) ** 2 / 2], lambda a: [a * a / 2, -a * y], -inf, inf),
+        "huber": (
+            lambda z: [np.minimum(abs(z - y), t) * (abs(z - y) - np.minimum(abs(z - y), t) / 2)],
+            lambda a: [a * a / 2, -a * y],
+            np.full(y.shape, -t),
+            np.full(y.shape, t),
+        ),
+        "quantile": (
+            lambda z: [np.maximum(q * (y - z), (1 - q) * (z - y))],
+            lambda a: [-a * y],
+            np.full(y.shape, q - 1),
+            np.full(y.shape, q),
+        ),
+        "logistic": (
+            lambda z: [np.log1p(np.exp(-abs(z))), np.maximum(-y * z, 0)],
+            lambda a: [y * a * log(y * a), (1 - y * a) * log1p(-y * a)],
+            np.minimum(y, 0),
+            np.maximum(y, 0),
+        ),
+        "squared_hinge": (
+            lambda z: [np.maximum(1 - y * z, 0) ** 2 / 2],
+            lambda a: [a * a / 2, -y * a],
+            np.where(y > 0, 0, -inf),
+            np.where(y > 0, inf, 0),
+        ),
+        "poisson": (
+            lambda z: [np.exp(z), -y * z, y * log(y), -y],
+            lambda a: [(y - a) * log(y - a), a - y, -y * log(y), y],
+            -inf,
+            y,
+        ),
+        "gamma": (
+            lambda z: [y * np.exp(-z), z, -np.ones(y.shape), -log(y)],
+            lambda a: [(1 + a) * log1p(a), -a, -a * log(y)],
+            np.full(y.shape, -1.0),
+            inf,
+        ),
+        "multinomial": (
+            log_of_sum,
+            lambda a: [np.where(y == 1, (1 - a) * log1p(-a), (y - a) * log(y - a))],
+            y - 1,
+            y,
+        ),
+    }
+
+
+def log_of_sum(z: Any) -> Any:
+    """Return terms of log sum_k exp(z_k), with 1 - 1: the sum is off by a few units of 1."""
+    largest = z.max(axis=1, keepdims=True)
+    one = np.ones(largest.shape)
+    return [largest, np.log(np.exp(z - largest).sum(axis=1, keepdims=True)), one, -one]
+
+
+def loss_of(spec: Any, y: Any, s: Any) -> Any:
+    """Return value(z, r), dual(claim, s, used, X) and conjugate(c) of a loss, over rows in use."""
+    name = spec["name"]
+    if name == "cox":
+        return cox(spec, y, s[:, 0])
+    y = y.astype(float).reshape(s.size, -1)
+    y = 1.0 * (np.arange(spec["n_classes"]) == y) if name == "multinomial" else y
+
+    table = formulas(spec, y)
+    demand_that(name in table, f"a loss of {sorted([*table, 'cox'])}", name)
+    at, star, low, high = table[name]
+    slopes: Any = {}
+
+    def bound(f: Any, mid: Any, rad: Any, low: Any = -np.inf, high: Any = np.inf) -> float:
+        """Return an upper bound on sum s f(u), u within ``rad`` of ``mid``, with rounding."""
+        ends = [f(np.clip(mid + k * (rad + EPS * abs(mid)), low, high)) for k in (-1, 1)]
+        most = np.maximum(*(sum(terms) for terms in ends))
+        size = np.maximum(*(sum(map(np.abs, terms)) for terms in ends))
+        return math.fsum((s * most).ravel()) + 32 * EPS * math.fsum((s * size).ravel())
+
+    def value(z: Any, r: Any) -> tuple[float, float]:
+        """Return the loss at predictions z, and an upper bound on it for errors of z up to r."""
+        if name == "multinomial":  # log sum_k exp(z_k - z_y) grows with each difference
+            z = z - (y * z).sum(axis=1, keepdims=True)
+            r = 2 * r.max(axis=1, keepdims=True) + EPS * np.abs(z).max(axis=1, keepdims=True)
+        return math.fsum((s * sum(at(z))).ravel()), bound(at, z, r)
+
+    def dual(claim: Any, _: Any, used: Any, X: Any) -> tuple[Any, Any]:
+        """Return the stored dual point v, and bounds on its distance from a feasible one."""
+        steps = np.array(claim["dual"]["steps"].split(), dtype=np.int64).reshape(used.size, -1)
+        demand_that(np.abs(steps).max() < 2**53, "dual: steps below 2^53", np.abs(steps).max())
+        left = [sum(column) for column in steps.T.tolist()]
+        demand_that(not (claim["intercept"] and any(left)), "dual: a sum of 0", left)
+        demand_that(not steps[~used].any(), "dual: 0 in rows of weight 0", "another number")
+        v = steps[used] * 2.0 ** claim["dual"]["exponent"]
+        if name == "multinomial":
+            demand_that(not steps.sum(axis=1).any(), "dual: rows that add up to 0", "another sum")
+        a = v / s
+        e = np.zeros(v.shape)
+        if claim["free"]:
+            room = s * np.clip(np.minimum(a - low, high - a), 0.0, np.abs(a).max())
+            Z = dense(X[:, claim["free"]][used])
+            Z = np.hstack([np.ones((Z.shape[0], int(claim["intercept"]))), Z])
+            e = room * nearby(Z, room[:, 0], v[:, 0])[:, None]
+        slopes.update(a=a, off=e / s * (1 + 4 * EPS))
+        edge = 8 * EPS * np.where(np.isfinite(low), np.abs(low), 0)
+        inside = a - slopes["off"] >= low - edge
+        edge = 8 * EPS * np.where(np.isfinite(high), np.abs(high), 0)
+        inside &= a + slopes["off"] <= high + edge
+        demand_that(inside.all(), "dual: slopes of the loss", "others")
+        return v, e
+
+    def conjugate(c: float) -> float:
+        """Return an upper bound on f*(-c v), v the dual point that ``dual`` read."""
+        a = c * slopes["a"]
+        return bound(star, a, c * slopes["off"] + 4 * EPS * np.abs(a), low, high)
+
+    return {"value": value, "dual": dual, "conjugate": conjugate}
+
+
+def dense(B: Any) -> Any:
+    """Return a matrix as an array of float64."""
+    return np.asarray(B.toarray() if hasattr(B, "tocsc") else B, float)
+
+
+def risk_terms(y: Any, s: Any, times: Any, efron: bool) -> Any:
+    """Yield of each term: the rows at risk, their a, q, omega, and the share that Efron takes."""
+    for stratum, time in times:
+        risk = (y["stratum"] == stratum) & (y["entry"] < time) & (y["time"] >= time)
+        risk = np.flatnonzero(risk)
+        tied = y["event"][risk] & (y["time"][risk] == time)
+        total = math.fsum(s[risk][tied])
+        k = int(tied.sum())
+        for j in range(k):
+            share = j / k if efron else 0.0
+            yield risk, s[risk] * (1 - share * tied), s[risk] * tied / total, total / k, share
+
+
+def totals(terms: Any) -> tuple[float, float, int]:
+    """Return the sum of the least values of terms, the sum of their omega, and their number."""
+    least = 0.0
+    weight = 0.0
+    count = 0
+    for _, _, q, omega, share in terms:
+        least += omega * (math.log(omega * (q > 0).sum()) + math.log1p(-share))
+        weight += omega
+        count += 1
+    return least, weight, count
+
+
+def softmax_at(z: Any, a: Any) -> tuple[Any, float, float]:
+    """Return p, the logarithm of sum_i a_i exp(z_i), and the relative error of both."""
+    largest = z.max()
+    p = a * np.exp(z - largest)
+    total = float(p.sum())
+    off = (z.size + min(largest - z.min(), 750.0) + 40) * EPS
+    return p / total, largest + math.log(total), off
+
+
+def cox(spec: Any, y: Any, s: Any) -> Any:
+    """Return the same of Cox's partial likelihood, with v made of the predictions z.
+
+    Each term is omega (log sum_i a_i exp(z_i) - <q, z>), q: the events of a time. With softmax p,
+    v = sum omega (q - p), and c v belongs to p' = c p + (1 - c) q, of conjugate sum p' log(p' / a).
+    """
+    n = s.size
+    cache: dict[str, Any] = {}
+    demand_that(not y["competing"].any(), "no competing events", "some")
+    demand_that(y["event"].any(), "an event", "none")
+    times = sorted(
+        set(zip(y["stratum"][y["event"]].tolist(), y["time"][y["event"]].tolist(), strict=True))
+    )
+
+    terms = partial(risk_terms, y, s, times, spec["ties"] == "efron")
+    least, weight, n_terms = totals(terms())
+
+    def softmax(risk: Any, a: Any) -> tuple[Any, float, float]:
+        p, log, off = softmax_at(cache["z"][risk], a)
+        return p, log, off + cache["moved"].get(risk.size, 0.0)
+
+    def value(z: Any, r: Any) -> tuple[float, float]:
+        cache.update(z=z[:, 0], moved={})
+        sums = [-least]
+        size = abs(least)
+        for risk, a, q, omega, _ in terms():
+            _, log, _ = softmax(risk, a)
+            sums.append(omega * (log - q @ z[risk, 0]))
+            size += omega * (abs(log) + 1 + 2 * np.abs(z[risk]).max())
+        lost = (n + 750 + 40) * EPS * size + 2 * r.max(initial=0) * weight
+        return math.fsum(sums), math.fsum(sums) + lost
+
+    def dual(claim: Any, _: Any, used: Any, X: Any) -> tuple[Any, Any]:
+        v, size, e = np.zeros((3, n))
+        first: Any = None
+        for risk, a, q, omega, _ in terms():
+            p, _, off = softmax(risk, a)
+            v[risk] += omega * (q - p)
+            size[risk] += omega * (q + p)
+            e[risk] += omega * p * off
+            first = (risk, omega * p) if first is None or risk.size > first[0].size else first
+        e += (n_terms + 8) * EPS * size
+        if claim["free"]:  # the largest risk sets take up what is missing to Z'v = 0
+            room = np.zeros(n)
+            room[first[0]] = first[1]
+            Z = np.hstack([np.ones((n, 1)), dense(X[:, claim["free"]][used])])
+            h = nearby(Z, room, v, e)
+            demand_that(h.max() < 0.5, "predictions at an optimum over the free columns", h.max())
+            cache["moved"][first[0].size] = h.max()
+            e += room * h * (1 + 4 * EPS)
+        return v[:, None], e[:, None]
+
+    def conjugate(c: float) -> float:
+        sums = [least]
+        lost = (n + 40) * EPS * abs(least)
+        for risk, a, q, omega, _ in terms():
+            p, _, off = softmax(risk, a)
+            p = c * p + (1 - c) * q
+            logs = np.log(np.maximum(p, TINY) / a)
+            sums.append(omega * math.fsum(p * logs))
+            lost += omega * float((p * ((off + 32 * EPS) * np.abs(logs) + off)).sum())
+        return float(math.fsum(sums) + lost * (1 + 40 * EPS))
+
+    return {"value": value, "dual": dual, "conjugate": conjugate}
+
+
+def nearby(Z: Any, room: Any, v: Any, e: Any = 0.0) -> Any:
+    """Return h with |u_i - v_i| <= room_i h_i for some u with Z'u = 0 exactly.
+
+    u = v - P (Z'P)^-1 Z'v with P = room Q and Q near Z (Z' room Z)^-1, so that Z'P = 1 - E.
+    """
+    Z = Z / 2.0 ** np.round(np.log2(np.maximum(np.abs(Z).max(axis=0), TINY)))
+    slack = (Z.shape[0] + 40) * EPS
+    Q = Z @ np.linalg.pinv(Z.T @ (room[:, None] * Z))
+    P = room[:, None] * Q
+    E = np.abs(np.eye(Z.shape[1]) - Z.T @ P) + slack * (np.abs(Z).T @ np.abs(P))
+    size = E.sum(axis=1).max()
+    demand_that(
+        size < 0.5, "columns without penalty that do not depend on each other", f"{size:.2g}"
+    )
+    left = np.abs(Z.T @ v) + np.abs(Z).T @ (slack * np.abs(v) + e)
+    return np.abs(Q).sum(axis=1) * left.max() / (1 - size) * (1 + slack)

@@ -1,0 +1,1 @@
+"""The tests of other packages, run on our estimators: ``python -m tests.peers``."""

@@ -1,0 +1,87 @@
+"""Re-fits over packed genotypes: their optimum is that of another package's solver."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import cvxpy as cp
+import numpy as np
+import pytest
+
+from atomlearn import norms
+from atomlearn.core import CachedBlock, FreeColumns, affine_block, choose_master, with_amount
+from atomlearn.core.masters.quadratic_descent import QuadraticDescent
+from atomlearn.losses import Squared
+from atomlearn.problem import Problem, Regularizer
+from atomlearn.storage.store.genotype_block import GenotypeBlock
+
+N, P, LEVEL = 97, 60, 4.0
+PLAIN = np.repeat([1.0], P)
+
+
+def made(seed: int) -> tuple[Any, Any, Any]:
+    """Return a standardized block of packed genotypes, some missing, and its numbers, and y."""
+    rng = np.random.default_rng(seed)
+    codes = rng.choice([0, 2, 3, 1], p=[0.2, 0.4, 0.37, 0.03], size=(N, P))
+    copies = np.select([codes == 0, codes == 2, codes == 3], [2.0, 1.0, 0.0], np.nan)
+    means = np.nanmean(copies, axis=0)
+    X = np.where(np.isnan(copies), means, copies)
+    four = np.zeros((100, P), dtype=np.uint8)
+    four[:N] = codes
+    packed = sum(four[k::4] << (2 * k) for k in range(4)).astype(np.uint8).T
+    block = GenotypeBlock(np.ascontiguousarray(packed), N, means, np.ones(P), np.zeros(P))
+    factors = 1.0 / X.std(axis=0)
+    y = X[:, :6] @ rng.standard_normal(6) + rng.standard_normal(N) + 5.0
+    return affine_block(block, means, factors), (X - means) * factors, y
+
+
+@pytest.mark.parametrize("tau", [0.0, 2.0])
+@pytest.mark.parametrize("free", [False, True])
+@pytest.mark.parametrize(
+    "norm",
+    [norms.L1(), norms.L1(weights=np.linspace(0.5, 2.0, P)), norms.Nonnegative(norms.L1())],
+)
+def test_the_optimum_is_that_of_another_solver(norm: Any, free: bool, tau: float) -> None:
+    block, X, y = made(3)
+    rng = np.random.default_rng(0)
+    s = np.where(rng.random(N) < 0.2, 0.0, rng.uniform(0.5, 1.5, N))
+    Z = np.column_stack([np.linspace(-1.0, 3.0, N), rng.standard_normal(N)])
+    loss = FreeColumns(Squared(), Z, intercept=True) if free else Squared()
+    problem = Problem.build(
+        CachedBlock(block), y, loss, Regularizer(norm, "penalized", LEVEL),
+        sample_weight=s, fit_intercept=not free, tau=tau,
+    )  # fmt: skip
+    master = choose_master(problem)
+    assert isinstance(master, QuadraticDescent)
+    refit = master.solve(problem, np.zeros(P), 0.0, 1e-7)
+
+    w, g, b = cp.Variable(P), cp.Variable(2), cp.Variable()
+    price = getattr(norm, "weights", None)
+    price = PLAIN if price is None else price
+    rest = y - X @ w - b - (Z @ g if free else 0.0)
+    objective = (
+        0.5 * cp.sum(cp.multiply(s, cp.square(rest)))
+        + LEVEL * price @ cp.abs(w)
+        + 0.5 * tau * cp.sum_squares(w)
+    )
+    bounds = [w >= 0] if isinstance(norm, norms.Nonnegative) else []
+    best = cp.Problem(cp.Minimize(objective), bounds).solve(solver="CLARABEL")
+    assert refit.gap <= 1e-7
+    assert refit.objective == pytest.approx(best, rel=1e-7)
+    assert 0 < np.count_nonzero(refit.weights) < P
+
+
+def test_a_later_level_extends_the_matrix_of_the_one_before() -> None:
+    block, _, y = made(5)
+    cached = CachedBlock(block)
+    regularizer = Regularizer(norms.L1(), "penalized", 16.0)
+    problem = Problem.build(cached, y, Squared(), regularizer, fit_intercept=True)
+    before = np.zeros(0, dtype=np.int64)
+    for level in (16.0, 8.0, 4.0):
+        at = with_amount(problem, level)
+        assert QuadraticDescent().solve(at, np.zeros(P), 0.0, 1e-6).gap <= 1e-6
+        known, gram = cached.growing_part(before, at.weight, None, True, np.float32)
+        assert gram.matrix.dtype == np.float32
+        assert known[: before.size].tolist() == before.tolist()
+        assert known.size > before.size
+        before = known
