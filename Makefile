@@ -44,7 +44,7 @@ test-core: $(DEVELOP)
 	PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(BIN)/python -m tests.core_alone $(PYTEST_ARGS)
 
 # The core by itself; then the whole suite on each of the processors that tests/processors.py
-# describes: up to 12 minutes each on 2 cores. PROCESSORS=zen runs one; --turn the two whose turn it
+# describes: up to 12 minutes each on 2 cores. PROCESSORS=zen runs one; --turn the one whose turn it
 # is on the day of the commit.
 test-processors: $(DEVELOP) test-core
 	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m tests.processors $(PROCESSORS)

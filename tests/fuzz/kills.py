@@ -96,6 +96,7 @@ def conversions(kills: int, seed: int = 0) -> Counter[str]:
                 tries = rng.uniform(0.0, enough)
                 work = lambda: convert(source, folder / "out.store")  # noqa: E731, B023
                 counts["killed"] += not checked(ended(work, tries), f"convert {source.name}")
+                enough *= 1.2  # a process that needs longer than the first one ends, too
             if list(folder.glob("*.partial")):
                 raise Lost(f"{source.name}: something is left of the work")
             design = OnDisk(folder / "out.store")
@@ -143,6 +144,7 @@ def solves(kills: int, seed: int = 0) -> Counter[str]:
 
             while not checked(ended(work, rng.uniform(0.0, enough)), repr(arguments)):
                 counts["killed"] += 1
+                enough *= 1.2
             _compare(json.loads((folder / "answer").read_text()), best, arguments)
         counts["answers"] += 1
     return counts

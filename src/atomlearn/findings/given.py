@@ -31,6 +31,8 @@ from atomlearn.findings.precision import members_of
 
 #: Maximum number of Newton steps of a refit to selected columns.
 MOST_STEPS = 50
+#: Where this share of the information at zero is left, the events are in order.
+VANISHED = 1e-10
 
 
 def of_single_rows(loss: Loss) -> bool:
@@ -259,6 +261,16 @@ def unpenalized_fit(data: Given, columns: Columns) -> Step:
     return replace(Step.of(data, Z @ b, Z, Z, b, b.size), values=b)
 
 
+def _information_left(first: Any, last: Any) -> float:
+    """Return the smallest ratio of two informations over the directions that the first knows."""
+    scale = np.sqrt(np.maximum(np.diag(first), TINY))
+    first, last = first / np.outer(scale, scale), last / np.outer(scale, scale)
+    values, vectors = la.eigh(first)
+    known = values > EPS * values.size * values[-1]
+    scaled = vectors[:, known] / np.sqrt(values[known])
+    return float(la.eigvalsh(scaled.T @ last @ scaled)[0]) if known.any() else 1.0
+
+
 def _hazard_fit(data: Given, columns: Columns) -> Step:
     """Return the maximum of the partial likelihood, by Newton's method with step halving.
 
@@ -270,10 +282,13 @@ def _hazard_fit(data: Given, columns: Columns) -> Step:
     b = np.zeros(X.shape[1])
     scale = np.maximum(X.std(axis=0), TINY)
     value = loss.value(data.y, X @ b, data.weight)
+
+    def information(z: Any) -> Any:
+        return X.T @ data.weighed(z, X)
+
     for _ in range(MOST_STEPS):
         z = X @ b
-        inverse = la.pinvh(X.T @ data.weighed(z, X))
-        change = -inverse @ (X.T @ loss.gradient(data.y, z, data.weight))
+        change = -la.pinvh(information(z)) @ (X.T @ loss.gradient(data.y, z, data.weight))
         step = 1.0
         while (new := loss.value(data.y, X @ (b + step * change), data.weight)) > value + EPS * (
             1.0 + abs(value)
@@ -282,6 +297,8 @@ def _hazard_fit(data: Given, columns: Columns) -> Step:
         b = b + step * change
         value = new
         if np.max(np.abs(change) * scale) < 1e-9:
+            if _information_left(information(np.zeros(z.size)), information(z)) < VANISHED:
+                break  # the gradient has become 0 by rounding
             return replace(Step.of(data, X @ b, X, X, b, b.size), values=b)
     target: Any = data.y
     worst = int(np.argmax(np.abs(b) * scale)) - 1
