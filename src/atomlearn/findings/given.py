@@ -31,8 +31,6 @@ from atomlearn.findings.precision import members_of
 
 #: Maximum number of Newton steps of a refit to selected columns.
 MOST_STEPS = 50
-#: Where this share of the information at zero is left, the events are in order.
-VANISHED = 1e-10
 
 
 def of_single_rows(loss: Loss) -> bool:
@@ -251,7 +249,7 @@ def unpenalized_fit(data: Given, columns: Columns) -> Step:
         leverage = np.einsum("ij,jk,ik->i", Z, inverse, Z)
         r = -data.loss.gradient(data.y, z, data.weight) + leverage * (upper - lower) / (4 * tiny)
         change = inverse @ (Z.T @ r)
-        size = float(np.max(np.abs(change) * scale))
+        size = np.max(np.abs(change) * scale)
         if is_quadratic(data.loss):
             b = change
             break
@@ -261,47 +259,35 @@ def unpenalized_fit(data: Given, columns: Columns) -> Step:
     return replace(Step.of(data, Z @ b, Z, Z, b, b.size), values=b)
 
 
-def _information_left(first: Any, last: Any) -> float:
-    """Return the smallest ratio of two informations over the directions that the first knows."""
-    scale = np.sqrt(np.maximum(np.diag(first), TINY))
-    first, last = first / np.outer(scale, scale), last / np.outer(scale, scale)
-    values, vectors = la.eigh(first)
-    known = values > EPS * values.size * values[-1]
-    scaled = vectors[:, known] / np.sqrt(values[known])
-    return float(la.eigvalsh(scaled.T @ last @ scaled)[0]) if known.any() else 1.0
-
-
 def _hazard_fit(data: Given, columns: Columns) -> Step:
     """Return the maximum of the partial likelihood, by Newton's method with step halving.
 
     Raises ValueError if there is no maximum, because a combination of columns orders all events.
     """
     loss = data.loss
-    X = data.columns_of(columns)
-    X = np.column_stack([np.zeros(data.y.size), X - X.mean(axis=0)])
-    b = np.zeros(X.shape[1])
-    scale = np.maximum(X.std(axis=0), TINY)
-    value = loss.value(data.y, X @ b, data.weight)
-
-    def information(z: Any) -> Any:
-        return X.T @ data.weighed(z, X)
-
+    chosen = data.columns_of(columns)
+    chosen = np.column_stack([np.zeros(data.y.size), chosen - chosen.mean(axis=0)])
+    scale = np.maximum(chosen.std(axis=0), TINY)
+    X = chosen / scale
+    b = np.zeros(scale.size)
+    ridge = EPS * data.y.size * np.eye(b.size)
+    at_zero = X.T @ data.weighed(X @ b, X) + ridge
     for _ in range(MOST_STEPS):
         z = X @ b
-        change = -la.pinvh(information(z)) @ (X.T @ loss.gradient(data.y, z, data.weight))
+        information = X.T @ data.weighed(z, X)
+        if la.eigvalsh(information + ridge, at_zero)[0] < EPS**0.5:
+            break  # in some direction the likelihood is flat far out
+        change = -la.pinvh(information) @ (X.T @ loss.gradient(data.y, z, data.weight))
         step = 1.0
-        while (new := loss.value(data.y, X @ (b + step * change), data.weight)) > value + EPS * (
-            1.0 + abs(value)
-        ) and step > EPS:
+        most = loss.value(data.y, z, data.weight) * (1.0 + EPS) + EPS
+        while loss.value(data.y, X @ (b + step * change), data.weight) > most:
             step /= 2
         b = b + step * change
-        value = new
-        if np.max(np.abs(change) * scale) < 1e-9:
-            if _information_left(information(np.zeros(z.size)), information(z)) < VANISHED:
-                break  # the gradient has become 0 by rounding
-            return replace(Step.of(data, X @ b, X, X, b, b.size), values=b)
+        if np.max(np.abs(change)) < 1e-9:
+            b /= scale
+            return replace(Step.of(data, chosen @ b, chosen, chosen, b, b.size), values=b)
     target: Any = data.y
-    worst = int(np.argmax(np.abs(b) * scale)) - 1
+    worst = int(np.argmax(np.abs(b))) - 1
     raise ValueError(
         f"the hazard ratio of column {int(columns[worst])} has no bound: in these "
         f"{int(target['event'].sum())} events it orders all of them, alone or with other columns; "
