@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from atomlearn.core.data.cached_block import CachedBlock
-from atomlearn.core.interfaces import Array, Columns
+from atomlearn.core.interfaces import Array
 from atomlearn.core.interfaces.loss import is_quadratic
 from atomlearn.core.masters.sequential_qp import prices_of
 from atomlearn.core.masters.sign_pivoting import l1_quadratic
@@ -71,17 +71,17 @@ def solved_ahead(
     scores = block.scores(dual).full()
     n_live = int(np.count_nonzero(problem.weight))
     points: list[Point] = []
-    wanted: Columns = np.zeros(0, dtype=np.int64)
+    wanted = np.zeros(price.size, dtype=bool)
     rounds = 0
     while len(points) < levels.size and not problem.deadline.passed:
         now = levels[len(points) : len(points) + TOGETHER]
         # Sequential strong rule for the second of these levels.
         reach = 2.0 * now[min(1, now.size - 1)] - np.max(np.abs(scores) / price)
-        likely = np.flatnonzero((np.abs(scores) >= reach * price) | (weights != 0))
-        asked = np.union1d(likely, wanted)
+        rating = np.abs(scores) / price
+        rating[wanted | (weights != 0)] = np.inf
+        likeliest = np.argsort(-rating, kind="stable")[: 2 * n_live]
+        asked = np.sort(likeliest[rating[likeliest] >= reach])
         known, kept = block.growing_part(asked, problem.weight, None, problem.fit_intercept)
-        if known.size > 2 * n_live + 100:
-            break
         rows = l1_quadratic(
             kept.matrix,
             -scores[known],
@@ -113,8 +113,7 @@ def solved_ahead(
         at = min(count, len(rows) - 1)
         weights = W[at]
         scores = Z[at]
-        beyond = [np.flatnonzero(np.abs(Z[k]) > now[k] * price) for k in range(count, len(rows))]
-        wanted = np.concatenate([np.zeros(0, dtype=np.int64), *beyond])
+        wanted = (np.abs(Z) > now[: len(rows), None] * price)[count:].any(axis=0)
     return points
 
 
