@@ -66,6 +66,17 @@ def test_a_start_and_a_working_set_are_kept() -> None:
         assert one.objective == pytest.approx(other.objective, rel=1e-8)
 
 
+def test_distant_levels_take_few_columns_at_a_time() -> None:
+    """The strong rule keeps nearly all columns where the next level is far away."""
+    problem, block = problem_of(40, 3000, 0.7, 3, False, True)
+    top = paths.largest_useful_alpha(problem)
+    levels = np.geomspace(0.7 * top, 0.1 * top, 6)
+    points = solved_ahead(problem, block, levels, None, 1e-9)
+    assert len(points) == levels.size
+    known, _ = block.growing_part(np.arange(1), problem.weight, None, True)
+    assert known.size <= 8 * problem.y.size
+
+
 def test_levels_beyond_interpolation_are_left_to_a_master() -> None:
     problem, block = problem_of(20, 100, 0.0, 2, False, False)
     top = paths.largest_useful_alpha(problem)
