@@ -69,7 +69,7 @@ class PathResult:
     ([0.6, 0.25], [1, 2])
     """
 
-    levels: Array
+    levels: Array = field(repr=False)
     results: list[Result] = field(repr=False)
     n_features: int
     passes: float
