@@ -39,8 +39,6 @@ class Refits:
     ----------
     block : CachedBlock
         The columns of the pool with what their masters keep.
-    unread : list of (Problem, Point)
-        Points that wait for their references, with their problems over the pool.
     """
 
     def __init__(self, pool: Pool, gap: float, whole: bool) -> None:
@@ -48,7 +46,6 @@ class Refits:
         self.gap = gap
         self.whole = whole
         self.block = CachedBlock(pool.block)
-        self.unread: list[tuple[Problem, Point]] = []
 
     def over_pool(self, level: Level) -> Problem:
         """Return the problem of a level, restricted to the columns of the pool."""
@@ -97,30 +94,10 @@ class Refits:
         dual = negative_gradient(whole, prediction)
         used = np.flatnonzero(weights)
         point = Point(used, weights[used], shift, prediction, dual, 0.0, objective)
-        if self.whole:  # nothing joins the pool
-            pass
-        elif guess is not None and scores is None and whole.design is self.block:
-            point.reference = math.inf
-            self.unread.append((whole, point))
-        else:
-            self._refer(whole, point, scores or whole.design.scores(dual))
+        if not self.whole:  # columns may join the pool
+            scores = with_ridge(whole, scores or whole.design.scores(dual), None, weights)
+            point.reference = whole.regularizer.norm.reference(scores)
         if whole.design is not self.block:  # its predictions are not those of the samples
             point.prediction = self.block.predict(weights)
             point.dual = None
         return point
-
-    def _refer(self, whole: Problem, point: Point, scores: Scores) -> None:
-        """Set the reference of a point from its scores over the pool."""
-        weights = np.zeros(self.pool.columns.size)
-        weights[point.positions] = point.weights
-        shifted = with_ridge(whole, scores, None, weights)
-        point.reference = whole.regularizer.norm.reference(shifted)
-
-    def read_pool(self) -> None:
-        """Set the references of the points that were guessed, by one product with the pool."""
-        if not self.unread:
-            return
-        duals = np.column_stack([np.asarray(point.dual) for _, point in self.unread])
-        for (whole, point), scores in zip(self.unread, self.block.scores_many(duals), strict=True):
-            self._refer(whole, point, scores)
-        self.unread = []
