@@ -46,6 +46,8 @@ class Refits:
         self.gap = gap
         self.whole = whole
         self.block = CachedBlock(pool.block)
+        #: The last two re-fits, each with its level.
+        self._last: list[tuple[float, Point]] = []
 
     def over_pool(self, level: Level) -> Problem:
         """Return the problem of a level, restricted to the columns of the pool."""
@@ -60,6 +62,12 @@ class Refits:
         if start is None:
             return weights, 0.0
         weights[start.positions] = start.weights
+        if len(self._last) == 2 and start is self._last[1][1]:
+            (first, earlier), (second, _) = self._last
+            step = (second - level.inner.regularizer.amount) / (first - second)
+            further = (1.0 + step) * weights
+            further[earlier.positions] -= step * earlier.weights
+            weights = np.where(further * weights > 0.0, further, 0.0)
         return shrink_inside(level.inner, self.pool.columns, weights), start.shift
 
     def refitted(
@@ -97,6 +105,9 @@ class Refits:
         if not self.whole:  # columns may join the pool
             scores = with_ridge(whole, scores or whole.design.scores(dual), None, weights)
             point.reference = whole.regularizer.norm.reference(scores)
+        amount = level.inner.regularizer.amount
+        others = [each for each in self._last if each[0] != amount]
+        self._last = [*others[-1:], (amount, point)]
         if whole.design is not self.block:  # its predictions are not those of the samples
             point.prediction = self.block.predict(weights)
             point.dual = None
