@@ -39,8 +39,6 @@ class Refits:
     ----------
     block : CachedBlock
         The columns of the pool with what their masters keep.
-    unread : list of (Problem, Point)
-        Points that wait for their references, with their problems over the pool.
     """
 
     def __init__(self, pool: Pool, gap: float, whole: bool) -> None:
@@ -48,7 +46,8 @@ class Refits:
         self.gap = gap
         self.whole = whole
         self.block = CachedBlock(pool.block)
-        self.unread: list[tuple[Problem, Point]] = []
+        #: The last two re-fits, each with its level.
+        self._last: list[tuple[float, Point]] = []
 
     def over_pool(self, level: Level) -> Problem:
         """Return the problem of a level, restricted to the columns of the pool."""
@@ -63,6 +62,12 @@ class Refits:
         if start is None:
             return weights, 0.0
         weights[start.positions] = start.weights
+        if len(self._last) == 2 and start is self._last[1][1]:
+            (first, earlier), (second, _) = self._last
+            step = (second - level.inner.regularizer.amount) / (first - second)
+            further = (1.0 + step) * weights
+            further[earlier.positions] -= step * earlier.weights
+            weights = np.where(further * weights > 0.0, further, 0.0)
         return shrink_inside(level.inner, self.pool.columns, weights), start.shift
 
     def refitted(
@@ -97,30 +102,13 @@ class Refits:
         dual = negative_gradient(whole, prediction)
         used = np.flatnonzero(weights)
         point = Point(used, weights[used], shift, prediction, dual, 0.0, objective)
-        if self.whole:  # nothing joins the pool
-            pass
-        elif guess is not None and scores is None and whole.design is self.block:
-            point.reference = math.inf
-            self.unread.append((whole, point))
-        else:
-            self._refer(whole, point, scores or whole.design.scores(dual))
+        if not self.whole:  # columns may join the pool
+            scores = with_ridge(whole, scores or whole.design.scores(dual), None, weights)
+            point.reference = whole.regularizer.norm.reference(scores)
+        amount = level.inner.regularizer.amount
+        others = [each for each in self._last if each[0] != amount]
+        self._last = [*others[-1:], (amount, point)]
         if whole.design is not self.block:  # its predictions are not those of the samples
             point.prediction = self.block.predict(weights)
             point.dual = None
         return point
-
-    def _refer(self, whole: Problem, point: Point, scores: Scores) -> None:
-        """Set the reference of a point from its scores over the pool."""
-        weights = np.zeros(self.pool.columns.size)
-        weights[point.positions] = point.weights
-        shifted = with_ridge(whole, scores, None, weights)
-        point.reference = whole.regularizer.norm.reference(shifted)
-
-    def read_pool(self) -> None:
-        """Set the references of the points that were guessed, by one product with the pool."""
-        if not self.unread:
-            return
-        duals = np.column_stack([np.asarray(point.dual) for _, point in self.unread])
-        for (whole, point), scores in zip(self.unread, self.block.scores_many(duals), strict=True):
-            self._refer(whole, point, scores)
-        self.unread = []

@@ -13,6 +13,7 @@ from functools import cached_property
 
 import numpy as np
 
+from atomlearn.core.data.limits import LIMITS
 from atomlearn.core.data.wrappers import Counted
 from atomlearn.core.interfaces import TINY, Array, Columns, Design, Scores, WarmStart
 from atomlearn.core.interfaces.certificate import Certificate, Status
@@ -270,19 +271,17 @@ class SharedLevels(Task):
         """Solve the next open levels over the pool, and return them; [] if all are final."""
         self.pool.settle()
         open_levels = [k for k, level in enumerate(self.levels) if level.status is None]
-        # Once the time is out, one reading proves the gaps of all levels. The same reading serves
-        # all points that a checkpoint kept.
-        kept = any(level.point is not None and not level.readings for level in self.levels)
-        all_at_once = kept or self.problem.deadline.passed
-        sure = (0.5 if self.elsewhere is None else 1.0) * self.share * self.last_reference
-        if not all_at_once and (batch := self._together(open_levels[:AHEAD])):
+        # One reading serves all points that a checkpoint kept, and once the time is out all levels.
+        kept = [k for k in open_levels if self.levels[k].point and not self.levels[k].readings]
+        if self.problem.deadline.passed:
+            kept = open_levels
+        numbers = kept or open_levels[:AHEAD]
+        if not kept and (batch := self._together(numbers)):
             return batch
         batch = []
         before: Point | None = None
-        ahead = {} if all_at_once else self._ahead(open_levels[:AHEAD])
-        for number in open_levels if all_at_once else open_levels[:AHEAD]:
-            if before is not None and before.reference < sure and not all_at_once:
-                break  # the columns of one more level are likely not in the pool
+        ahead = {} if kept else self._ahead(numbers)
+        for number in numbers:
             level = self.levels[number]
             level.begin_once()
             start = level.point or before or (self.levels[number - 1].point if number else None)
@@ -294,13 +293,19 @@ class SharedLevels(Task):
                 level.own_steps = True
                 break
             batch.append(level)
-        self.refits.read_pool()
-        points = [level.point for level in batch]
-        unsure = [k for k, point in enumerate(points) if point and point.reference < sure]
-        count = len(batch) if all_at_once or not unsure else unsure[0] + 1
-        for level in batch[count:]:
-            level.point = None
-        return batch[:count]
+            if not kept and before.reference < self._sure(before):
+                break  # the columns of one more level are likely not in the pool
+        return batch
+
+    def _sure(self, point: Point) -> float:
+        """Return the least reference at which the pool likely has the columns of the next level.
+
+        Half of it is tried where the Hessian of what is in use is small, or costs less than a
+        reading: it has fewer entries than the scores of a batch.
+        """
+        few = max(AHEAD * self.inner.design.shape[1], LIMITS.piece_entries)
+        half = point.positions.size**2 < few and self.elsewhere is None
+        return (0.5 if half else 1.0) * self.share * self.last_reference
 
     def _together(self, numbers: list[int]) -> list[Level]:
         """Solve levels by products of matrices for all of them; [] if that does not apply."""

@@ -1,0 +1,50 @@
+"""Re-fits of the levels of one path over a pool: where the next one starts."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from atomlearn import losses, norms
+from atomlearn.core import DenseDesign, Settings, with_amount
+from atomlearn.core.paths.pool import Level, Pool
+from atomlearn.core.paths.refits import Refits
+from atomlearn.interfaces import Norm
+from atomlearn.problem import Problem, Regularizer
+
+
+@pytest.mark.parametrize(
+    ("norm", "form", "amounts"),
+    [
+        (norms.L1(), "penalized", (20.0, 18.0, 16.0)),
+        (norms.L1(), "constrained", (1.0, 1.2, 1.4)),
+        (norms.KSupport(3), "penalized", (20.0, 18.0, 16.0)),
+    ],
+)
+def test_a_level_starts_where_the_last_two_lead(
+    norm: Norm, form: str, amounts: tuple[float, ...]
+) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((100, 40))
+    y = X[:, :10] @ rng.uniform(0.5, 1.0, 10) + rng.standard_normal(100)
+    regularizer = Regularizer(norm, form, 1.0)  # type: ignore[arg-type]
+    problem = Problem.build(DenseDesign(X), y, losses.Squared(), regularizer)
+    pool = Pool(problem)
+    pool.add(np.arange(40))
+    pool.settle()
+    refits = Refits(pool, 1e-9, True)
+    how = Settings().how(problem)
+    at = [with_amount(problem, amount) for amount in amounts]
+    one, two, three = (Level(each, each, None, how) for each in at)
+    first = refits.refitted(one, None, None)
+    second = refits.refitted(two, first, None)
+    start, _ = refits.warm(three, second)
+    before, found = np.zeros((2, 40))
+    before[second.positions] = second.weights
+    third = refits.refitted(three, second, None)
+    found[third.positions] = third.weights
+    assert np.linalg.norm(start - found) < 0.4 * np.linalg.norm(before - found)
+    assert np.abs(start).sum() <= amounts[2] * (1.0 + 1e-12) or form == "penalized"
+    # The same level again starts from its own point.
+    again, _ = refits.warm(three, third)
+    np.testing.assert_allclose(again, found, rtol=1e-12, atol=1e-12)
