@@ -170,3 +170,15 @@ def test_gaps_are_filled_within_folds() -> None:
 def test_intercept_is_true_or_false() -> None:
     with pytest.raises(TypeError, match="True or False, got 'yes'"):
         solve(np.eye(4), np.eye(4)[:, :2], norm="rows", alpha=0.1, fit_intercept="yes")
+
+
+@pytest.mark.parametrize("shape", [(80, 30), (40, 90)])
+def test_correlated_columns_of_many_targets_end_as_in_scikit_learn(shape: tuple[int, int]) -> None:
+    rng = np.random.default_rng(shape[0])
+    X = 0.4 * rng.standard_normal(shape) + rng.standard_normal((shape[0], 1))
+    Y = X[:, :6] @ rng.standard_normal((6, 12)) + rng.standard_normal((shape[0], 12))
+    theirs = MultiTaskLasso(0.1, tol=1e-13, max_iter=1_000_000).fit(X, Y)
+    ours = AtomicRegressor("rows", alpha=0.1, tol=1e-11).fit(X, Y)
+    assert ours.status_.is_converged
+    assert 6 < np.count_nonzero(theirs.coef_.any(axis=0)) < shape[1]
+    assert_allclose(ours.coef_, theirs.coef_, atol=1e-5)

@@ -9,6 +9,7 @@ from atomlearn import designs, norms
 from atomlearn.core import CachedBlock, FreeColumns, Problem, Regularizer, SequentialQP
 from atomlearn.interfaces import Block, Loss, Norm
 from atomlearn.losses import Multinomial, Squared
+from atomlearn.matrices.designs.tasks import TaskBlock
 from tests.core.masters.test_choose import assert_gets_its_master, pairs
 
 
@@ -69,3 +70,28 @@ def test_classes_end_at_the_optimum_with_one_kept_hessian(
     refit = SequentialQP().solve(problem, first.weights, 0.0, 1e-10 * first.objective)
     assert refit.gap < 1e-9 * refit.objective
     assert 0 < np.count_nonzero(refit.weights) < p * q
+
+
+@pytest.mark.parametrize("shape", [(60, 12), (16, 40)])
+@pytest.mark.parametrize("together", [1, 2])
+@pytest.mark.parametrize("tau", [0.0, 2.0])
+def test_one_hessian_of_all_tasks_ends_where_that_of_the_columns_does(
+    shape: tuple[int, int], together: int, tau: float
+) -> None:
+    rng = np.random.default_rng(shape[0] + together)
+    n, p, q = *shape, 5
+    X = 0.3 * rng.normal(size=shape) + rng.normal(size=(n, 1))
+    Y = X[:, :6] @ rng.normal(size=(6, q)) + rng.normal(size=(n, q))
+    weight = np.repeat(rng.uniform(0.5, 2.0, size=n), q)
+    norm = norms.Groups(np.repeat(np.arange(p // together), q * together))
+    level = Regularizer(norm, "penalized", 12.0)
+    tasks_of_rows = designs.Tasks(X, q).gather(np.arange(p * q))
+    assert isinstance(tasks_of_rows, TaskBlock)
+    ends = []
+    for block in (tasks_of_rows, tasks_of_rows.explicit()):
+        problem = Problem.build(block, Y.ravel(), Squared(), level, tau=tau, sample_weight=weight)
+        refit = SequentialQP().solve(problem, np.zeros(p * q), 0.0, 1e-9)
+        assert refit.gap < 1e-8 * refit.objective
+        ends.append(refit.weights)
+    assert 0 < np.count_nonzero(ends[0]) < p * q
+    np.testing.assert_allclose(ends[0], ends[1], atol=1e-5)

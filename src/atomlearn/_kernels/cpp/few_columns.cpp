@@ -267,6 +267,7 @@ class TaskColumns final : public FewColumns {
     }
 
     Index tasks() const override { return p_.n_tasks; }
+    Index entry(Index j) const override { return p_.places[j] * p_.n_tasks + p_.tasks[j]; }
     void spread(Index j, const double* shares, double* to) const override {
         const double *x = feature(j), *share = shares + p_.tasks[j] * p_.rows;
         for (Index i = 0; i < p_.rows; ++i) to[i] = x[i] * share[i];

@@ -35,6 +35,8 @@ class FewColumns {
     // Tasks whose samples follow one another in each row; 1: columns have no tasks. If they have,
     // ``spread`` writes the feature of a column times the shares of its task, a number a row.
     virtual Index tasks() const { return 1; }
+    // The number of a column in the matrix of features and tasks.
+    virtual Index entry(Index j) const { return j; }
     virtual void spread(Index, const double* /*shares*/, double* /*to*/) const {}
     // Whether `gram` projects the free columns off; else it is that of A, and M is not read.
     virtual bool projects() const { return false; }

@@ -138,14 +138,15 @@ struct PricedProblem {
 // `inner` is the factor of Q'DQ, L. Where the columns or the loss ask for it, `pulled` has K'a and
 // L'M for each column, `height` numbers: their products are subtracted. `around` are the
 // predictions at which K is. `axes` has the eigenvectors and then the eigenvalues of the corner of
-// each group. Valid as long as columns keep their numbers.
+// each group. Where chosen columns are rows of `tasks` tasks, `gram` is the Hessian of each task.
+// Valid as long as columns keep their numbers.
 struct KeptHessian {
     using Square = std::unique_ptr<double[]>;  // what is not written costs nothing
     std::vector<Index> chosen, order;
     std::vector<double> curvature, damped, means, inner, basis, pulled, pulled_basis, shares,
         around;
     std::vector<std::vector<double>> axes;
-    Index height = 0;
+    Index height = 0, tasks = 1;
     Square gram, factor;
     Index stride = 0, factored = 0;
     double damping = 0.0, ridge = 0.0;
@@ -206,7 +207,7 @@ class Fit {
 
     // Returns how many levels have begun; `steps` counts those of all.
     Index run(Index& steps) {
-        if (is_quadratic()) forget_other_weights();
+        forget_other_weights();
         Index begun = 0;
         while (true) {
             begun = begin(begun);
@@ -251,6 +252,7 @@ class Fit {
     }
     // A column of a group.
     Index first(Index k) const { return p_.starts ? p_.members[p_.starts[k]] : k; }
+    Index group_of(Index j) const { return p_.starts ? of_[as_size(j)] : j; }
     Index members(Index k) const { return p_.starts ? p_.starts[k + 1] - p_.starts[k] : 1; }
     // y += ridge M w.
     void add_ridge(double ridge, const double* w, double* y) const {
@@ -435,10 +437,31 @@ class Fit {
 
     // A quadratic has one Hessian: that of the same weights of samples.
     void forget_other_weights() {
-        std::vector<double> own(as_size(n_));
-        p_.loss.curve(trial_.data(), own.data());
-        if (own == k_.curvature) return;
+        std::vector<double> own(k_.curvature);
+        if (is_quadratic()) {
+            own.resize(as_size(n_));
+            p_.loss.curve(trial_.data(), own.data());
+        }
+        const Index tasks = is_quadratic() && shares_tasks(own) ? p_.columns.tasks() : 1;
+        if (own == k_.curvature && tasks == k_.tasks) return;
         forget();
+        k_.tasks = tasks;
+    }
+
+    // Whether each task has the same Hessian, and no other with it: columns in whole rows.
+    bool shares_tasks(const std::vector<double>& curvature) const {
+        const Index q = p_.columns.tasks();
+        if (!p_.starts || p_.free > 0 || p_.metric != nullptr || p_.terms->coupling > 0.0)
+            return false;
+        for (Index k = 0; k <= p_.groups; ++k)
+            if (p_.starts[k] % q != 0) return false;
+        for (Index e = 0; e < p_.count; ++e)
+            if (p_.columns.entry(p_.members[e]) !=
+                p_.columns.entry(p_.members[e - e % q]) / q * q + e % q)
+                return false;
+        for (Index i = 0; i < n_; ++i)
+            if (at(curvature, i) != at(curvature, i - i % q)) return false;
+        return true;
     }
 
     void forget() {
@@ -516,11 +539,12 @@ class Fit {
         find_entering();
         const Index known = static_cast<Index>(k_.chosen.size());
         const Index size = known + static_cast<Index>(entering_.size());
-        const double made =
-            static_cast<double>(n_) * static_cast<double>(size) * static_cast<double>(size - known);
+        const Index q = k_.tasks;
+        const double made = static_cast<double>(n_ / q) * static_cast<double>(size / q) *
+                            static_cast<double>((size - known) / q);
         // What would end after the time is not begun.
         const double most = std::min(kMostWork, kSlowest * (limits_.seconds - spent()));
-        if (size == 0 || size > kMostColumns || made > most) return false;
+        if (size == 0 || size / q > kMostColumns || made > most) return false;
         extend(known, size);
         return true;
     }
@@ -580,28 +604,22 @@ class Fit {
         for (Index i = 0; i < k_.factored; ++i) needed[as_size(k_.order[as_size(i)])] = 1;
         for (auto& p : points_)
             for (std::size_t i = 0; i < k_.chosen.size(); ++i)
-                if (at(p->w, k_.chosen[i]) != 0.0) needed[i] = 1;
+                if (length(p->w.data(), group_of(k_.chosen[i])) != 0.0) needed[i] = 1;
         for (std::size_t i = 0; i < k_.chosen.size(); ++i) {
-            if (!p_.starts && needed[i] == 0) continue;
-            if (p_.starts) {  // all of a group or nothing
-                const Index k = of_[as_size(k_.chosen[i])];
-                bool any = false;
-                for (Index e = p_.starts[k]; e < p_.starts[k + 1]; ++e)
-                    any = any || needed[as_size(place_[as_size(p_.members[e])])] != 0;
-                if (!any) continue;
-            }
+            if (needed[i] == 0) continue;
             where[i] = static_cast<Index>(kept.size());
             kept.push_back(static_cast<Index>(i));
         }
         const Index count = static_cast<Index>(kept.size());
         const Index size = count + static_cast<Index>(entering_.size());
-        const Index old = k_.stride, stride = std::min(p_.count, 2 * size), free = p_.free;
+        const Index old = k_.stride, stride = std::min(p_.count, 2 * size) / k_.tasks,
+                    free = p_.free;
         KeptHessian::Square gram(new double[as_size(stride * stride)]),
             factor(new double[as_size(stride * stride)]);
-        for (Index r = 0; r < count; ++r) {
-            const double* from = k_.gram.get() + kept[as_size(r)] * old;
-            for (Index c = 0; c < count; ++c)
-                gram[as_size(r * stride + c)] = from[kept[as_size(c)]];
+        for (Index r = 0; r < count; r += k_.tasks) {
+            const double* from = row(kept[as_size(r)]);
+            for (Index c = 0; c < count; c += k_.tasks)
+                gram[as_size((r * stride + c) / k_.tasks)] = from[kept[as_size(c)] / k_.tasks];
         }
         for (Index r = 0; r < k_.factored; ++r)
             std::copy_n(k_.factor.get() + r * old + r, k_.factored - r,
@@ -631,7 +649,7 @@ class Fit {
 
     void extend(Index known, Index size) {
         if (size == known) return;
-        if (size > k_.stride) {
+        if (size > k_.stride * k_.tasks) {
             known = keep_used();
             size = known + static_cast<Index>(entering_.size());
         }
@@ -645,7 +663,9 @@ class Fit {
         project(known, size);
         const WeightedBasis weighted{k_.damped.data(), p_.basis, apart ? 0 : p_.free,
                                      k_.means.data()};
-        p_.columns.gram(k_.chosen, known, weighted, k_.gram.get(), k_.stride);
+        std::vector<Index> own;
+        for (Index i = 0; i < size; i += k_.tasks) own.push_back(k_.chosen[as_size(i)]);
+        p_.columns.gram(own, known / k_.tasks, weighted, k_.gram.get(), k_.stride);
         if (apart) subtract_pulled(known, size);
         if (p_.metric == nullptr) return;
         for (Index r = known; r < size; ++r) {
@@ -749,7 +769,7 @@ class Fit {
             const Index j = k_.chosen[as_size(i)];
             at(p.start, i) = at(p.w, j);
             if (!p_.starts) at(price_, i) = p_.price[j];
-            at(gradient_, i) =
+            at(gradient_, spot(i)) =
                 at(p.scores, j) - dot(k_.means.data() + i * free, p.surplus.data(), free);
         }
         if (p_.starts) find_cuts(size);
@@ -757,12 +777,11 @@ class Fit {
         k_.ridge = p.terms.ridge;
         const double before = p.promised;
         p.end = p.start;
-        const bool near = p_.starts ? by_blocks(p, size, false) : by_coordinates(p, size);
-        p.promised = near ? promise(p, size) : kInfinity;
+        p.promised = by_sweeps(p, size, false) ? promise(p, size) : kInfinity;
         // The last digits need an exact minimum.
         if (!(p.promised < -kAtRest * p.value)) {
             const bool found =
-                p_.starts ? by_blocks(p, size, true) : by_signs(p, size) || by_active_set(p, size);
+                p_.starts ? by_sweeps(p, size, true) : by_signs(p, size) || by_active_set(p, size);
             p.promised = found ? promise(p, size) : kInfinity;
         }
         p.last = !(p.promised < -kAtRest * p.value);
@@ -785,42 +804,6 @@ class Fit {
         return t.level > 0.0 && t.coupling == 0.0 && t.radius == kInfinity;
     }
 
-    // Coordinate after coordinate, to the size of the gap, where the norm is a sum of prices:
-    // false where that takes the work of a new factor. Goes on from `end`, and keeps the gradient.
-    bool by_coordinates(Point& p, Index size) {
-        const double enough = std::max(limits_.gap, limits_.share * p.value);
-        if (!is_plain(p.terms) || !(enough > 0.0)) return false;
-        const double n = static_cast<double>(size), most = n * n * n / (3.0 * kBlasGain);
-        // A slope beyond its price by such a share adds as much of the objective to the gap.
-        const double least = std::max(p.gap, enough) / p.value;
-        double work = 0.0;
-        bool whole = true;
-        while (work < most) {
-            double largest = 0.0;
-            work += n;
-            for (Index i = 0; i < size; ++i) {
-                if (!whole && at(p.end, i) == 0.0) continue;
-                const double* row = k_.gram.get() + i * k_.stride;
-                const double h = row[i] + diagonal(p.terms);
-                const double z = at(p.end, i) * h - at(gradient_, i);
-                const double price = p.terms.level * at(price_, i);
-                const double low = p_.is_signed ? -price : -kInfinity;
-                const double to = z > price ? z - price : z < low ? z + price : 0.0;
-                const double change = h > 0.0 ? to / h - at(p.end, i) : 0.0;
-                if (change == 0.0) continue;
-                at(p.end, i) = to / h;
-                add_multiple(gradient_.data(), change, row, size);
-                at(gradient_, i) += diagonal(p.terms) * change;
-                largest = std::max(largest, std::fabs(change) * h / price);
-                work += n;
-            }
-            work_of_model_ = work;
-            if (whole && largest <= least) return true;
-            whole = largest <= least;
-        }
-        return false;
-    }
-
     // Where the groups of the chosen columns begin, and their prices.
     void find_cuts(Index size) {
         cuts_.clear();
@@ -831,38 +814,56 @@ class Fit {
         }
         cuts_.push_back(size);
         for (std::size_t k = k_.axes.size(); k < price_.size(); ++k) {
-            const Index from = cuts_[k], m = cuts_[k + 1] - from;
+            const Index from = cuts_[k], m = (cuts_[k + 1] - from) / k_.tasks;
             std::vector<double> corner(as_size(m * (m + 1)));
             for (Index a = 0; a < m; ++a)
-                std::copy_n(k_.gram.get() + (from + a) * k_.stride + from, m,
-                            corner.data() + a * m);
+                std::copy_n(row(from + a * k_.tasks) + from / k_.tasks, m, corner.data() + a * m);
             blas::eigenvectors(m, corner.data(), corner.data() + m * m);
             k_.axes.push_back(std::move(corner));
         }
     }
 
-    // Group after group, each to its minimum, and Newton steps over those in use where sweeps take
-    // the work of its factor: to the size of the gap, or `exactly`.
-    bool by_blocks(Point& p, Index size, bool exactly) {
-        if (p.terms.radius < kInfinity) return false;
+    // The row of H of column i, or of its feature.
+    const double* row(Index i) const { return k_.gram.get() + i / k_.tasks * k_.stride; }
+    // Where a vector over the columns has number i: one task after the other.
+    Index spot(Index i) const {
+        return i % k_.tasks * (static_cast<Index>(gradient_.size()) / k_.tasks) + i / k_.tasks;
+    }
+    // y += factor H e_i, one task after the other.
+    void add_column(std::vector<double>& y, Index i, double factor) const {
+        const Index count = static_cast<Index>(y.size()) / k_.tasks;
+        if (factor != 0.0) add_multiple(y.data() + i % k_.tasks * count, factor, row(i), count);
+    }
+
+    // Group after group, each to its minimum, to the size of the gap or `exactly`. Where that takes
+    // the work of a factor, Newton steps over those in use follow; false where columns are alone.
+    bool by_sweeps(Point& p, Index size, bool exactly) {
+        if (p_.starts ? p.terms.radius < kInfinity : !is_plain(p.terms)) return false;
         const double enough = std::max(limits_.gap, limits_.share * p.value);
         if (!exactly && !(enough > 0.0)) return false;
+        // A slope beyond its price by such a share adds as much of the objective to the gap.
         const double least = exactly ? kExact : std::max(p.gap, enough) / p.value;
         const Index groups = static_cast<Index>(price_.size());
+        const double all = static_cast<double>(size), tasks = static_cast<double>(k_.tasks);
         double work = 0.0;
         bool whole = true;
         for (int rounds = 0; rounds < kMostRounds && spent() < limits_.seconds;) {
             double largest = 0.0, used = 0.0;
-            gauge_ = chosen_gauge(p.end);
+            gauge_ = p_.starts ? chosen_gauge(p.end) : 0.0;
             for (Index k = 0; k < groups; ++k) {
                 if (!whole && chosen_length(p.end, k) == 0.0) continue;
-                largest = std::max(largest, minimize_block(p, k, size));
+                largest =
+                    std::max(largest, p_.starts ? minimize_block(p, k) : minimize_column(p, k));
                 used += chosen_length(p.end, k) > 0.0 ? static_cast<double>(width_of(k)) : 0.0;
             }
-            work_of_model_ = work += used * static_cast<double>(size);
+            work_of_model_ = work += (used + 1.0) * all / tasks;
             if (whole && largest <= least) return true;
             whole = largest <= least;
-            if (work * kBlasGain < used * used * (used / 3.0 + static_cast<double>(size))) continue;
+            const double factor = p_.starts
+                                      ? used * used * (used / 3.0 + all) / std::pow(tasks, 3.0)
+                                      : all * all * all / 3.0;
+            if (work * kBlasGain < factor) continue;
+            if (!p_.starts) return false;
             ++rounds;
             work = 0.0;
             newton_over_blocks(p, size);
@@ -870,8 +871,11 @@ class Fit {
         return true;  // as near as rounding allows
     }
 
-    Index width_of(Index k) const { return cuts_[as_size(k + 1)] - cuts_[as_size(k)]; }
+    Index width_of(Index k) const {
+        return p_.starts ? cuts_[as_size(k + 1)] - cuts_[as_size(k)] : 1;
+    }
     double chosen_length(const std::vector<double>& v, Index k) const {
+        if (!p_.starts) return std::fabs(at(v, k));
         const double* own = v.data() + cuts_[as_size(k)];
         return std::sqrt(dot(own, own, width_of(k)));
     }
@@ -883,45 +887,59 @@ class Fit {
         return total;
     }
 
+    // The same for one column, where the norm is a sum of prices.
+    double minimize_column(Point& p, Index i) {
+        const double h = row(i)[i] + diagonal(p.terms);
+        const double z = at(p.end, i) * h - at(gradient_, i);
+        const double price = p.terms.level * at(price_, i);
+        const double low = p_.is_signed ? -price : -kInfinity;
+        const double to = z > price ? z - price : z < low ? z + price : 0.0;
+        const double change = h > 0.0 ? to / h - at(p.end, i) : 0.0;
+        if (change == 0.0) return 0.0;
+        at(p.end, i) = to / h;
+        add_column(gradient_, i, change);
+        at(gradient_, i) += diagonal(p.terms) * change;
+        return std::fabs(change) * h / price;
+    }
+
     // argmin over one group, of 1/2 u'(H + ridge I)u - z'u + price ||u||; returns how far its slope
     // was from that, as a share of the price. In the axes of H the length s solves the sum of
     // z^2 / (h s + price)^2 = 1: Newton's method on the root's inverse, nearly a line in s. Where
     // the gauge g counts squared, the price is that next to the others, and more of a ridge.
-    double minimize_block(Point& p, Index k, Index size) {
-        const Index from = cuts_[as_size(k)], m = width_of(k);
+    double minimize_block(Point& p, Index k) {
+        const Index from = cuts_[as_size(k)], m = width_of(k), q = k_.tasks, f = m / q;
         const double* axes = k_.axes[as_size(k)].data();
-        const double* h = axes + m * m;
         const double own_price = at(price_, k), coupling = p.terms.coupling;
         const double ridge = diagonal(p.terms), more = coupling * own_price * own_price;
-        const double rest = std::max(gauge_ - own_price * chosen_length(p.end, k), 0.0);
+        double s = chosen_length(p.end, k), square = 0.0, alone = 0.0, most = 0.0;
+        const double rest = std::max(gauge_ - own_price * s, 0.0);
         const double price = own_price * (p.terms.level + coupling * rest);
-        double* u = p.end.data() + from;
-        const double* slope = gradient_.data() + from;
-        z_.resize(as_size(3 * m));
-        double *old = z_.data() + m, *now = old + m;
-        double square = 0.0, s = 0.0, alone = 0.0;
-        for (Index a = 0; a < m; ++a) {
-            const double own = dot(axes + a * m, u, m);
-            at(z_, a) = std::max(h[a] + ridge, 0.0) * own - dot(axes + a * m, slope, m);
-            square += at(z_, a) * at(z_, a);
-            s += own * own;
-            old[a] = own;
-            if (price == 0.0)
-                alone = std::hypot(alone, at(z_, a) / (std::max(h[a] + ridge, 0.0) + more));
+        const Index all = static_cast<Index>(p.end.size()) / q;
+        double *u = p.end.data() + from, *slope = gradient_.data() + from / q;
+        z_.assign(as_size(3 * m + 2 * f), 0.0);
+        double *z = z_.data(), *old = z + m, *now = old + m, *h = now + m, *squares = h + f;
+        for (Index a = 0; a < f; ++a) {
+            const double* axis = axes + a * f;
+            h[a] = std::max(axes[f * f + a] + ridge, 0.0);
+            for (Index t = 0, i = a; t < q; ++t, i += f) {
+                for (Index b = 0; b < f; ++b) old[i] += axis[b] * u[b * q + t];
+                z[i] = h[a] * old[i] - dot(axis, slope + t * all, f);
+                squares[a] += z[i] * z[i];
+            }
+            h[a] += more;
+            square += squares[a];
+            if (price == 0.0) alone = std::hypot(alone, std::sqrt(squares[a]) / h[a]);
         }
-        s = std::sqrt(s);
         gauge_ = rest;
         const bool in = std::sqrt(square) > price;
         if (!in && s == 0.0) return 0.0;
         if (price == 0.0) s = alone;
         for (int step = 0; in && price > 0.0 && step < kHalvings; ++step) {
             double sum = 0.0, bend = 0.0;
-            for (Index a = 0; a < m; ++a) {
-                const double curve = std::max(h[a] + ridge, 0.0) + more,
-                             d = 1.0 / (curve * s + price);
-                const double part = at(z_, a) * d;
-                sum += part * part;
-                bend += part * part * curve * d;
+            for (Index a = 0; a < f; ++a) {
+                const double d = 1.0 / (h[a] * s + price), part = squares[a] * d * d;
+                sum += part;
+                bend += part * h[a] * d;
             }
             const double root = std::sqrt(sum);
             if (!(bend > 0.0)) return 0.0;  // no curvature: the other groups decide
@@ -930,67 +948,119 @@ class Fit {
             s = next;
             if (still) break;
         }
-        double most = 0.0;
-        for (Index a = 0; a < m; ++a) {
-            const double curve = std::max(h[a] + ridge, 0.0) + more;
-            now[a] = in ? at(z_, a) * s / (curve * s + price) : 0.0;
-            most = std::max(most, std::fabs(now[a] - old[a]) * curve);
-            old[a] = now[a] - old[a];
-        }
-        for (Index b = 0; b < m; ++b) {
-            double change = 0.0, to = 0.0;
-            for (Index a = 0; a < m; ++a) {
-                change += axes[a * m + b] * old[a];
-                to += axes[a * m + b] * now[a];
+        for (Index t = 0; t < q; ++t) {
+            double *ours = now + t * f, *change = old + t * f;
+            for (Index a = 0; a < f; ++a) {
+                ours[a] = in ? z[t * f + a] * s / (h[a] * s + price) : 0.0;
+                change[a] = ours[a] - change[a];
+                most = std::max(most, std::fabs(change[a]) * h[a]);
             }
-            u[b] = to;
-            if (change == 0.0) continue;
-            add_multiple(gradient_.data(), change, k_.gram.get() + (from + b) * k_.stride, size);
-            at(gradient_, from + b) += ridge * change;
+            for (Index b = 0; b < f; ++b) {
+                double to = 0.0, by = 0.0;
+                for (Index a = 0; a < f; ++a) {
+                    to += axes[a * f + b] * ours[a];
+                    by += axes[a * f + b] * change[a];
+                }
+                u[b * q + t] = to;
+                add_column(gradient_, from + b * q + t, by);
+                slope[t * all + b] += ridge * by;
+            }
         }
         if (in) gauge_ += own_price * s;
         return most / (own_price * (p.terms.level + coupling * gauge_));
     }
 
-    // A Newton step over the groups in use, shortened until the model descends.
-    void newton_over_blocks(Point& p, Index size) {
+    // The columns in use, one task after the other, and their groups among those in use; the slopes
+    // of the norm, its Hessian diag(curve) - V V', where V has a column for each group, and the way
+    // of a Newton step, at first its right side.
+    struct Used {
         std::vector<Index> in, of;
-        std::vector<double> away;  // price u / ||u||
-        const double ridge = diagonal(p.terms), gauge = chosen_gauge(p.end);
-        const double level = p.terms.level + p.terms.coupling * gauge;
-        for (std::size_t k = 0; k < price_.size(); ++k) {
-            const double s = chosen_length(p.end, static_cast<Index>(k));
-            for (Index i = cuts_[k]; s > 0.0 && i < cuts_[k + 1]; ++i) {
-                in.push_back(i);
-                of.push_back(static_cast<Index>(k));
-                away.push_back(level * price_[k] * at(p.end, i) / s);
-            }
-        }
-        const Index n = static_cast<Index>(in.size());
-        std::vector<double> matrix(as_size(n * n)), way(as_size(n)), turn(as_size(size));
-        for (Index c = 0; c < n; ++c) {
-            const Index i = in[as_size(c)], k = of[as_size(c)];
-            const double s = chosen_length(p.end, k), price = level * at(price_, k);
-            const double squared = p.terms.coupling / (level * level) * at(away, c);
-            at(way, c) = -at(gradient_, i) - at(away, c);
+        std::vector<double> slope, curve, v, way;
+        Index groups = 0;
+    };
+
+    bool solve_whole(Used& u, double ridge, double squared) const {
+        const Index n = static_cast<Index>(u.in.size());
+        std::vector<double> matrix(as_size(n * n));
+        for (Index c = 0; c < n; ++c)
             for (Index r = c; r < n; ++r) {
-                double entry = k_.gram[as_size(i * k_.stride + in[as_size(r)])];
-                if (of[as_size(r)] == k) entry -= at(away, c) * at(away, r) / (price * s);
-                if (r == c) entry += ridge + price / s;
-                entry += squared * at(away, r);
+                double entry = row(u.in[as_size(c)])[u.in[as_size(r)]];
+                if (u.of[as_size(r)] == u.of[as_size(c)]) entry -= at(u.v, c) * at(u.v, r);
+                if (r == c) entry += ridge + at(u.curve, c);
+                entry += squared * at(u.slope, c) * at(u.slope, r);
                 at(matrix, c * n + r) = entry;
             }
+        if (!blas::cholesky(n, matrix.data(), n)) return false;
+        blas::cholesky_solve(n, matrix.data(), n, u.way.data());
+        return true;
+    }
+
+    // The same for one H of all tasks, by Woodbury: without V V' the system has one factor B too.
+    bool solve_by_tasks(Used& u, double ridge) const {
+        const Index q = k_.tasks, n = static_cast<Index>(u.in.size()), r = n / q, groups = u.groups;
+        std::vector<double> B(as_size(r * r)), inverse(B), outer(B),
+            inner(as_size(groups * groups)), y(as_size(groups));
+        for (Index c = 0; c < r; ++c) {
+            for (Index e = c; e < r; ++e)
+                at(B, c * r + e) = row(u.in[as_size(c)])[u.in[as_size(e)] / q];
+            at(B, c * r + c) += ridge + at(u.curve, c);
+            at(inverse, c * r + c) = 1.0;
         }
-        if (!blas::cholesky(n, matrix.data(), n)) return;
-        blas::cholesky_solve(n, matrix.data(), n, way.data());
+        if (!blas::cholesky(r, B.data(), r)) return false;
+        blas::cholesky_solve(r, B.data(), r, u.way.data(), q);
+        blas::cholesky_solve(r, B.data(), r, inverse.data(), r);
+        blas::add_outer(r, q, 1.0, u.v.data(), r, 0.0, outer.data(), r);
+        for (Index k = 0; k < groups; ++k) at(inner, k * groups + k) = 1.0;
+        for (Index c = 0; c < r; ++c)
+            for (Index e = 0; e < r; ++e)
+                at(inner, u.of[as_size(c)] * groups + u.of[as_size(e)]) -=
+                    at(inverse, c * r + e) * at(outer, std::min(c, e) * r + std::max(c, e));
+        for (Index i = 0; i < n; ++i) at(y, u.of[as_size(i)]) += at(u.v, i) * at(u.way, i);
+        if (!blas::cholesky(groups, inner.data(), groups)) return false;
+        blas::cholesky_solve(groups, inner.data(), groups, y.data());
+        for (Index i = 0; i < n; ++i) at(u.v, i) *= at(y, u.of[as_size(i)]);
+        blas::cholesky_solve(r, B.data(), r, u.v.data(), q);
+        add_multiple(u.way.data(), 1.0, u.v.data(), n);
+        return true;
+    }
+
+    // A Newton step over the groups in use, shortened until the model descends.
+    void newton_over_blocks(Point& p, Index size) {
+        Used u;
+        const Index q = k_.tasks;
+        const double ridge = diagonal(p.terms), gauge = chosen_gauge(p.end);
+        const double level = p.terms.level + p.terms.coupling * gauge;
+        for (Index t = 0; t < q; ++t) {
+            u.groups = 0;
+            for (Index k = 0; k < static_cast<Index>(price_.size()); ++k) {
+                const double s = chosen_length(p.end, k), price = level * at(price_, k);
+                for (Index i = cuts_[as_size(k)] + t; s > 0.0 && i < cuts_[as_size(k + 1)];
+                     i += q) {
+                    const double slope = price * at(p.end, i) / s;
+                    u.in.push_back(i);
+                    u.of.push_back(u.groups);
+                    u.slope.push_back(slope);
+                    u.curve.push_back(price / s);
+                    u.v.push_back(slope / std::sqrt(price * s));
+                    u.way.push_back(-at(gradient_, spot(i)) - slope);
+                }
+                u.groups += s > 0.0;
+            }
+        }
+        const double squared = p.terms.coupling / (level * level);
+        if (!(q > 1 ? solve_by_tasks(u, ridge) : solve_whole(u, ridge, squared))) return;
+        const Index n = static_cast<Index>(u.in.size());
+        const auto& in = u.in;
+        const auto& way = u.way;
+        std::vector<double> turn(as_size(size));
         double slope = 0.0, bend = 0.0;
         for (Index c = 0; c < n; ++c) {
             const Index i = in[as_size(c)];
-            add_multiple(turn.data(), at(way, c), k_.gram.get() + i * k_.stride, size);
-            at(turn, i) += ridge * at(way, c);
-            slope += at(gradient_, i) * at(way, c);
+            add_column(turn, i, at(way, c));
+            at(turn, spot(i)) += ridge * at(way, c);
+            slope += at(gradient_, spot(i)) * at(way, c);
         }
-        for (Index c = 0; c < n; ++c) bend += at(turn, in[as_size(c)]) * at(way, c);
+        for (Index c = 0; c < n; ++c) bend += at(turn, spot(in[as_size(c)])) * at(way, c);
         std::vector<double> there;
         double length = 1.0;
         for (int trial = 0; trial < kFewTrials; ++trial, length *= 0.5) {
@@ -1055,9 +1125,8 @@ class Fit {
             along += at(p.scores, k_.chosen[as_size(i)]) * change;
         }
         for (Index k = 0; k < static_cast<Index>(price_.size()); ++k) {
-            const double end = p_.starts ? chosen_length(p.end, k) : std::fabs(at(p.end, k));
-            const double start = p_.starts ? chosen_length(p.start, k) : std::fabs(at(p.start, k));
-            longer += at(price_, k) * (end - start);
+            const double start = chosen_length(p.start, k);
+            longer += at(price_, k) * (chosen_length(p.end, k) - start);
             g += at(price_, k) * start;
         }
         along += dot(p.turn.data(), p.surplus.data(), free);
