@@ -165,8 +165,8 @@ def active_set_qp(
             f"state lists atoms in use beyond the {size} there are, or one twice; "
             "call its forget where atoms move"
         )
-    state.count, state.updates, made = counts.tolist()
+    state.count, state.updates, n_steps = counts.tolist()
     state.sigma = float(sigma[0])
     if code == QPStatus.NOT_FINITE:
         state.forget()
-    return point, QPOutcome(QPStatus(code), made)
+    return point, QPOutcome(QPStatus(code), n_steps)

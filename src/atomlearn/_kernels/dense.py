@@ -52,9 +52,9 @@ def many_dense(X: Data, V: Array, rows: Positions | None = None) -> Array:
     """X'V, float64 of shape (m, n_columns): one reading of X."""
     vectors, count = in_lanes(V)
     if rows is not None and _has_contiguous_columns(X):
-        spread = np.zeros((X.shape[0], vectors.shape[1]))
-        np.add.at(spread, rows, vectors)
-        vectors = spread
+        padded_vectors = np.zeros((X.shape[0], vectors.shape[1]))
+        np.add.at(padded_vectors, rows, vectors)
+        vectors = padded_vectors
         rows = None
     out = np.zeros((count, X.shape[1]))
     _native.many_dense(X, vectors, rows, out)
@@ -105,9 +105,9 @@ def top_magnitude(z: Data, count: int) -> tuple[Positions, Array]:
 
     Exact; O(size + count log count) expected. ValueError where z holds NaN.
     """
-    wanted = min(count, z.size)
-    indices = np.empty(wanted, dtype=np.int64)
-    values = np.empty(wanted)
-    if wanted and not _native.top(np.ascontiguousarray(z), indices, values):
+    n_kept = min(count, z.size)
+    indices = np.empty(n_kept, dtype=np.int64)
+    values = np.empty(n_kept)
+    if n_kept and not _native.top(np.ascontiguousarray(z), indices, values):
         raise ValueError("z holds NaN: check the data and the weights it was computed from")
     return indices, values

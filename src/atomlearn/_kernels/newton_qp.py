@@ -95,21 +95,21 @@ def newton_qp(
     load_blas()
     M = np.zeros(0) if metric is None else metric.reshape(-1)
     kept = KeptHessian() if kept is None else kept
-    none = np.zeros(0, dtype=np.int64)
-    parts = groups or (none, none)
+    empty = np.zeros(0, dtype=np.int64)
+    parts = groups or (empty, empty)
     prices = price, np.ascontiguousarray(terms, dtype=np.float64), Q, M, signed, *parts
-    given = _callbacks(loss, target, sample_weight), prices, (gap, share, most, seconds), kept
+    arguments = _callbacks(loss, target, sample_weight), prices, (gap, share, most, seconds), kept
     if isinstance(columns, tuple):
-        solved, steps = _native.newton_qp_tasks(columns, *given, points, shifts)
+        solved, steps = _native.newton_qp_tasks(columns, *arguments, points, shifts)
     elif sp.issparse(columns):
         matrix: Any = columns
         data = np.ascontiguousarray(matrix.data, dtype=np.float64)
         indptr = np.ascontiguousarray(matrix.indptr, dtype=matrix.indices.dtype)
         stored = data, matrix.indices, indptr
-        solved, steps = _native.newton_qp_csc(stored, *given, points, shifts)
+        solved, steps = _native.newton_qp_csc(stored, *arguments, points, shifts)
     else:
         dense = np.asarray(columns, dtype=np.float64, order="F")
-        solved, steps = _native.newton_qp(dense, *given, points, shifts)
+        solved, steps = _native.newton_qp(dense, *arguments, points, shifts)
     return points[:solved], shifts[:solved], steps
 
 
@@ -193,7 +193,7 @@ class Terms:
 
     def of(self, rows: Array) -> Array:
         """Return S'K'a for the columns a, which are given and returned as rows."""
-        found = np.ascontiguousarray(np.asarray(self.K.T @ rows.T).T)
+        products = np.ascontiguousarray(np.asarray(self.K.T @ rows.T).T)
         if self.starts is None:
-            return found
-        return np.add.reduceat(found * self.shares, self.starts, axis=1)
+            return products
+        return np.add.reduceat(products * self.shares, self.starts, axis=1)

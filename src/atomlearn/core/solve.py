@@ -123,7 +123,7 @@ def solve(
     weights included.
     """
     tol = positive("tol", tol, "relative duality gap to prove, for example 1e-6")
-    settings = Settings(tol, max_iter, solver, _limited(stop, time_limit), tuple(observers))
+    settings = Settings(tol, max_iter, solver, _with_time_limit(stop, time_limit), tuple(observers))
     amount, tau = _amounts(form, alpha, l1_ratio, radius)
     penalty = Regularizer(as_norm(norm), form, amount)
     with single_threaded_blas():
@@ -135,7 +135,7 @@ def solve(
         return result
 
 
-def _limited(stop: StoppingRule | None, time_limit: float | None) -> StoppingRule | None:
+def _with_time_limit(stop: StoppingRule | None, time_limit: float | None) -> StoppingRule | None:
     """Return the stopping rule, combined with the time limit in seconds if there is one."""
     if time_limit is None:
         return stop

@@ -304,8 +304,8 @@ class AtomicModel(FitParameters):
         if loss.task != "classification":
             means = loss.mean(values)
             return means if np.ndim(self.intercept_) else means[:, 0]
-        several = values.shape[1] > 1
-        codes = np.argmax(values, axis=1) if several else (values[:, 0] > 0).astype(np.int64)
+        has_outputs = values.shape[1] > 1
+        codes = np.argmax(values, axis=1) if has_outputs else (values[:, 0] > 0).astype(np.int64)
         labels: NDArray[Any] = self.classes_[codes]
         return labels
 

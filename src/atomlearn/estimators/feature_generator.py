@@ -31,22 +31,10 @@ from atomlearn.core import (
     has_probabilities,
     positive,
 )
-from atomlearn.estimators.checks import (
-    checked_design,
-    expanded,
-    input_names,
-    loss_task,
-    whole,
-)
+from atomlearn.estimators.checks import checked_design, expanded, input_names, loss_task, whole
 from atomlearn.estimators.coefficients import coefficient_rows, single_row
 from atomlearn.estimators.generation import ScaledModel, Selected, Selections, debiased, problem_of
-from atomlearn.estimators.generation_trials import (
-    RISING,
-    STRENGTHS,
-    Choice,
-    Trials,
-    sizes_of,
-)
+from atomlearn.estimators.generation_trials import RISING, STRENGTHS, Choice, Trials, sizes_of
 from atomlearn.estimators.parameters import keeps_blas_single
 from atomlearn.estimators.targets import checked_targets
 from atomlearn.estimators.units import units_of
@@ -446,8 +434,8 @@ class FeatureGenerator(ScaledModel):
         if self.C_choice_ and self.C_choice_.cut:
             result.status = self.C_choice_.cut
             cut = True
-        chosen = n_found.converged or n_found.status is Status.SELECTED
-        self._report([result], complete=(self.n_selected_ >= n_wanted and not cut) or chosen)
+        is_complete = n_found.converged or n_found.status is Status.SELECTED
+        self._report([result], complete=(self.n_selected_ >= n_wanted and not cut) or is_complete)
         if not n_wanted:
             warnings.warn(
                 "no number of features predicts held-out rows better than no features, so none is "

@@ -67,10 +67,12 @@ class Moments:
         for piece in LIMITS.pieces(y.size, self.means.size):
             rows = np.arange(piece.start, piece.stop)
             block = part_of(design, rows=rows).gather(every).dense()
-            total = total._with(np.column_stack([block, y[rows]]).astype(np.float64), weight[rows])
+            total = total._with_rows(
+                np.column_stack([block, y[rows]]).astype(np.float64), weight[rows]
+            )
         return total
 
-    def _with(self, Z: Array, weight: Array) -> Self:
+    def _with_rows(self, Z: Array, weight: Array) -> Self:
         """Return the moments with the rows Z (m, n_columns + 1) and their weights added."""
         added = float(weight.sum())
         if not added:

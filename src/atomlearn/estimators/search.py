@@ -340,7 +340,10 @@ class CrossValidatedModel(AtomicModel):
         for norm in norms[1:]:
             norm.on(data.design.shape[1])
         score = score or held_out_loss(problems)
-        of_folds = [self._problems(each, norms[0], 1.0, 1.0) for each in filled_for(data, folds)]
+        of_folds = [
+            self._problems(data_of_fold, norms[0], 1.0, 1.0)
+            for data_of_fold in filled_for(data, folds)
+        ]
         search = problems, norms, folds, score, settings, is_open[0], of_folds
         chosen, starts = self._choose(*search)
         if self._out_of_fold is not None and data.units is not None:

@@ -34,13 +34,7 @@ from atomlearn.estimators.units import units_of
 from atomlearn.maps.feature_map import map_of
 from atomlearn.subsets.hunt import GAP
 from atomlearn.subsets.result import SubsetRecord, SubsetResult
-from atomlearn.subsets.solve import (
-    MOST_NEAR,
-    best_subset,
-    checked_ridge,
-    usual_ridge,
-    wanted_of,
-)
+from atomlearn.subsets.solve import MOST_NEAR, best_subset, checked_ridge, usual_ridge, wanted_of
 
 #: Values of l2 that ``l2="cv"`` tries, in units of the default one.
 FACTORS = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
@@ -146,8 +140,8 @@ class SubsetModel(ScaledModel):
         In the folds subsets are improved by exchanges, without a proof.
         """
         model = clone(self).skip_proof()
-        half = Settings(deadline=deadline).within(0.5)
-        trials = Trials(model, design, rows, self.cv, half)
+        settings = Settings(deadline=deadline).within(0.5)
+        trials = Trials(model, design, rows, self.cv, settings)
         if not trials.folds:
             raise ValueError(
                 f"{type(self).__name__} chooses by cross-validation, which needs at least two "

@@ -58,12 +58,12 @@ def carved(
     if signs[j]:
         slopes = inverse @ V_d[others, j]
         slack = b[j] - c[j] + slopes @ d[others] + x * (1.0 - slopes @ along)
-        left = float(V_d[j, j] - V_d[j, others] @ slopes)
-        log_weight += log_ndtr(signs[j] * slack / np.sqrt(max(left, TINY)))
-    return _from_density(b[j], error, x / error, log_weight, confidence)
+        variance = float(V_d[j, j] - V_d[j, others] @ slopes)
+        log_weight += log_ndtr(signs[j] * slack / np.sqrt(max(variance, TINY)))
+    return _inference_from_density(b[j], error, x / error, log_weight, confidence)
 
 
-def _from_density(
+def _inference_from_density(
     b: float, error: float, steps: Array, log_weight: Array, confidence: float
 ) -> Found:
     """Return estimate, interval and p-value of a normal mean from a reweighted normal density.
@@ -71,13 +71,13 @@ def _from_density(
     b : observed value with standard error ``error``; steps : grid of values, in standard errors
     from b; log_weight : log of the factor of the density at each grid value.
     """
-    half = np.where(steps < 0, 1.0, np.where(steps > 0, 0.0, 0.5))
+    weights = np.where(steps < 0, 1.0, np.where(steps > 0, 0.0, 0.5))
 
     def below(shifts: Array) -> Array:
         """Return P(b_j <= the estimate) for each shift of its mean, in standard errors."""
         logs = log_weight - 0.5 * (steps - shifts[..., None]) ** 2
         parts = np.exp(logs - logs.max(axis=-1, keepdims=True))
-        return np.asarray(parts @ half / parts.sum(axis=-1))
+        return np.asarray(parts @ weights / parts.sum(axis=-1))
 
     shares = np.array([0.5, (1 + confidence) / 2, (1 - confidence) / 2])
     value, low, high = (b + error * inverted(below, shares, 2 * REACH)).tolist()
@@ -129,8 +129,8 @@ def truncated(b: float, error: float, known: Array, unknown: Array, confidence: 
         return np.asarray(below - above)
 
     shares = np.array([0.5, (1 + confidence) / 2, (1 - confidence) / 2])
-    found = inverted(lambda shifts: expit(odds(shifts)), shares, FARTHEST)
-    value, low, high = (b + error * found).tolist()
+    quantiles = inverted(lambda shifts: expit(odds(shifts)), shares, FARTHEST)
+    value, low, high = (b + error * quantiles).tolist()
     _, least, most = odds(np.full(3, -b / error))
     return value, low, high, float(min(2 * min(expit(most), expit(-least)), 1.0))
 

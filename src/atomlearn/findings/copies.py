@@ -78,19 +78,19 @@ def repeated_rows(X: Any) -> Rows | None:
     keys = _centered(design.product(rng.standard_normal((n_columns, count)) * scale[:, None]))
     if not varying.size or not np.ptp(keys, axis=0).all():
         return None
-    drawn = np.sort(rng.permutation(n_rows)[:MOST_ROWS])
+    sample = np.sort(rng.permutation(n_rows)[:MOST_ROWS])
     columns = np.sort(rng.permutation(varying)[:MOST_COLUMNS])
-    exact = _same(keys)
+    exact = _exact_labels(keys)
     labels_of = np.arange(n_rows)
     if _share(exact):
-        if _is_chance(design, drawn, columns, _share(_same(keys[drawn])), _same):
+        if _is_chance(design, sample, columns, _share(_exact_labels(keys[sample])), _exact_labels):
             return None
         labels_of = exact
     first = np.unique(labels_of, return_index=True)[1]
-    drawn_first = drawn[np.isin(drawn, first)]
-    nearby = _near(keys[first]) if varying.size >= LEAST_COLUMNS else np.arange(first.size)
+    drawn_first = sample[np.isin(sample, first)]
+    nearby = _near_labels(keys[first]) if varying.size >= LEAST_COLUMNS else np.arange(first.size)
     if _share(nearby) and not _is_chance(
-        design, drawn_first, columns, _share(_near(keys[drawn_first])), _near
+        design, drawn_first, columns, _share(_near_labels(keys[drawn_first])), _near_labels
     ):
         labels_of = nearby[labels_of]
     return labels_of if _share(labels_of) else None
@@ -140,22 +140,24 @@ def _share(labels: Rows) -> float:
     return float(np.mean(np.bincount(labels)[labels] > 1))
 
 
-def _same(keys: Array) -> Rows:
+def _exact_labels(keys: Array) -> Rows:
     """Return labels (n_rows,) that are equal for rows with equal keys."""
     rounded = np.round(keys[:, :2] / np.abs(keys[:, :2]).max(axis=0) / 1e-6)
     return np.unique(rounded, axis=0, return_inverse=True)[1].ravel()
 
 
-def _near(keys: Array) -> Rows:
+def _near_labels(keys: Array) -> Rows:
     """Return labels (n_rows,) that are equal for near-duplicates, connected through others."""
     rng = np.random.default_rng(3)
     n_rows = len(keys)
     if n_rows < 4:
         return np.arange(n_rows)
-    drawn = rng.permutation(n_rows)[:MOST_ROWS]
-    median = float(np.median(cdist(keys[drawn[:500]], keys[drawn])))
+    sample = rng.permutation(n_rows)[:MOST_ROWS]
+    median = float(np.median(cdist(keys[sample[:500]], keys[sample])))
     links = (
-        _neighbors(keys, NEAR * median) if n_rows <= MOST_ROWS else _along(keys, NEARER * median)
+        _neighbors(keys, NEAR * median)
+        if n_rows <= MOST_ROWS
+        else _pairs_in_order(keys, NEARER * median)
     )
     return connected_parts(*links, n_rows)
 
@@ -163,35 +165,35 @@ def _near(keys: Array) -> Rows:
 def _neighbors(keys: Array, radius: float) -> tuple[Rows, Rows]:
     """Return pairs of rows and near neighbors that a gap separates from other neighbors."""
     n_rows = len(keys)
-    most = max(1, min(MOST_ALIKE, n_rows // 4))
-    order, near = np.empty((2, n_rows, most + 1))
+    n_neighbors = max(1, min(MOST_ALIKE, n_rows // 4))
+    order, sorted_distances = np.empty((2, n_rows, n_neighbors + 1))
     for start in range(0, n_rows, 500):
-        apart = cdist(keys[start : start + 500], keys)
-        apart[np.arange(len(apart)), start + np.arange(len(apart))] = np.inf
-        part = np.argpartition(apart, most, axis=1)[:, : most + 1]
-        values = np.take_along_axis(apart, part, axis=1)
+        distances = cdist(keys[start : start + 500], keys)
+        distances[np.arange(len(distances)), start + np.arange(len(distances))] = np.inf
+        part = np.argpartition(distances, n_neighbors, axis=1)[:, : n_neighbors + 1]
+        values = np.take_along_axis(distances, part, axis=1)
         by = np.argsort(values, axis=1)
         order[start : start + 500] = np.take_along_axis(part, by, axis=1)
-        near[start : start + 500] = np.take_along_axis(values, by, axis=1)
-    gaps = np.diff(np.log(np.maximum(near, TINY)), axis=1)
-    steps = gaps * np.arange(1, most + 1)
+        sorted_distances[start : start + 500] = np.take_along_axis(values, by, axis=1)
+    gaps = np.diff(np.log(np.maximum(sorted_distances, TINY)), axis=1)
+    steps = gaps * np.arange(1, n_neighbors + 1)
     dimension = float(np.median(np.log(2) / np.maximum(np.median(steps, axis=0), 1e-9)))
-    apart = steps * dimension > np.log(n_rows * most) + SURE
-    apart &= (near[:, :-1] < radius) & (gaps > np.log1p(GAP))
-    count = np.where(apart.any(axis=1), most - np.argmax(apart[:, ::-1], axis=1), 0)
-    linked = np.arange(most) < count[:, None]
+    is_gap = steps * dimension > np.log(n_rows * n_neighbors) + SURE
+    is_gap &= (sorted_distances[:, :-1] < radius) & (gaps > np.log1p(GAP))
+    count = np.where(is_gap.any(axis=1), n_neighbors - np.argmax(is_gap[:, ::-1], axis=1), 0)
+    linked = np.arange(n_neighbors) < count[:, None]
     return np.nonzero(linked)[0], order[:, :-1][linked].astype(np.int64)
 
 
-def _along(keys: Array, radius: float, reach: int = 8) -> tuple[Rows, Rows]:
+def _pairs_in_order(keys: Array, radius: float, reach: int = 8) -> tuple[Rows, Rows]:
     """Return pairs within ``radius`` among the ``reach`` next rows in the order of one key."""
     links = list[NDArray[np.int64]]()
     for sums in keys.T[:FEW_SUMS]:
         order = np.argsort(sums, kind="stable")
         for step in range(1, reach + 1):
             pairs = np.stack([order[:-step], order[step:]])
-            apart = np.linalg.norm(keys[pairs[0]] - keys[pairs[1]], axis=1)
-            links.append(pairs[:, apart < radius])
+            distances = np.linalg.norm(keys[pairs[0]] - keys[pairs[1]], axis=1)
+            links.append(pairs[:, distances < radius])
     rows, others = np.hstack(links)
     return rows, others
 

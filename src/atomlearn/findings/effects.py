@@ -147,13 +147,13 @@ def estimates(
     if columns is not None:
         if how != "auto":
             raise ValueError(f"how={how!r} is for selected columns; leave columns= or how= out")
-        return _named(estimator, X, y, data, columns, confidence)
+        return _debiased_estimates(estimator, X, y, data, columns, confidence)
     if how == "exact":
         return _exact(estimator, X, y, data, confidence, sigma)
     return _selected(estimator, X, y, data, how, confidence, fraction, rng)
 
 
-def _named(
+def _debiased_estimates(
     estimator: Any, X: Any, y: Any, data: Given, columns: Any, confidence: float
 ) -> Estimates:
     """Return estimates of columns that were named beforehand, by the debiased lasso."""
@@ -163,20 +163,20 @@ def _named(
     n_events = np.sum(data.y["event"]) if is_timed else 0  # type: ignore[call-overload]
     if data.free.size == n_columns or n_events >= EVENTS_PER_COLUMN * n_columns:
         return _unpenalized(estimator, data, units, confidence)
-    fit, prediction, used = _searched(X, y, data)
+    fit, prediction, n_coefficients = _searched(X, y, data)
     # Rows of a group have correlated errors, so no degrees-of-freedom correction undoes overfitting
     # to them: residuals come from the cross-validation fits without the fold of the group.
     left_out = None if data.units is None or is_timed else _left_out(fit, data)
     if is_timed:
-        found = hazard_directions(data, prediction, units)
+        instruments = hazard_directions(data, prediction, units)
     else:
         W = data.loss.curvature(data.y, prediction, data.weight)
-        found = directions(data.design, W, units, data.lengths(W), data.free)
+        instruments = directions(data.design, W, units, data.lengths(W), data.free)
     steps = []
-    for unit, Z in zip(units, found, strict=True):
+    for unit, Z in zip(units, instruments, strict=True):
         b = _coefficients(fit, unit)
-        step = Step.of(data, prediction, Z, data.columns_of(unit), b, used, left_out)
-        steps.append((step.values, _chosen(data, step)))
+        step = Step.of(data, prediction, Z, data.columns_of(unit), b, n_coefficients, left_out)
+        steps.append((step.values, _robust_covariance(data, step)))
     return _unit_estimates(estimator, data, units, steps, step.left, confidence, "named")
 
 
@@ -185,7 +185,7 @@ def _unpenalized(
 ) -> Estimates:
     """Return the estimates of a model in which no column is penalized."""
     step = unpenalized_fit(data, np.arange(data.design.shape[1]))
-    covariance = _chosen(data, step)[1:, 1:]
+    covariance = _robust_covariance(data, step)[1:, 1:]
     steps = [(step.values[1 + unit], covariance[np.ix_(unit, unit)]) for unit in units]
     return _unit_estimates(estimator, data, units, steps, step.left, confidence, "unpenalized")
 
@@ -257,7 +257,7 @@ def _units(estimator: Any, columns: Any, n_columns: int) -> list[Columns]:
     return [columns_named(entry, names, n_columns) for entry in entries]
 
 
-def _chosen(data: Given, step: Step) -> Array:
+def _robust_covariance(data: Given, step: Step) -> Array:
     """Return the robust covariance of a Newton step, inflated unless the loss is quadratic.
 
     For survival times it is that of the partial likelihood, or the robust one for groups of rows.
@@ -310,16 +310,16 @@ def _selected(
     codes: Any = target["event"] if is_timed else None  # type: ignore[call-overload]
     if data.loss.task == "classification":
         codes = data.y > 0
-    train, rest = held_out(n_rows, 1 - fraction, rng, codes, groups=data.units)
+    train, inference_rows = held_out(n_rows, 1 - fraction, rng, codes, groups=data.units)
     train_rows = rows_of(as_design(X) if is_opened(X) else X, train)
     parameters = fit_parameters(estimator, train, data.units)
     if np.ptp(data.weight):
         parameters["sample_weight"] = data.weight[train]
     fitted = clone(estimator).fit(train_rows, target[train], **parameters)
     columns, weights = nonzero_coefficients(fitted.coef_)
-    n_freedom = int(codes[rest].sum()) if is_timed else rest.size - 1
+    n_freedom = int(codes[inference_rows].sum()) if is_timed else inference_rows.size - 1
     if columns.size >= n_freedom:
-        unit = f"{n_freedom} events" if is_timed else f"{rest.size} rows"
+        unit = f"{n_freedom} events" if is_timed else f"{inference_rows.size} rows"
         raise ValueError(
             f"{columns.size} features are selected from {train.size} rows, and the {unit} of the "
             "other rows are too few to estimate them; select fewer (a larger alpha)"
@@ -330,12 +330,14 @@ def _selected(
             'how="carved" is of AtomicRegressor with the squared loss and the l1 norm at one '
             'alpha, for rows that do not belong together; use how="split"'
         )
-    other = unpenalized_fit(data.rows(rest), columns)
+    other = unpenalized_fit(data.rows(inference_rows), columns)
     if how == "split" or not can:
-        errors = np.sqrt(np.diag(_chosen(data, other))[1:])
+        errors = np.sqrt(np.diag(_robust_covariance(data, other))[1:])
         rows = _student(other.values[1:], errors, other.left, confidence)
         return _estimates(estimator, data, columns, rows, confidence, "split")
-    carved_estimates = _carved(data, train, columns, weights[0], fitted, other, confidence)
+    carved_estimates = _carved_estimates(
+        data, train, columns, weights[0], fitted, other, confidence
+    )
     return _estimates(estimator, data, columns, carved_estimates, confidence, "carved")
 
 
@@ -381,17 +383,17 @@ def _exact(
     The estimates are truncated normal: along each direction the set of targets with the same
     selection is found by following the solution path.
     """
-    spread = 1.0 if sigma is None else sigma**2
-    left = np.inf
+    variance_factor = 1.0 if sigma is None else sigma**2
+    degrees = np.inf
     if sigma is None and data.loss.dispersed:
         _, prediction, n_used = _searched(X, y, data)
         ones = np.ones((data.y.size, 1))
         step = Step.of(data, prediction, ones, ones, np.zeros(1), n_used)
-        spread = step.spread
-        left = step.left
-    line = exact_line(estimator, X, y, data, spread)
+        variance_factor = step.spread
+        degrees = step.left
+    line = exact_line(estimator, X, y, data, variance_factor)
     full_fit = unpenalized_fit(data, line.columns)
-    found = []
+    intervals = []
     inverse = la.pinvh(full_fit.information)
     # Directions in target space along which one coefficient of the refit changes by 1 and all
     # others stay constant, in the weighted least-squares problem of the line.
@@ -400,10 +402,10 @@ def _exact(
     for value, variance, move in list(zip(full_fit.values, np.diag(inverse), moves.T, strict=True))[
         1:
     ]:
-        error = float(np.sqrt(float(_widened(spread, left, confidence)) * variance))
-        found.append(truncated(value, error, *line.kept(move, REACH * error), confidence))
+        error = float(np.sqrt(float(_widened(variance_factor, degrees, confidence)) * variance))
+        intervals.append(truncated(value, error, *line.kept(move, REACH * error), confidence))
     method = "exact" if is_quadratic(data.loss) else "quadratic"
-    return _estimates(estimator, data, line.columns, found, confidence, method)
+    return _estimates(estimator, data, line.columns, intervals, confidence, method)
 
 
 def exact_line(
@@ -456,7 +458,7 @@ def _estimates(
     return Estimates(*fields, confidence, how, groups, p_values, data.units is not None, scale)
 
 
-def _carved(
+def _carved_estimates(
     data: Given,
     train: Columns,
     columns: Columns,
@@ -482,16 +484,23 @@ def _carved(
     # The dispersion for each coefficient at which the model-based standard error equals the robust
     # standard error from the held-out rows.
     model = np.diag(other.covariance)
-    chosen = np.diag(_chosen(data, other))
-    ratio = np.divide(chosen, model, out=np.zeros(model.size), where=model > 0)
+    choice = np.diag(_robust_covariance(data, other))
+    ratio = np.divide(choice, model, out=np.zeros(model.size), where=model > 0)
     spreads = _widened(other.spread * ratio, other.left, confidence)
-    one = la.pinvh(full_fit.information)
+    inverse = la.pinvh(full_fit.information)
     selecting = la.pinvh(step.information)
     d = step.values - full_fit.values
     c = step.values - b
     return [
         carved(
-            full_fit.values, spread * one, d, spread * (selecting - one), signs, c, j, confidence
+            full_fit.values,
+            spread * inverse,
+            d,
+            spread * (selecting - inverse),
+            signs,
+            c,
+            j,
+            confidence,
         )
         for j, spread in enumerate(spreads[1:], 1)
     ]

@@ -125,7 +125,7 @@ def _shares(centered: Array, product: Array, x: Array, m: Array) -> list[Array]:
     # A feature map may scale its product columns by a factor that is the same in every row.
     size = float(raw_product @ raw_product)
     factor = float(product @ raw_product) / size if size > 0 else 0.0
-    one = factor * (x[:, 0] - m[0]) * m[1]
+    shares_of_pair = factor * (x[:, 0] - m[0]) * m[1]
     two = factor * (x[:, 1] - m[1]) * m[0]
-    half_rest = 0.5 * (centered - one - two)
-    return [one + half_rest, two + half_rest]
+    half_rest = 0.5 * (centered - shares_of_pair - two)
+    return [shares_of_pair + half_rest, two + half_rest]

@@ -102,8 +102,8 @@ def masks_of_parts(
         )
     else:
         levels = levels * model.l1_ratio
-        together = _together(problem, parts, levels, most, model._settings())
-        paths = ((np.abs(result.coef) for result in results) for results in together)
+        masks = _joint_paths(problem, parts, levels, most, model._settings())
+        paths = ((np.abs(result.coef) for result in results) for results in masks)
     return [first_columns(sizes, most) for sizes in paths]
 
 
@@ -117,15 +117,15 @@ def _is_lasso(problem: Problem) -> bool:
     return has_equal_weights and equal and unscaled and has_no_offset
 
 
-def _together(
+def _joint_paths(
     problem: Problem, parts: Sequence[Rows], levels: Array, most: int | None, settings: Settings
 ) -> list[list[Result]]:
     """Return the paths of all parts, which share passes, each ended at ``most`` columns."""
     end = None if most is None else NumberOfFeatures(most)
     waiting = []
     for rows, pool in zip(parts, Pool(problem).of_each(len(parts)), strict=True):
-        reached = None if end is None else end.begin()
-        waiting.append(settings.task(training_part(problem, rows), levels, pool, reached=reached))
+        resumed = None if end is None else end.begin()
+        waiting.append(settings.task(training_part(problem, rows), levels, pool, reached=resumed))
     if drive(problem.design, waiting):
         raise KeyboardInterrupt("stability selection was interrupted")
     return [task.results for task in waiting]

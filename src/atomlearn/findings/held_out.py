@@ -152,7 +152,7 @@ def trial_of(
     repeated: Rows | None = None,
 ) -> Trial:
     """Return the ``Trial`` of a fitted estimator on the rows of X (n, p) and y (n,)."""
-    task, values, known, ranks = _asked_of(fitted, X, y)
+    task, values, known, ranks = _trial_inputs(fitted, X, y)
     model = clone(fitted)
     for part in models_of(model):  # a test that fits many times needs no smaller gap
         part.set_params(tol=max(part.tol, LOOSE_GAP))
@@ -171,8 +171,8 @@ def trial_of(
 
     inputs = numbers_of_table(X)
     work = (float(inputs.shape[0]) * inputs.shape[1] + A_FIT) * fits_of(fitted)
-    more = inputs if inputs.listable else None, groups, order, repeated, work
-    return Trial(decide, task, values, rng, ranks, known, *more)
+    arguments = inputs if inputs.listable else None, groups, order, repeated, work
+    return Trial(decide, task, values, rng, ranks, known, *arguments)
 
 
 def fits_of(fitted: Any, searched: bool = True) -> int:
@@ -227,8 +227,8 @@ def at_choices(fitted: Any) -> Any:
     """Return an unfitted estimator, or pipeline, with the parameters that its searches chose."""
     model = unsearched(fitted)
     if isinstance(model, Pipeline):
-        name, last = model.steps[-1]
-        return Pipeline([*clone(model).steps[:-1], (name, at_choices(last))])
+        name, estimator = model.steps[-1]
+        return Pipeline([*clone(model).steps[:-1], (name, at_choices(estimator))])
     return model.without_search() if isinstance(model, AtomicModel) else clone(model)
 
 
@@ -239,13 +239,13 @@ def judged_rows(fitted: Any, X: Any, y: NDArray[Any], rng: int = 0) -> Verdict:
         all_rows = np.flatnonzero(np.isin(y, fitted.classes_))
     X = rows_of(X, all_rows)
     y = y[all_rows]
-    task, values, known, ranks = _asked_of(fitted, X, y)
+    task, values, known, ranks = _trial_inputs(fitted, X, y)
     decisions = decisions_of(fitted, X, known is not None)
     trial = Trial(lambda *given: decisions, task, values, rng, ranks, known)
     return trial.of_rows(np.arange(len(y)), decisions)
 
 
-def _asked_of(
+def _trial_inputs(
     fitted: Any, X: Any, y: NDArray[Any]
 ) -> tuple[Task, NDArray[Any], Array | None, bool]:
     """Return (task, values, known, ranks) as in ``Trial``.

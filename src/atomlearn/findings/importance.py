@@ -45,10 +45,7 @@ from atomlearn.core import (
     mean_loss,
     path_of,
 )
-from atomlearn.estimators.cross_validated import (
-    AtomicClassifierCV,
-    AtomicRegressorCV,
-)
+from atomlearn.estimators.cross_validated import AtomicClassifierCV, AtomicRegressorCV
 from atomlearn.estimators.cross_validated_survival import AtomicSurvivalCV
 from atomlearn.estimators.dependent_rows import folds
 from atomlearn.estimators.targets import are_whole
@@ -106,29 +103,29 @@ def coefficients(
     levels are shared by all columns: exchanging two columns exchanges their sizes, and nothing
     else.
     """
-    found = loss_for(y, loss)
+    inferred_loss = loss_for(y, loss)
     if (y == y[:1]).all():
         raise ValueError(f"y holds one value only, {y[:1].tolist()}, which no feature can tell")
     codes = None
     n_classes = 0
     rarest = len(y)
-    if found.task == "classification":
+    if inferred_loss.task == "classification":
         classes, codes, counts = np.unique(y, return_inverse=True, return_counts=True)
         n_classes = classes.size
         rarest = int(counts.min())
     one_by_one = n_classes <= 2 and cv == "auto" and groups is None and order is None
     free = np.arange(X.shape[1])[X.shape[1] - n_free :]
     n_own = X.shape[1] - n_free
-    if one_by_one and of_single_rows(found) and l1_weights(norm, X.shape[1]) is not None:
+    if one_by_one and of_single_rows(inferred_loss) and l1_weights(norm, X.shape[1]) is not None:
         target: Any = y if codes is None else 2.0 * codes - 1.0
-        path = path_with_scores(X, target, found, norm, n_alphas, RATIO, free)
+        path = path_with_scores(X, target, inferred_loss, norm, n_alphas, RATIO, free)
         best = int(np.argmin(path.scores))
         if not path.stands_out:
             sizes = np.abs(path.results[best].coef[:n_own])
             return sizes, float(path.levels[best]) / len(y)
     n_folds = max(2, min(5 if cv == "auto" else cv, rarest))
     cut = folds(len(y), n_folds, seed, codes, groups, order)
-    sizes, level = _cross_validated(X, y, norm, found, n_alphas, cut, free)
+    sizes, level = _cross_validated(X, y, norm, inferred_loss, n_alphas, cut, free)
     return sizes[:n_own], level
 
 

@@ -107,7 +107,7 @@ def _projected(problem: Problem, columns: Columns, v: Array) -> Array:
     length = float(np.linalg.norm(residual))
     if length > 0:
         Q = np.column_stack([Q, residual / length])
-    scores = [one.full() for one in problem.design.scores_many(Q)]
+    scores = [scores_of_vector.full() for scores_of_vector in problem.design.scores_many(Q)]
     return np.column_stack([np.array(scores), Q.T @ problem.y, Q.T @ ones]).astype(np.float64)
 
 

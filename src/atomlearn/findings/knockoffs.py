@@ -214,24 +214,24 @@ class KnockoffSelector(OwnParameters, SelectorMixin, BaseEstimator):
         requested = self.groups if labels is None else labels
         standard, means, scales, labels = grouped(array, requested, input_names(self))
         turned = None
-        of = None
+        group_labels = None
         if labels is not None and labels.size == standard.shape[1]:  # groups are not clusters
-            turned, of = independent(standard, labels)
+            turned, group_labels = independent(standard, labels)
         draws, shared, self.covariance_ = self._draws(standard, means, scales, rng, turned)
         standard = standard if turned is None else standard @ turned
         seed = int(rng.integers(2**31))
-        found = []
+        selections = []
         self.alphas_ = []
         for knockoffs in draws:
             # Columns are contiguous. Factors shared by a column and its knockoff are unpenalized.
             columns = np.vstack([standard.T, knockoffs.T, shared.T]).T
-            norm = self._norm(of, shared.shape[1])
+            norm = self._norm(group_labels, shared.shape[1])
             n_free = shared.shape[1]
             arguments = (norm, self.loss, self.n_alphas, self.cv, seed, groups, order, n_free)
             sizes, alpha = coefficients(columns, target, *arguments)
-            found.append(_unit_norms(sizes, of))
+            selections.append(_unit_norms(sizes, group_labels))
             self.alphas_.append(alpha)
-        self.coefficients_ = np.array(found)
+        self.coefficients_ = np.array(selections)
         self._record()
         self._labels = labels if self.groups is not None else None
         return self
@@ -247,15 +247,15 @@ class KnockoffSelector(OwnParameters, SelectorMixin, BaseEstimator):
 
     def _record(self) -> None:
         """Set statistics, threshold and selection from the coefficients of all draws."""
-        each = self.coefficients_[:, :, 0] - self.coefficients_[:, :, 1]
-        self.statistics_ = each.mean(axis=0)
+        differences = self.coefficients_[:, :, 0] - self.coefficients_[:, :, 1]
+        self.statistics_ = differences.mean(axis=0)
         self.e_values_ = None
-        if len(each) == 1:
+        if len(differences) == 1:
             self.threshold_ = knockoff_threshold(self.statistics_, self.fdr)
             self._chosen = self.statistics_ >= self.threshold_
             return
         # Each draw uses fdr / 2: at fdr itself, mean e-values hardly ever reach the e-BH threshold.
-        self.e_values_ = np.mean([e_values(W, self.fdr / 2) for W in each], axis=0)
+        self.e_values_ = np.mean([e_values(W, self.fdr / 2) for W in differences], axis=0)
         self.threshold_ = e_threshold(self.e_values_, self.fdr)
         self._chosen = self.e_values_ >= self.threshold_
 

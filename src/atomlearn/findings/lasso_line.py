@@ -44,10 +44,10 @@ class Stretch:
         """Return the t > ``at`` where the piece ends, and active columns and signs beyond it."""
         value, slope = self.forms
         with np.errstate(divide="ignore", invalid="ignore"):
-            reached = np.maximum(np.where(slope < 0, -value / slope, np.inf), at)
-        first = int(np.argmin(reached))
+            crossings = np.maximum(np.where(slope < 0, -value / slope, np.inf), at)
+        first = int(np.argmin(crossings))
         size = self.used.size
-        end = float(reached[first])
+        end = float(crossings[first])
         if first < size:
             return end, np.delete(self.used, first), np.delete(self.signs, first)
         low, column = divmod(first - size, (value.size - size) // 2)
@@ -85,8 +85,8 @@ class LassoLine:
     @property
     def prediction(self) -> Array:
         """The predictions of the lasso, (n,)."""
-        left = self.left(self.first, np.zeros(self.data.y.size))[:, 0]
-        return np.asarray(self.data.y - left / np.sqrt(self.data.weight))
+        prediction = self.left(self.first, np.zeros(self.data.y.size))[:, 0]
+        return np.asarray(self.data.y - prediction / np.sqrt(self.data.weight))
 
     def left(self, piece: Stretch, move: Array) -> Array:
         """Return W^(1/2) times the residuals, (n, 2): at t = 0, and slopes in t."""
@@ -98,7 +98,7 @@ class LassoLine:
         scores = self.data.design.scores_many(
             np.sqrt(self.data.weight)[:, None] * self.data.projected(V)
         )
-        return np.stack([one.full() for one in scores])
+        return np.stack([scores_of_vector.full() for scores_of_vector in scores])
 
     def _positions(self, columns: Columns) -> Columns:
         """Return the rows of these columns in the stored part of K; compute those that are new."""
@@ -116,17 +116,17 @@ class LassoLine:
         positions = self._positions(used)
         inverse = self._inverse(self._rows[positions][:, used], used)
         b = np.stack([self.q[used] - self.price[used] * signs, rate[used]]) @ inverse
-        spread = np.zeros((2, len(self._rows)))
-        spread[:, positions] = b
-        z = np.stack([self.q, rate]) - spread @ self._rows
+        padded = np.zeros((2, len(self._rows)))
+        padded[:, positions] = b
+        z = np.stack([self.q, rate]) - padded @ self._rows
         z[:, used] = 0.0
         slacks = np.stack([self.price, np.zeros(self.price.size)])
         forms = np.concatenate([signs * b, slacks - z, slacks + z], axis=1)
         # The bound on rounding grows with t as the targets do.
         size = [self._size, pace] + np.abs(b) @ self._lengths[used]
         errors = np.abs(inverse) @ self._lengths[used]
-        each = (1.0 + np.sqrt(errors @ self._lengths[used])) * self._lengths
-        unit = 2.0 * growth(self.data.y.size) * np.concatenate([errors, each, each])
+        error_bounds = (1.0 + np.sqrt(errors @ self._lengths[used])) * self._lengths
+        unit = 2.0 * growth(self.data.y.size) * np.concatenate([errors, error_bounds, error_bounds])
         value, slope = forms - np.outer(size, unit)
         with np.errstate(divide="ignore", invalid="ignore"):
             ends = -value / slope
@@ -172,16 +172,16 @@ class LassoLine:
         """
         rate = self._scores(move[:, None])[0]
         pace = float(np.linalg.norm(self.data.projected(move[:, None])))
-        used = self.first.used
+        support = self.first.used
         signs = self.first.signs
         position = 0.0
         for _ in range(MOST_PIECES):
             try:
-                piece = self._piece(used, signs, rate, pace)
+                piece = self._piece(support, signs, rate, pace)
             except la.LinAlgError:
                 break
             yield piece
-            position, used, signs = piece.following(position)
+            position, support, signs = piece.following(position)
             if position >= reach:
                 break
 
@@ -202,12 +202,12 @@ class LassoLine:
                 selected.append(sorted(side * end for end in piece.ends))
                 same.append(np.array_equal(np.sort(piece.used), np.sort(self.first.used)))
         intervals = np.array(selected)
-        return np.unique(intervals[np.array(same)], axis=0), _between(
+        return np.unique(intervals[np.array(same)], axis=0), _complement(
             intervals[intervals[:, 0] < intervals[:, 1]]
         )
 
 
-def _between(known: Array) -> Array:
+def _complement(known: Array) -> Array:
     """Return the complement (k, 2) of a union of intervals (m, 2) on the real line."""
     known = known[np.argsort(known[:, 0], kind="stable")]
     low = np.append(-np.inf, np.maximum.accumulate(known[:, 1]))
@@ -229,8 +229,8 @@ def lasso_line(data: Given, price: Array, columns: Columns, signs: Array, z: Arr
         line = LassoLine(replace(data, loss=Squared(), weight=W, y=response), price, columns, signs)
         columns = line.first.used
         signs = line.first.signs
-        before = z
+        previous = z
         z = line.prediction
-        if np.max(np.abs(z - before)) <= 1e-10 * np.max(np.abs(z)):
+        if np.max(np.abs(z - previous)) <= 1e-10 * np.max(np.abs(z)):
             return line
     raise ValueError("the fit could not be solved exactly; fit it to a smaller tol")

@@ -343,9 +343,9 @@ class _Profile:
             limits = self.limit / prices
             if tau:
                 # Solve slope e + tau / 2 (e - current)^2 = room for e = sign * w_j >= 0.
-                half = current - slope / tau
-                square = half**2 - current**2 + 2.0 * self._room / tau
-                reach = half + np.sqrt(np.maximum(square, 0.0))
+                center = current - slope / tau
+                square = center**2 - current**2 + 2.0 * self._room / tau
+                reach = center + np.sqrt(np.maximum(square, 0.0))
                 reach[square < 0.0] = 0.0
             else:
                 reach = np.where(slope > 0.0, self._room / slope, math.inf)
@@ -402,22 +402,22 @@ class _Profile:
                 curvature *= 0.25
         return outer, min(inner, outer)
 
-    def _own(self, column: int, value: float) -> float:
+    def _own_part(self, column: int, value: float) -> float:
         """Return the part of the objective that depends on w_j only, at w_j = ``value``."""
         value_alone = 0.5 * self.problem.tau * value * value
         if self.separable:
-            single: Any = self.problem.regularizer.norm.restrict(np.array([column]), self.coef.size)
-            value_alone += self.problem.regularizer.amount * float(single.value(np.array([value])))
+            norm: Any = self.problem.regularizer.norm.restrict(np.array([column]), self.coef.size)
+            value_alone += self.problem.regularizer.amount * float(norm.value(np.array([value])))
         return value_alone
 
     def _permitted(self, column: int, sign: float, bound: float) -> float:
         """Return the largest permitted value of sign * w_j up to ``bound``, to 1e-9."""
-        if math.isfinite(self._own(column, sign * bound)):
+        if math.isfinite(self._own_part(column, sign * bound)):
             return bound
         low = max(sign * float(self.coef[column]), 0.0)
         while bound - low > 1e-9 * bound:
             middle = 0.5 * (low + bound)
-            permitted = math.isfinite(self._own(column, sign * middle))
+            permitted = math.isfinite(self._own_part(column, sign * middle))
             low, bound = (middle, bound) if permitted else (low, middle)
         return low * (1.0 + 2e-9)
 
@@ -451,7 +451,7 @@ class _Profile:
         prediction = linear + optimal_intercept(problem, linear, fit.intercept)
         high = objective_at(problem, weights, prediction, gauge)
         return (
-            fit.objective - fit.gap + self._own(column, value),
+            fit.objective - fit.gap + self._own_part(column, value),
             high,
             WarmStart(columns, weights),
         )

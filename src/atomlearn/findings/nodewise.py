@@ -91,7 +91,7 @@ def directions(
             levels = first * np.geomspace(1.0, LAST, N_LEVELS)
             size = design.shape[0] if n_rows is None else n_rows
             tasks.append(
-                (problem, levels, _followed(design, weight, x, size, growth, residuals_of[-1]))
+                (problem, levels, _path_observer(design, weight, x, size, growth, residuals_of[-1]))
             )
     if tasks:
         pools = Pool(tasks[0][0]).of_each(len(tasks))
@@ -105,7 +105,7 @@ def directions(
     return [np.column_stack([next(last) for _ in unit]) for unit in units]
 
 
-def _followed(
+def _path_observer(
     design: Design, weight: Array, x: Array, n_rows: int, growth: float, found: list[Array]
 ) -> Reached:
     """Return the observer of a column's path that ends it when its standard error begins to grow.

@@ -68,8 +68,8 @@ class Ranked:
 
     def sees(self, score: float) -> bool:
         """Return whether the test has power of at least POWER for a model with this true score."""
-        spread = max(float(np.std(self.null)), self.usual)
-        return self.critical() + float(norm.ppf(POWER)) * spread <= score
+        deviation = max(float(np.std(self.null)), self.usual)
+        return self.critical() + float(norm.ppf(POWER)) * deviation <= score
 
 
 def null_of(scores: Array, errors: Array, baseline: float, error: float) -> Array:
@@ -82,7 +82,7 @@ def null_of(scores: Array, errors: Array, baseline: float, error: float) -> Arra
     return np.asarray(baseline + (scores - baseline) * (error / safe_errors))
 
 
-def _in_the_limit(baseline: float, error: float) -> Array:
+def _normal_quantiles(baseline: float, error: float) -> Array:
     """Return 9,999 quantiles of N(baseline, error^2), which replace permutations of many rows."""
     return np.asarray(baseline + error * norm.ppf(np.arange(1, 10_000) / 10_000))
 
@@ -120,7 +120,7 @@ def areas(codes: Columns, decisions: Array, rng: np.random.Generator) -> Ranked:
     null = (
         0.5 + guess_error * np.concatenate(influences)
         if influences
-        else _in_the_limit(0.5, guess_error)
+        else _normal_quantiles(0.5, guess_error)
     )
     usual = float(np.sqrt(np.sum(of_class + of_rest) / 12)) / max(len(sides), 1)
     return Ranked(score, error, 0.5, null, usual)
@@ -152,10 +152,10 @@ class _Sorted:
         It is the share of rows of the opposite class that are ranked correctly relative to the row;
         ties count one half. labels : (n_draws, n) True for positive rows, in sorted order.
         """
-        before = np.zeros((len(labels), self.order.size + 1))
-        np.cumsum(labels, axis=1, out=before[:, 1:])
-        midranks = 0.5 * (before[:, self.first] + before[:, self.last])  # of the positive ones
-        n_positive = before[:, -1:]
+        n_before = np.zeros((len(labels), self.order.size + 1))
+        np.cumsum(labels, axis=1, out=n_before[:, 1:])
+        midranks = 0.5 * (n_before[:, self.first] + n_before[:, self.last])  # of the positive ones
+        n_positive = n_before[:, -1:]
         rest_ranks = 0.5 * (self.first + self.last) - midranks
         share = np.where(
             labels, rest_ranks / (self.order.size - n_positive), 1.0 - midranks / n_positive
@@ -170,10 +170,10 @@ def mean_area(codes: Columns, decisions: Array) -> tuple[float, Array]:
     class 1 of two. The AUC is NaN if there is only one class.
     """
     positive, columns = _against_rest(codes, decisions)
-    each = [area_of(column, labels) for column, labels in zip(columns.T, positive.T, strict=True)]
-    if not each:
+    areas = [area_of(column, labels) for column, labels in zip(columns.T, positive.T, strict=True)]
+    if not areas:
         return float("nan"), np.zeros(codes.size)
-    return float(np.mean([area for area, _ in each])), np.mean([rows for _, rows in each], axis=0)
+    return float(np.mean([area for area, _ in areas])), np.mean([rows for _, rows in areas], axis=0)
 
 
 def guess_area(codes: Columns, decisions: Array) -> tuple[float, Array]:
@@ -245,7 +245,7 @@ def correlations(
             sums = rows.sum(axis=1)
             errors = np.linalg.norm(rows, axis=1)
             products.append(null_of(sums, errors, 0.0, guess_error))
-        null = np.concatenate(products) if products else _in_the_limit(0.0, guess_error)
+        null = np.concatenate(products) if products else _normal_quantiles(0.0, guess_error)
     usual = 1.0 / np.sqrt(freedom * y.shape[1])
     return Ranked(score, error, 0.0, null, float(usual), error_freedom)
 
@@ -289,8 +289,8 @@ def _basis(known: Array | None, n_rows: int) -> Array:
     ones = np.ones((n_rows, 1))
     columns = ones if known is None else np.column_stack([ones, known])
     scale = np.maximum(np.abs(columns).max(axis=0), 1e-300)
-    left, sizes, _ = np.linalg.svd(columns / scale, full_matrices=False)
-    return left[:, sizes > 1e-10 * sizes[0]]
+    basis, sizes, _ = np.linalg.svd(columns / scale, full_matrices=False)
+    return basis[:, sizes > 1e-10 * sizes[0]]
 
 
 def _free_of(left: Array, values: Array) -> Array:
@@ -330,9 +330,9 @@ def ranked_concordance(
     Risks are permuted within strata, since only rows of the same stratum are compared.
     """
     if risk.size > MOST_PAIRED:
-        drawn = rng.choice(risk.size, MOST_PAIRED, replace=False)
-        records = records[drawn]
-        risk = risk[drawn]
+        sample = rng.choice(risk.size, MOST_PAIRED, replace=False)
+        records = records[sample]
+        risk = risk[sample]
     order = np.argsort(records["stratum"], kind="stable")
     records = records[order]
     risk = risk[order]

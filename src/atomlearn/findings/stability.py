@@ -253,9 +253,9 @@ class StabilitySelector(OwnParameters, MetaEstimatorMixin, SelectorMixin, Packed
         """
         if not routed and isinstance(base, (AtomicRegressor, AtomicClassifier)):
             falling = levels if levels.size else np.array([float(base.alpha)])
-            together = masks_of_parts(base, X, y, parts, falling, most)
-            if together is not None:
-                return together
+            masks_by_part = masks_of_parts(base, X, y, parts, falling, most)
+            if masks_by_part is not None:
+                return masks_by_part
         models = [clone(base).set_params(alpha=float(level)) for level in levels] or [base]
         masks = []
         with warnings.catch_warnings(action="ignore", category=UserWarning):
@@ -264,13 +264,13 @@ class StabilitySelector(OwnParameters, MetaEstimatorMixin, SelectorMixin, Packed
                 half_rows = rows_of(X, rows)
                 fit_params = fit_parameters(base, rows, groups, order)
                 fitted = (clone(model).fit(half_rows, y[rows], **fit_params) for model in models)
-                masks.append(first_columns((selected_by(one)[1] for one in fitted), most))
+                masks.append(first_columns((selected_by(fit)[1] for fit in fitted), most))
         return masks
 
     def _get_support_mask(self) -> Mask:
         check_is_fitted(self)
-        chosen = self.selection_probabilities_ >= self.threshold
-        return np.asarray(chosen if self._labels is None else chosen[self._labels])
+        is_selected = self.selection_probabilities_ >= self.threshold
+        return np.asarray(is_selected if self._labels is None else is_selected[self._labels])
 
     @available_if(_estimator_has("predict"))  # type: ignore[untyped-decorator]
     def predict(self, X: Any) -> Any:
@@ -305,13 +305,13 @@ def unimodal(q: float, p: int, threshold: float, n_pairs: int) -> float:
     theta <= 1 / sqrt(3), theta = q / p; otherwise Meinshausen and Buhlmann's bound is returned.
     """
     theta = q / p
-    half = 1 / (2 * n_pairs)
-    least = min(0.5 + theta**2, 0.5 + half + 0.75 * theta**2)
+    half_step = 1 / (2 * n_pairs)
+    least = min(0.5 + theta**2, 0.5 + half_step + 0.75 * theta**2)
     if theta > 1 / np.sqrt(3) or threshold <= least:
         return meinshausen_buhlmann(q, p, threshold)
     if threshold <= 0.75:
-        gap = 2 * threshold - 1 - half
+        gap = 2 * threshold - 1 - half_step
         factor = 1 / (2 * gap) if gap > 0 else float("inf")
     else:
-        factor = 4 * (1 - threshold + half) / (1 + 1 / n_pairs)
+        factor = 4 * (1 - threshold + half_step) / (1 + 1 / n_pairs)
     return float(min(factor * q * q / p, meinshausen_buhlmann(q, p, threshold)))

@@ -109,8 +109,8 @@ class Summary:
         ]
         if not (library or installed):
             raise ImportError("to_frame needs a library of data frames; pip install pandas")
-        named = [field.name for field in fields(SummaryRow)]
-        columns = {name: [asdict(row)[name] for row in self.rows] for name in named}
+        names = [field.name for field in fields(SummaryRow)]
+        columns = {name: [asdict(row)[name] for row in self.rows] for name in names}
         if self.ratio_name:
             for name in ("estimate", "low", "high"):
                 columns[f"ratio_{name}"] = np.exp(columns[name]).tolist()
@@ -153,12 +153,12 @@ class Summary:
 
     def _cells(self) -> Iterator[list[str]]:
         """Yield the cells of the header, then those of each row."""
-        several = any(row.output for row in self.rows)
+        has_outputs = any(row.output for row in self.rows)
         has_intervals = any(np.isfinite(row.estimate) for row in self.rows)
         scale = f"estimated {self.ratio_name or 'coefficient'}"
         yield [
             "",
-            *["output"] * several,
+            *["output"] * has_outputs,
             "coefficient",
             *[self.ratio_name] * bool(self.ratio_name),
             *[scale, f"{self.confidence:.0%} interval", "p"] * has_intervals,
@@ -171,7 +171,7 @@ class Summary:
             role = "" if row.role in ("penalized", "intercept", "term") else row.role
             yield [
                 row.name,
-                *[row.output] * several,
+                *[row.output] * has_outputs,
                 _number(row.coefficient),
                 *[_number(row.ratio)] * bool(self.ratio_name),
                 *[_number(value), interval, _number(row.p_value, ".2g")] * has_intervals,
@@ -248,8 +248,8 @@ def _ratio_name(estimator: Any) -> str:
     if loss.task == "survival":
         return "hazard ratio"
     if loss.task == "classification":
-        together = estimator.multi_class == "multinomial" and len(estimator.classes_) > 2
-        return "odds ratio" if has_probabilities(loss) and not together else ""
+        is_joint = estimator.multi_class == "multinomial" and len(estimator.classes_) > 2
+        return "odds ratio" if has_probabilities(loss) and not is_joint else ""
     low, high = loss.mean(np.array([0.0, 1.0]))
     return "ratio of means" if low and np.isclose(high / low, np.e) else ""
 
@@ -275,16 +275,16 @@ def _rows(estimator: Any, has_ratio: bool, found: Estimates | None) -> Iterator[
         for name in map.term_names(np.unique(map.term_of(columns)), input_names(estimator)):
             yield SummaryRow(name, role="term", note=TERMS.get(map.unit, ""))
         return
-    free = _covariates(estimator)
-    listed = np.union1d(columns, free)
+    covariates = _covariates(estimator)
+    listed = np.union1d(columns, covariates)
     table = np.zeros((len(outputs), listed.size))
     table[:, np.searchsorted(listed, columns)] = weights
     names = map.names(listed, input_names(estimator))
-    for place, (column, name) in enumerate(zip(listed.tolist(), names, strict=True)):
+    for index, (column, name) in enumerate(zip(listed.tolist(), names, strict=True)):
         yield from _reference(estimator, column, listed, has_ratio)
-        role = "covariate" if column in free else "penalized"
+        role = "covariate" if column in covariates else "penalized"
         note = "" if map.implicit else _unit(estimator, column)
-        for output, value in zip(outputs, table[:, place].tolist(), strict=True):
+        for output, value in zip(outputs, table[:, index].tolist(), strict=True):
             ratio = float(np.exp(value)) if has_ratio else np.nan
             yield SummaryRow(name, output, role, value, ratio, **_interval(found, column, note))
 

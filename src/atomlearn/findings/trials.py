@@ -158,8 +158,8 @@ class Trial:
         known, words = with_curves(self.known, test.size)
         known = None if known is None else known[test]
         truth = self.values[test]
-        found = verdict_on(self.task, truth, decisions, self.rng, ranks=self.ranks, known=known)
-        return replace(found, how=found.how | words)
+        verdict = verdict_on(self.task, truth, decisions, self.rng, ranks=self.ranks, known=known)
+        return replace(verdict, how=verdict.how | words)
 
     def _permuted_verdict(self, test: Rows, decisions: Array) -> Verdict:
         """Return the verdict on dependent rows, by a permutation test that keeps the dependence.
@@ -183,7 +183,7 @@ class Trial:
         permuted = (
             "groups of held-out targets" if self.order is None else "the target along the series"
         )
-        return self._judged(observed, null, test.size, 0, f"permutations of {permuted}")
+        return self._verdict(observed, null, test.size, 0, f"permutations of {permuted}")
 
     def _is_few(self, test: Rows) -> bool:
         """Return whether the held-out rows have the precision of few balanced rows."""
@@ -224,20 +224,22 @@ class Trial:
         null = list[tuple[float, float]]()
         rng = np.random.default_rng(self.rng)
         n_needed = int(LEVEL * (total + 1))  # p then exceeds the level
-        t_value = _t(*observed, self._asked[1])
+        t_value = _t_statistic(*observed, self._asked[1])
         while len(null) < total:
             order = permuted_rows(len(self.values), rng, self.groups)
             null.append(self._measure(self.values, *self.decisions(parts, None, order)))
-            n_as_good = sum(_t(*one, self._asked[1]) >= t_value - 1e-12 for one in null)
+            n_as_good = sum(
+                _t_statistic(*moments, self._asked[1]) >= t_value - 1e-12 for moments in null
+            )
             if n_as_good >= n_needed and len(null) >= FEWEST:
                 break
         words = "permutations of the rows, each with its own cross-validation and all choices made "
         words += "in it,"
         n_rows = sum(test.size for _, test in parts)
-        verdict = self._judged(observed, null, n_rows, len(parts), words)
+        verdict = self._verdict(observed, null, n_rows, len(parts), words)
         return self._with_power(verdict, parts) if verdict.verdict == "no better" else verdict
 
-    def _judged(
+    def _verdict(
         self,
         observed: tuple[float, float],
         null: list[tuple[float, float]],
@@ -267,8 +269,8 @@ class Trial:
     @property
     def _asked(self) -> tuple[str, float, str]:
         """The name of the score, the score of a baseline, and the name of the baseline."""
-        several = self.task == "classification" and self.values.max() > 1
-        return measure(self.task, several, self.ranks, self.known is not None)
+        is_multiclass = self.task == "classification" and self.values.max() > 1
+        return measure(self.task, is_multiclass, self.ranks, self.known is not None)
 
     def decisions(
         self, parts: Sequence[Fold], values: NDArray[Any] | None = None, order: Rows | None = None
@@ -371,9 +373,9 @@ class Trial:
         n_missed = 0
         n_needed = int(np.ceil(POWER * N_PLANTED))
         while n_detected < n_needed and n_missed <= N_PLANTED - n_needed:
-            values = self._planted(rng)
+            values = self._planted_target(rng)
             measured = self._measure(values, *self.decisions(parts, values))
-            is_detected = _t(*measured, baseline) >= critical_t
+            is_detected = _t_statistic(*measured, baseline) >= critical_t
             n_detected = n_detected + is_detected
             n_missed = n_missed + (not is_detected)
         power = n_detected / (n_detected + n_missed)
@@ -383,7 +385,7 @@ class Trial:
             verdict="no better" if n_detected >= n_needed else "too few rows to tell",
         )
 
-    def _planted(self, rng: np.random.Generator) -> NDArray[Any]:
+    def _planted_target(self, rng: np.random.Generator) -> NDArray[Any]:
         """Return the target values reordered by the sum of a few random features and noise."""
         assert self.inputs is not None
         n_rows, n_columns = self.inputs.shape
@@ -402,6 +404,6 @@ class Trial:
         return np.asarray(ordered[rank])
 
 
-def _t(score: float, error: float, baseline: float) -> float:
+def _t_statistic(score: float, error: float, baseline: float) -> float:
     """Return the t-statistic (score - baseline) / error, 0 if the error is 0."""
     return (score - baseline) / error if error > 0 else 0.0

@@ -310,8 +310,10 @@ def numbers_of(task: Task, truth: NDArray[Any]) -> Array:
         return residuals[:, None]
     if task == "classification":
         codes = truth.astype(np.int64)
-        several = np.arange(codes.max(initial=1) + 1)
-        return np.asarray(codes[:, None] == (several[1:] if several.size == 2 else several), float)
+        class_codes = np.arange(codes.max(initial=1) + 1)
+        return np.asarray(
+            codes[:, None] == (class_codes[1:] if class_codes.size == 2 else class_codes), float
+        )
     return np.asarray(truth, dtype=np.float64).reshape(len(truth), -1)
 
 

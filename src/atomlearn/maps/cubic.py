@@ -226,7 +226,7 @@ class Cubic(MappedDesign):
     def column(self, *inputs: int) -> int:
         """Return the column of the product of one, two or three inputs."""
         d = self.map.d
-        if not (1 <= len(inputs) <= 3 and all(0 <= one < d for one in inputs)):
+        if not (1 <= len(inputs) <= 3 and all(0 <= input < d for input in inputs)):
             raise IndexError(f"Cubic: needs 1 to 3 inputs of 0 .. {d - 1}, got {inputs}")
         i, j, k = sorted([-1] * (3 - len(inputs)) + list(inputs))
         i = i + 1

@@ -23,12 +23,7 @@ from atomlearn.core import (
     whole_number,
 )
 from atomlearn.maps.feature_map import MappedDesign, TermMap
-from atomlearn.maps.kernel_map import (
-    KernelFunction,
-    KernelMap,
-    checked_kernels,
-    factored,
-)
+from atomlearn.maps.kernel_map import KernelFunction, KernelMap, checked_kernels, factored
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,9 +68,9 @@ class KernelOn:
     def __call__(self, A: NDArray[Any], B: NDArray[Any]) -> NDArray[Any]:
         """Return the kernel matrix K(A, B) of the rows of A and B, (len(A), len(B))."""
         if self.columns is not None:
-            chosen = list(self.columns)
-            A = A[:, chosen]
-            B = B[:, chosen]
+            columns = list(self.columns)
+            A = A[:, columns]
+            B = B[:, columns]
         # Imported here because importing it takes long.
         from sklearn.metrics.pairwise import pairwise_kernels
 
@@ -83,9 +78,9 @@ class KernelOn:
         return np.asarray(kernel_matrix, dtype=np.float64)
 
     def __str__(self) -> str:
-        inside = ", ".join(f"{key}={value:g}" for key, value in self.parameters)
+        arguments = ", ".join(f"{key}={value:g}" for key, value in self.parameters)
         columns_text = "all columns" if self.columns is None else f"columns {list(self.columns)}"
-        return f"{self.name}({inside}) on {columns_text}"
+        return f"{self.name}({arguments}) on {columns_text}"
 
 
 def kernel_grid(
@@ -171,8 +166,8 @@ class KernelMaps(TermMap):
         """Return ``kernel2[5]`` for the column 5 of kernel 2."""
         numbers = np.asarray(columns, dtype=np.int64)
         terms = self.term_of(columns)
-        named = zip(self.term_names(terms), (numbers - self.starts[terms]).tolist(), strict=True)
-        return [f"{name}[{number}]" for name, number in named]
+        numbered = zip(self.term_names(terms), (numbers - self.starts[terms]).tolist(), strict=True)
+        return [f"{name}[{number}]" for name, number in numbered]
 
 
 class Kernels(Forwarding, MappedDesign):

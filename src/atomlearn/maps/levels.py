@@ -163,8 +163,8 @@ def _encoded(
 def dense_codes(x: CodedColumns, zero: Columns, columns: Columns) -> Bytes:
     """Return the codes of some columns for all rows, (n_rows, len(columns)) in Fortran order."""
     if x.indices is None or x.indptr is None:
-        chosen: Bytes = x.codes.reshape(-1, x.n_rows)[columns].T
-        return chosen
+        codes: Bytes = x.codes.reshape(-1, x.n_rows)[columns].T
+        return codes
     result = np.empty((x.n_rows, columns.size), dtype=np.uint8, order="F")
     result[:] = zero[columns]
     for number, j in enumerate(columns.tolist()):

@@ -133,23 +133,23 @@ class FISTA(Solver):
             restart=self.restart,
             least_decrease=0.9 if self._step_size() == "adaptive" else 1.0,
         )
-        at = state.iterate
+        iterate = state.iterate
         if self._step_size() == "fixed" and not state.begun:
-            at = replace(at, lipschitz=lipschitz_constant(problem) or at.lipschitz)
+            iterate = replace(iterate, lipschitz=lipschitz_constant(problem) or iterate.lipschitz)
         for _ in range(self.iterations):
-            at = acceleration.iterate(problem, proximal, at)
-        prediction = at.linear + at.intercept
-        certificate = prove(problem, None, at.weights, prediction).certificate
-        still = np.array_equal(at.weights, state.weights)
+            iterate = acceleration.iterate(problem, proximal, iterate)
+        prediction = iterate.linear + iterate.intercept
+        certificate = prove(problem, None, iterate.weights, prediction).certificate
+        still = np.array_equal(iterate.weights, state.weights)
         return FISTAState(
             columns=state.columns,
-            weights=at.weights,
-            intercept=at.intercept,
+            weights=iterate.weights,
+            intercept=iterate.intercept,
             prediction=prediction,
             certificate=certificate,
             iteration=state.iteration + 1,
             patience=2 if still else math.inf,
-            iterate=at,
+            iterate=iterate,
             begun=True,
         )
 

@@ -198,10 +198,10 @@ class FrankWolfe(Solver):
         They end when the local pairwise gap is below half of the Frank-Wolfe gap of the last pass.
         """
         promised = state.toward_gap
-        for made in range(TUNING.inner_steps):
+        for n_steps in range(TUNING.inner_steps):
             worst, best, scores = hull.extremes(problem)
             if scores[best] - scores[worst] < promised:
-                return made
+                return n_steps
             hull.move(problem, hull.exchange(worst, best))
             promised = 0.5 * state.toward_gap
         return TUNING.inner_steps
@@ -223,10 +223,10 @@ class FrankWolfe(Solver):
         self, problem: Problem, state: FrankWolfeState, before: FrankWolfeState | None
     ) -> FrankWolfeState:
         """One pass over the data: scores, the best vertex, the certificate of this very point."""
-        vertex, reached, inner = self._best(problem, state, before)
+        vertex, polar, inner = self._best(problem, state, before)
         gauge = float(state.shares.sum())
         level = slope_of_gauge(problem, gauge)
-        excess = reached - level
+        excess = polar - level
         if excess <= 0.0:
             vertex = None
             excess = 0.0
@@ -268,14 +268,14 @@ class FrankWolfe(Solver):
         scores = problem.design.scores(v)
         accuracy = 0.02 if before is None else 0.02 * before.certificate.relative_gap
         accuracy = min(max(accuracy, 0.05 * self.tol), 1e-2)
-        at = (state.weights, state.prediction, v, float(state.shares.sum()))
-        atom, reached, bounds = atoms.best(scores, accuracy, thorough=False)
-        state.certificate = with_rounding(problem, certify(problem, *at, bounds), *at[:3])
+        point = (state.weights, state.prediction, v, float(state.shares.sum()))
+        atom, polar, bounds = atoms.best(scores, accuracy, thorough=False)
+        state.certificate = with_rounding(problem, certify(problem, *point, bounds), *point[:3])
         if state.certificate.leaves_open(self.tol):
             # No better atom is found: now it pays to compute a tighter upper bound.
-            atom, reached, bounds = atoms.best(scores, 0.05 * self.tol, thorough=True)
-            state.certificate = with_rounding(problem, certify(problem, *at, bounds), *at[:3])
-        return atom, reached, float(v @ state.prediction)
+            atom, polar, bounds = atoms.best(scores, 0.05 * self.tol, thorough=True)
+            state.certificate = with_rounding(problem, certify(problem, *point, bounds), *point[:3])
+        return atom, polar, float(v @ state.prediction)
 
     def _judge(self, state: FrankWolfeState, before: FrankWolfeState) -> None:
         """Count the step, and say whether a further one can change anything."""

@@ -175,13 +175,13 @@ class KFCFW(Solver):
     def start(self, problem: Problem, warm: WarmStart | None = None) -> AtomState:
         """Return the first state, at zero or with the warm start as its only atom: one pass."""
         _check(problem)
-        found, shares, intercept = warm_atoms(problem, warm)
-        atoms = found.take(np.zeros(0, dtype=np.int64))
+        support, shares, intercept = warm_atoms(problem, warm)
+        atoms = support.take(np.zeros(0, dtype=np.int64))
         alpha = np.ones(1)
         costs = np.zeros(1)
         gauge = float(shares.sum())
         if gauge > 0:
-            atoms = atoms.append(problem.design, Atom(found.columns, found.combine(shares)))
+            atoms = atoms.append(problem.design, Atom(support.columns, support.combine(shares)))
             alpha = np.array([0.0, 1.0])
             costs = np.array([0.0, problem.regularizer.value(gauge)])
         return self._price(SimplexModel(problem, atoms, costs), alpha, intercept, None)
@@ -202,9 +202,9 @@ class KFCFW(Solver):
         target = self.inner_ratio * state.own.certificate.gap
         alpha, intercept = model.minimum(alpha, state.intercept, target)
         if self.prune and not alpha[1:].all():
-            used = np.flatnonzero(alpha[1:])
-            kept = np.append(0, 1 + used)
-            model = SimplexModel(problem, atoms.take(used), costs[kept])
+            support = np.flatnonzero(alpha[1:])
+            kept = np.append(0, 1 + support)
+            model = SimplexModel(problem, atoms.take(support), costs[kept])
             alpha = alpha[kept]
         return self._price(model, alpha, intercept, state)
 
@@ -219,13 +219,13 @@ class KFCFW(Solver):
         intercept = optimal_intercept(problem, linear, intercept)
         prediction = linear + intercept
         price = prove(problem, atoms.columns, weights, prediction)
-        own = State(atoms.columns, weights, intercept, prediction, price.certificate)
-        lowest = bound = own
+        state = State(atoms.columns, weights, intercept, prediction, price.certificate)
+        lowest = bound = state
         if before is not None:
             assert before.lowest is not None
             assert before.bound is not None
-            lowest = min(before.lowest, own, key=lambda at: at.certificate.objective)
-            bound = max(before.bound, own, key=_lower_bound)
+            lowest = min(before.lowest, state, key=lambda at: at.certificate.objective)
+            bound = max(before.bound, state, key=_lower_bound)
         smooth = loss_value(problem, prediction)
         smooth += 0.5 * problem.tau * float(weights @ weights)
         return AtomState(
@@ -241,7 +241,7 @@ class KFCFW(Solver):
             costs=model.costs,
             atom=_new_atom(problem, price.scores),
             model_objective=smooth + float(model.costs @ alpha),
-            own=own,
+            own=state,
             lowest=lowest,
             bound=bound,
         )
@@ -267,9 +267,9 @@ def _combined(at: Certificate, by: Certificate) -> Certificate:
 def _new_atom(problem: Problem, scores: Scores) -> tuple[Columns, Array, float] | None:
     """Return columns, scaled values and cost of the next atom (S2); None if the gradient is 0."""
     regularizer = problem.regularizer
-    found = regularizer.norm.best_atom(scores)
-    columns = found.columns
-    atom = found.values
+    best = regularizer.norm.best_atom(scores)
+    columns = best.columns
+    atom = best.values
     if not columns.size:
         return None
     scale = regularizer.amount

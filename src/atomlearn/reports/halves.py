@@ -73,15 +73,15 @@ def fitted_halves(
     generator = np.random.default_rng(rng)
     if len(y) < 8 or (codes is not None and np.bincount(codes).min() < 2):
         return []  # a half may lack a class or have too few rows
-    found: list[Half] = []
+    halves: list[Half] = []
     with warnings.catch_warnings(action="ignore"):
-        while len(found) < count:
+        while len(halves) < count:
             try:
                 parts = halves_of_rows(len(y), generator, codes, **dependence)
-                found += [fitted(rows) for rows in parts]
+                halves += [fitted(rows) for rows in parts]
             except ValueError:  # a half lacks a class or has no events
                 return []
-    return found
+    return halves
 
 
 def shares(found: Sequence[Half]) -> dict[int, float]:
@@ -101,9 +101,9 @@ def band_of(
     if len(found) < FEWEST_HALVES:
         return None, None
     every = np.zeros((len(found), n_outputs, levels.size))
-    for place, half in enumerate(found):
-        own, values = curve_of(half.map, half.columns, half.weights, term)
-        every[place] = [np.interp(levels, own, row) for row in values]
+    for index, half in enumerate(found):
+        term_curve, values = curve_of(half.map, half.columns, half.weights, term)
+        every[index] = [np.interp(levels, term_curve, row) for row in values]
     low, high = np.quantile(every, [0.1, 0.9], axis=0)
     return low, high
 

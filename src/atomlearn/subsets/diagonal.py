@@ -67,22 +67,22 @@ def strengthened(
     offsets = np.abs(problem.design.taken_off(columns)) / math.sqrt(unit)
     lengths = lengths + math.sqrt(float(problem.weight.sum())) * offsets
     # Twice the bound on rounding errors of Q and of its factorization, as a multiple of I.
-    lost = 2.0 * (growth(n) + growth(size)) * float(lengths @ lengths)
-    if lost > fine * level:
+    error = 2.0 * (growth(n) + growth(size)) * float(lengths @ lengths)
+    if error > fine * level:
         return None
-    D = _diagonal(Q - lost * np.eye(size))
+    D = _diagonal(Q - error * np.eye(size))
     wrong = growth(n) * math.sqrt(2.0) * float(np.linalg.norm(lengths))
     for _ in range(20):
         if D is None or float(np.mean(D)) < WORTH * level:
             return None
-        made = _data(Q, q, D, lost, wrong)
-        if made is not None:
+        data = _data(Q, q, D, error, wrong)
+        if data is not None:
             break
         D = 0.7 * D
     else:
         return None
     assert D is not None
-    R, target = made
+    R, target = data
     factors = np.sqrt(1.0 + D / level)
     regularizer = problem.regularizer.of(
         relaxation.units.norm.restrict(columns, problem.design.shape[1])
@@ -107,19 +107,19 @@ def _diagonal(Q: Array) -> Array | None:
     """
     D = np.zeros(Q.shape[0])
     for _ in range(ROUNDS):
-        rest = Q - np.diag(D)
+        remainder = Q - np.diag(D)
         try:
-            inverse = la.cho_solve(la.cho_factor(rest), np.eye(D.size))
+            inverse = la.cho_solve(la.cho_factor(remainder), np.eye(D.size))
         except la.LinAlgError:
             return D if D.any() else None
-        alone = 1.0 / np.diag(inverse)
-        if not np.all(np.isfinite(alone) & (alone > 0.0)):
+        diagonal_of_inverse = 1.0 / np.diag(inverse)
+        if not np.all(np.isfinite(diagonal_of_inverse) & (diagonal_of_inverse > 0.0)):
             return D if D.any() else None
-        root = np.sqrt(alone)
-        smallest = float(la.eigvalsh(rest / root / root[:, None], subset_by_index=[0, 0])[0])
+        root = np.sqrt(diagonal_of_inverse)
+        smallest = float(la.eigvalsh(remainder / root / root[:, None], subset_by_index=[0, 0])[0])
         if not smallest > 1e-6:
             break
-        D = D + STEP * smallest * alone
+        D = D + STEP * smallest * diagonal_of_inverse
     return D
 
 
@@ -139,7 +139,7 @@ def _data(Q: Array, q: Array, D: Array, lost: float, wrong: float) -> tuple[Arra
     wrong += float(np.linalg.norm(R.T @ target - q))
     wrong += growth(size) * float(np.linalg.norm(R)) * length
     # wrong |w| <= lost / 4 |w|^2 + wrong^2 / lost.
-    rest = 1.0 - growth(size) - 0.5 * length**2 * (1.0 + growth(size)) - wrong**2 / lost
-    if not rest > 0.0:
+    factor = 1.0 - growth(size) - 0.5 * length**2 * (1.0 + growth(size)) - wrong**2 / lost
+    if not factor > 0.0:
         return None
-    return np.vstack([R, np.zeros(size)]), np.append(target, math.sqrt(2.0 * rest))
+    return np.vstack([R, np.zeros(size)]), np.append(target, math.sqrt(2.0 * factor))

@@ -110,9 +110,9 @@ class Exchange:
     def settle(self) -> None:
         """Run the local search from the best subset until it is a local minimum or time is up."""
         while self.best is not None and not self.is_settled:
-            before = self.best
-            self.exchange(before)
-            if self.best is before:
+            previous = self.best
+            self.exchange(previous)
+            if self.best is previous:
                 break
 
     def exchange(self, subset: Subset) -> Subset:

@@ -96,8 +96,11 @@ def checked_survival(y: object) -> NDArray[Any]:
         raise ValueError("y is empty; expected one record per sample, at least one sample")
     records = fields if fields.dtype == RECORD else _recorded(fields)
     late = ~(records["entry"] < records["time"])
-    before = ~(records["time"] >= 0.0)
-    for wrong, words in ((late, "whose entry is not before their time"), (before, "at times < 0")):
+    is_negative = ~(records["time"] >= 0.0)
+    for wrong, words in (
+        (late, "whose entry is not before their time"),
+        (is_negative, "at times < 0"),
+    ):
         if wrong.any():
             raise ValueError(
                 f"y has {int(wrong.sum())} samples {words}, the first at index "

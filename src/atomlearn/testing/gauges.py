@@ -54,7 +54,7 @@ def _sizes(cp: Any, norm: Groups | KSupport, w: Any) -> Model:
     partition = norm.partition(w.shape[0])
     sizes = cp.Variable(partition.n_groups)
     members = [np.flatnonzero(partition.labels == g) for g in range(partition.n_groups)]
-    return sizes, [cp.norm(w[inside]) <= sizes[g] for g, inside in enumerate(members)]
+    return sizes, [cp.norm(w[columns]) <= sizes[g] for g, columns in enumerate(members)]
 
 
 def _groups(cp: Any, norm: Groups, w: Any) -> Model:

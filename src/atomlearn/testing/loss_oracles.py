@@ -73,8 +73,7 @@ LOSS_ORACLES: dict[str, LossOracle] = {
         lambda numbers: numbers,
     ),
     "logistic": LossOracle(
-        lambda cp, y, z, s, loss: s @ cp.logistic(-cp.multiply(y, z)),
-        _as_labels,
+        lambda cp, y, z, s, loss: s @ cp.logistic(-cp.multiply(y, z)), _as_labels
     ),
     "binomial": LossOracle(
         lambda cp, y, z, s, loss: s @ (cp.logistic(z) - cp.multiply(y, z)), _as_shares
@@ -86,8 +85,7 @@ LOSS_ORACLES: dict[str, LossOracle] = {
         _as_labels,
     ),
     "poisson": LossOracle(
-        lambda cp, y, z, s, loss: s @ (cp.exp(z) - cp.multiply(y, z) + xlogy(y, y) - y),
-        _as_counts,
+        lambda cp, y, z, s, loss: s @ (cp.exp(z) - cp.multiply(y, z) + xlogy(y, y) - y), _as_counts
     ),
     "gamma": LossOracle(
         lambda cp, y, z, s, loss: s @ (cp.multiply(y, cp.exp(-z)) + z - 1.0 - np.log(y)),

@@ -163,9 +163,15 @@ def fit_of_result(
     design = as_design(X)
     weight = check_weight(sample_weight, design.shape[0])
     moved = Tasks(design, n_outputs) if n_outputs > 1 else design
-    given = None if offset is None else np.reshape(offset, (design.shape[0], n_outputs))
+    offsets = None if offset is None else np.reshape(offset, (design.shape[0], n_outputs))
     return Fit(
-        replace(problem, design=moved), result, target, weight, given, has_intercept, unwraps=False
+        replace(problem, design=moved),
+        result,
+        target,
+        weight,
+        offsets,
+        has_intercept,
+        unwraps=False,
     )
 
 

@@ -66,35 +66,37 @@ def magnitudes(norm: Any, entries: Any, labels: Any = None) -> Any:
 def gauge_above(norm: Any, at: Any, w: Any, sets: Any) -> tuple[float, float]:
     """Return an upper bound on the gauge, and the factor that brings w into its bounds."""
     slack = norm["scale"] * (1 + (w.size + 40) * EPS)
-    most = 1.0
+    ratio = 1.0
     if norm["lower"] is not None and w.size:
         edge = np.where(w > 0, norm["upper"][at], -norm["lower"][at])
-        most = float((edge / np.maximum(np.abs(w), TINY)).min(initial=1.0, where=w != 0))
+        ratio = float((edge / np.maximum(np.abs(w), TINY)).min(initial=1.0, where=w != 0))
     if norm["members"] is not None:
         labels = np.repeat(np.arange(norm["starts"].size - 1), np.diff(norm["starts"]))
-        known = set(zip(norm["members"].tolist(), labels.tolist(), strict=True))
-        own = known.issuperset(zip(at.tolist(), sets.tolist(), strict=True))
-        demand_that(own, "coefficients in the groups that hold their columns", "another group")
+        memberships = set(zip(norm["members"].tolist(), labels.tolist(), strict=True))
+        is_member = memberships.issuperset(zip(at.tolist(), sets.tolist(), strict=True))
+        demand_that(
+            is_member, "coefficients in the groups that hold their columns", "another group"
+        )
     once = len(set(zip(at.tolist(), sets.tolist(), strict=True))) == at.size
     demand_that(once, "each coefficient once, or once a group", "one twice")
     m = magnitudes(norm, w, sets)
     if norm["name"] == "l1":
         prices: Any = 1.0 if norm["weights"] is None else norm["weights"]
         prices = prices if norm["members"] is not None or norm["weights"] is None else prices[at]
-        used = m > 0
-        return math.fsum((m * prices)[used]) * slack, most
+        is_nonzero = m > 0
+        return math.fsum((m * prices)[is_nonzero]) * slack, ratio
     if norm["name"] == "elasticnet":
         longer = math.fsum(m) / math.sqrt(norm["k"])
-        return max(math.sqrt(math.fsum(m * m)), longer) * slack, most
+        return max(math.sqrt(math.fsum(m * m)), longer) * slack, ratio
     m = -np.sort(-m)
     if norm["name"] == "owl":
-        return math.fsum(m * norm["weights"][: m.size]) * slack, most
+        return math.fsum(m * norm["weights"][: m.size]) * slack, ratio
     tail = np.cumsum(m[::-1])[::-1]
     for q in range(norm["k"]):  # d = 1 for the q largest, then in proportion to m
         if q >= m.size or m[q] * (norm["k"] - q) <= tail[q] * (1 + EPS):
             rest = tail[q] ** 2 / (norm["k"] - q) if q < m.size else 0.0
             break
-    return math.sqrt(math.fsum(m[:q] ** 2) + rest) * slack, most
+    return math.sqrt(math.fsum(m[:q] ** 2) + rest) * slack, ratio
 
 
 def polar_above(norm: Any, x: Any, off: Any, amount: float, form: str) -> tuple[float, float]:
@@ -114,10 +116,10 @@ def polar_above(norm: Any, x: Any, off: Any, amount: float, form: str) -> tuple[
     ):  # the least over t of ||soft(m, t)|| + sqrt(k) t; any t will do
 
         def at(t: float) -> float:
-            rest = np.maximum(m - t, 0.0)
-            return math.sqrt(math.fsum(rest * rest)) + math.sqrt(norm["k"]) * t
+            excess = np.maximum(m - t, 0.0)
+            return math.sqrt(math.fsum(excess * excess)) + math.sqrt(norm["k"]) * t
 
-        return at(_lowest(at, 0.0, float(m.max(initial=0.0)))) * slack, 0.0
+        return at(_minimum(at, 0.0, float(m.max(initial=0.0)))) * slack, 0.0
     m = -np.sort(-m)
     if norm["name"] == "owl":
         return float((np.cumsum(m) / np.cumsum(norm["weights"])).max(initial=0.0)) * slack, 0.0
@@ -143,15 +145,15 @@ def _with_bounds(norm: Any, x: Any, off: Any, amount: float, form: str) -> tuple
     least = max(ratios)
     if form == "penalized":
         return least, added(amount)
-    most = max(least, *(float((z / p).max(initial=0.0)) for _, z, p in boxes))
-    t = _lowest(whole, least, most)
+    largest = max(least, *(float((z / p).max(initial=0.0)) for _, z, p in boxes))
+    t = _minimum(whole, least, largest)
     return t, added(t)
 
 
-def _lowest(function: Any, low: float, high: float) -> float:
+def _minimum(function: Any, low: float, high: float) -> float:
     """Return a number near the least value of a convex function between two numbers."""
     for _ in range(100):
-        near = low + (high - low) / 3
+        third = low + (high - low) / 3
         far = high - (high - low) / 3
-        low, high = (low, far) if function(near) <= function(far) else (near, high)
+        low, high = (low, far) if function(third) <= function(far) else (third, high)
     return low

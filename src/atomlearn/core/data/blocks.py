@@ -55,8 +55,8 @@ class DenseBlock(Block):
 
     def __init__(self, array: NDArray[Any], room: _Room | None = None) -> None:
         if room is None:
-            single = np.asarray(array).dtype == np.float32
-            array = np.asarray(array, dtype=np.float32 if single else np.float64, order="F")
+            is_float32 = np.asarray(array).dtype == np.float32
+            array = np.asarray(array, dtype=np.float32 if is_float32 else np.float64, order="F")
             room = _Room(array, array.shape[1])
         self._room = room
         self._array = room.array[:, : room.used]
@@ -99,14 +99,14 @@ class DenseBlock(Block):
         ``positions`` : the columns of the block that make up A; None: all of them.
         """
         rows = np.flatnonzero(curvature)
-        few = rows if 4 * rows.size <= 3 * curvature.size else None
-        root = np.sqrt(curvature if few is None else curvature[few])
+        support = rows if 4 * rows.size <= 3 * curvature.size else None
+        root = np.sqrt(curvature if support is None else curvature[support])
 
         def scaled(piece: slice) -> Array:
             """Return these rows of diag(sqrt(c)) (A - 1 m'), in float64."""
-            if few is not None:
-                chosen = np.arange(self.shape[1]) if positions is None else positions
-                rows_of_piece = _kernels.gather_dense(self._array, chosen, few[piece])
+            if support is not None:
+                columns = np.arange(self.shape[1]) if positions is None else positions
+                rows_of_piece = _kernels.gather_dense(self._array, columns, support[piece])
             elif positions is None:
                 rows_of_piece = self._array[piece].astype(np.float64)
             else:
@@ -179,11 +179,7 @@ class SparseBlock(Block):
     traits = Traits(is_sparse=True, keeps_gram=True)
 
     def __init__(
-        self,
-        data: Array,
-        indices: NDArray[Any],
-        indptr: NDArray[Any],
-        n_samples: int,
+        self, data: Array, indices: NDArray[Any], indptr: NDArray[Any], n_samples: int
     ) -> None:
         self._data = data
         self._indices = indices
@@ -221,8 +217,8 @@ class SparseBlock(Block):
 
     def gram(self, curvature: Array, positions: Columns | None = None) -> Array:
         """Return A_S' diag(curvature) A_S, S = ``positions``, as a sum over the rows of A."""
-        chosen = self if positions is None else self.gather(positions)
-        return weighted_squares(chosen.stored().tocsr(), curvature)
+        selected = self if positions is None else self.gather(positions)
+        return weighted_squares(selected.stored().tocsr(), curvature)
 
     def _squares(self, weights: Array) -> Array:
         return _kernels.sparse_dots(*self._parts, weights, squared=True)

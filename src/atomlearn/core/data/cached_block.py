@@ -90,7 +90,7 @@ class GrowingGram:
         if start == 0 and self.basis is None and columns is None and not packed:
             if self.centered:
                 self._means = block.scores(self.curvature).full() / self.curvature.sum()
-            self._buffer[:total, :total] = self._whole(block, self._means)
+            self._buffer[:total, :total] = self._full_gram(block, self._means)
             self.size = total
             return
         chosen = np.arange(total) if columns is None else columns
@@ -124,12 +124,12 @@ class GrowingGram:
 
         The factor is kept if all its columns are in the subset.
         """
-        taken = GrowingGram(self.curvature, self.centered, self.basis, self.dtype)
-        taken.size = positions.size
+        subset = GrowingGram(self.curvature, self.centered, self.basis, self.dtype)
+        subset.size = positions.size
         # Spare room for more columns, which usually follow, saves the next copy.
-        taken._buffer = self._room(positions.size)
-        taken.matrix[:] = self._buffer[np.ix_(positions, positions)]
-        taken._means = self._means[positions]
+        subset._buffer = self._room(positions.size)
+        subset.matrix[:] = self._buffer[np.ix_(positions, positions)]
+        subset._means = self._means[positions]
         active = self._factor.active
         (coupling, ridge, price) = self._factored
         position_of = np.full(self.size, -1)
@@ -137,16 +137,16 @@ class GrowingGram:
         # Columns added after the factorization have no price yet, and must come last.
         priced = positions[: np.count_nonzero(positions < price.size)]
         if (priced < price.size).all() and (position_of[active] >= 0).all():
-            taken._factor = self._factor.moved(position_of)
-            taken._factored = coupling, ridge, price[priced]
-        return taken
+            subset._factor = self._factor.moved(position_of)
+            subset._factored = coupling, ridge, price[priced]
+        return subset
 
     def _room(self, size: int) -> NDArray[Any]:
         """Return an empty square array with spare rows and columns for a matrix of this size."""
         capacity = size + size // 2 + 8
         return np.empty((capacity, capacity), self.dtype)
 
-    def _whole(self, block: Block, means: Array) -> Array:
+    def _full_gram(self, block: Block, means: Array) -> Array:
         """Return H of all columns at once, by the block's own product."""
         if not self.centered:
             return block.gram(self.curvature)
@@ -249,10 +249,10 @@ class CachedBlock(Block):
 
     def gather(self, columns: Columns) -> CachedBlock:
         """Return these columns, with the cached Gram matrix if it contains all of them."""
-        taken = CachedBlock(self.inner.gather(columns))
+        subset = CachedBlock(self.inner.gather(columns))
         if self._growing is not None and (columns < self._growing.size).all():
-            taken._growing = self._growing.take(columns)
-        return taken
+            subset._growing = self._growing.take(columns)
+        return subset
 
     def append(self, other: Block) -> CachedBlock:
         return self.grown(self.inner.append(CachedBlock.of(other).inner))

@@ -63,9 +63,9 @@ def in_place_or_copied(array: NDArray[Any]) -> NDArray[Any]:
 def scaled_columns(X: Any, factors: Array) -> Any:
     """Return a CSC or CSR array with column j multiplied by factors[j], in the same format."""
     of_columns = X.format == "csc"
-    each = np.repeat(factors, np.diff(X.indptr)) if of_columns else factors[X.indices]
+    factors_of_entries = np.repeat(factors, np.diff(X.indptr)) if of_columns else factors[X.indices]
     scaled = X.copy()
-    scaled.data = (X.data * each).astype(X.dtype)
+    scaled.data = (X.data * factors_of_entries).astype(X.dtype)
     return scaled
 
 

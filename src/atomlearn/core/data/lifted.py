@@ -61,12 +61,12 @@ class Lifted(Derived):
     def taken_off(self, columns: Columns) -> Array:
         """Return a bound for the columns of X L on the offsets that cancel in their scores."""
         touched = self.expansion.touched(columns)
-        taken = self.design.taken_off(touched.features)
+        shifts = self.design.taken_off(touched.features)
         if self.expansion.repeats:
-            return taken[touched.rows]
+            return shifts[touched.rows]
         # If a column of L has several entries, scores of features are added, and may cancel too.
         squares = self.design.gather(touched.features).squared_norms() / self.shape[0]
-        return np.asarray(abs(touched.matrix(columns.size)).T @ (taken + np.sqrt(squares)))
+        return np.asarray(abs(touched.matrix(columns.size)).T @ (shifts + np.sqrt(squares)))
 
     def squared_norms(self, curvature: Array | None = None) -> Array:
         """Return sum_i c_i (X L)_ij^2, or an upper bound if a column of L has several entries."""
@@ -74,8 +74,8 @@ class Lifted(Derived):
 
     def predict(self, weights: Array) -> Array:
         """Return X L u for u = ``weights``."""
-        used = np.flatnonzero(weights)
-        features, values = self.expansion.apply(used, weights[used])
+        support = np.flatnonzero(weights)
+        features, values = self.expansion.apply(support, weights[support])
         dense = np.zeros(self.design.shape[1])
         dense[features] = values
         return self.design.predict(dense)

@@ -130,9 +130,9 @@ class SpreadRows(Derived):
     def _spread(self, v: Array) -> Array:
         """Return v over all rows of X: added up for repeated rows, 0 for rows not taken."""
         # For a repeated row both values are added, as in X'v.
-        spread = np.zeros((self.design.shape[0], *v.shape[1:]))
-        np.add.at(spread, self.rows, v)
-        return spread
+        padded = np.zeros((self.design.shape[0], *v.shape[1:]))
+        np.add.at(padded, self.rows, v)
+        return padded
 
 
 class ColumnSubset(Derived):
@@ -169,12 +169,12 @@ class ColumnSubset(Derived):
         return self.design.listable or self.shape[1] <= self._walked_columns
 
     def scores(self, v: Array) -> Scores:
-        return self._picked(self.design.scores(v))
+        return self._scores_of_columns(self.design.scores(v))
 
     def scores_many(self, V: Array) -> Sequence[Scores]:
-        return [self._picked(z) for z in self.design.scores_many(V)]
+        return [self._scores_of_columns(z) for z in self.design.scores_many(V)]
 
-    def _picked(self, z: Scores) -> Scores:
+    def _scores_of_columns(self, z: Scores) -> Scores:
         """Return the scores of the columns of this design, from those of all columns."""
         return ArrayScores(np.ascontiguousarray(z.at(self.columns)))
 

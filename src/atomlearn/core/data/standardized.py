@@ -264,6 +264,6 @@ def _exact_moments(array: Array, weights: Array) -> tuple[Array, Array]:
     deviation = height - mean_height
     largest = np.abs(deviation).max(axis=0)
     unit = np.where(largest > 0, largest, 1.0)
-    spread = unit * np.sqrt(weights @ np.square(deviation / unit))
+    deviations = unit * np.sqrt(weights @ np.square(deviation / unit))
     constant = low == high
-    return np.where(constant, low, low + mean_height), np.where(constant, 0.0, spread)
+    return np.where(constant, low, low + mean_height), np.where(constant, 0.0, deviations)

@@ -75,7 +75,7 @@ class Concatenated(Design):
 
     def scores_many(self, V: Array) -> Sequence[Scores]:
         parts = [design.scores_many(V) for design in self.designs]
-        return [ConcatenatedScores(each) for each in zip(*parts, strict=True)]
+        return [ConcatenatedScores(scores) for scores in zip(*parts, strict=True)]
 
     def scores_above(
         self, V: Array, bounds: Array, affine: tuple[Array, Array] | None = None

@@ -118,12 +118,12 @@ class BoxExcess(Excess):
         ends = np.concatenate([[start], np.maximum(ends[order], start)])
         falls = (self.widths * self.prices)[priced][order]
         # left[k] is -E'(t) for t just above ends[k].
-        left = np.concatenate([[falls.sum()], falls.sum() - np.cumsum(falls)])
-        is_increasing = constant + slope * ends >= left
+        remaining = np.concatenate([[falls.sum()], falls.sum() - np.cumsum(falls)])
+        is_increasing = constant + slope * ends >= remaining
         k = int(np.argmax(is_increasing)) if is_increasing.any() else ends.size - 1
         if k == 0 or not slope:
             return float(ends[k])
-        return float(np.clip((left[k - 1] - constant) / slope, ends[k - 1], ends[k]))
+        return float(np.clip((remaining[k - 1] - constant) / slope, ends[k - 1], ends[k]))
 
 
 @dataclass(frozen=True, slots=True)

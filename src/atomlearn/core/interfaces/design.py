@@ -183,8 +183,8 @@ class Design(ABC):
         weights = np.asarray(weights, dtype=np.float64)
         if weights.shape != (self.shape[1],):
             raise ValueError(f"weights must have shape ({self.shape[1]},), got {weights.shape}")
-        used = np.flatnonzero(weights)
-        return self.product(weights[used][:, None], used)[:, 0]
+        support = np.flatnonzero(weights)
+        return self.product(weights[support][:, None], support)[:, 0]
 
     def product(self, W: Array, columns: Columns | None = None) -> Array:
         """Return X W (n_samples, t) for W (n_features, t), in float64.

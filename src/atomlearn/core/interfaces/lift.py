@@ -288,12 +288,12 @@ class TreeRatings(Scores):
             ahead = np.append(ahead, new)
             # The rounding errors of nested sets differ, which the factor allows for.
             bounds = np.append(bounds, rated * reach[new] * (1 + 1e-9))
-            left = bounds >= least
+            candidates = bounds >= least
             # Sets with the largest bounds are opened first, since their members raise ``least``.
-            opened = left & (bounds >= 0.5 * float(bounds.max()))
+            opened = candidates & (bounds >= 0.5 * float(bounds.max()))
             new = nested.children(ahead[opened])
-            ahead = ahead[left & ~opened]
-            bounds = bounds[left & ~opened]
+            ahead = ahead[candidates & ~opened]
+            bounds = bounds[candidates & ~opened]
         nested.work.possible += float(nested.labels.size)
         order = np.argsort(sets)
         return sets[order], ratings[order]

@@ -57,9 +57,9 @@ class Scores(ABC):
         count = 1024
         while True:
             columns, values = self.top(count)
-            inside = np.abs(values) >= bound
-            if columns.size >= self.n_columns or not inside.all():
-                return columns[inside], values[inside]
+            is_above = np.abs(values) >= bound
+            if columns.size >= self.n_columns or not is_above.all():
+                return columns[is_above], values[is_above]
             count *= 4
 
     def group_norms(self, labels: NDArray[np.int64], n_groups: int) -> Array:

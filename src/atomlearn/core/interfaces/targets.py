@@ -105,11 +105,11 @@ def _label_message(values: NDArray[Any]) -> str:
     """Return the error message for a two-class target with other labels."""
     labels = list(dict.fromkeys(values.tolist()))
     limit = 5
-    named = ", ".join(repr(label) for label in labels[:limit])
+    listing = ", ".join(repr(label) for label in labels[:limit])
     if len(labels) > limit:
-        named += f", ... ({len(labels)} distinct values)"
+        listing += f", ... ({len(labels)} distinct values)"
     return (
-        f"y must hold the two labels -1 and +1 (or 0 and 1, or booleans); found {named}. Map one "
+        f"y must hold the two labels -1 and +1 (or 0 and 1, or booleans); found {listing}. Map one "
         "label to +1 and the rest to -1, for example np.where(y == positive_label, 1, -1), use a "
         "classifier (which encodes labels itself), or the squared loss if y is a quantity"
     )

@@ -94,8 +94,8 @@ class Binomial(Explained):
         slope = per_unit_weight(dual, weight)
         if slope is None:
             return float("inf")
-        inside = (slope >= -y - EDGE_TOLERANCE) & (slope <= 1.0 - y + EDGE_TOLERANCE)
-        if not np.all(inside):
+        is_feasible = (slope >= -y - EDGE_TOLERANCE) & (slope <= 1.0 - y + EDGE_TOLERANCE)
+        if not np.all(is_feasible):
             return float("inf")
         share = np.clip(y + slope, 0.0, 1.0)
         complement = np.clip((1.0 - y) - slope, 0.0, 1.0)

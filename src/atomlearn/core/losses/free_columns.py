@@ -95,8 +95,8 @@ class FreeColumns(Around):
 
         Predictions are the matrix (n_rows, n_tasks), flattened row after row.
         """
-        each = sparse.kron(np.ones((n_rows, 1)), sparse.eye_array(n_tasks), format="csc")
-        return cls(inner, each, intercept=False)
+        indicators = sparse.kron(np.ones((n_rows, 1)), sparse.eye_array(n_tasks), format="csc")
+        return cls(inner, indicators, intercept=False)
 
     @property
     def curvature_bounds(self) -> tuple[float, float]:  # type: ignore[override]
@@ -160,8 +160,8 @@ class FreeColumns(Around):
             return self.conjugate(y, factor * dual, weight)
         if not self._is_balanced(dual):
             return float("inf")
-        whole = self.whole(y, prediction, weight)
-        return self.inner.conjugate_along(y, whole, dual, weight, factor)
+        total = self.whole(y, prediction, weight)
+        return self.inner.conjugate_along(y, total, dual, weight, factor)
 
     def _is_balanced(self, dual: Array) -> bool:
         """Return whether Q'u is zero to rounding."""
@@ -207,9 +207,9 @@ class FreeColumns(Around):
         c = self._optimal(y, prediction, weight)[0]
         sizes = float(np.linalg.norm(c)) + float(np.linalg.norm(prediction))
         # Columns of the basis have length 1.
-        left = float(np.linalg.norm(self._Q.T @ dual))
-        left += EPS * float((4.0 + np.sqrt(dual.size)) * np.linalg.norm(dual))
-        return 10.0 * left * sizes + self.inner.slack(y, prediction, dual, weight)
+        residual = float(np.linalg.norm(self._Q.T @ dual))
+        residual += EPS * float((4.0 + np.sqrt(dual.size)) * np.linalg.norm(dual))
+        return 10.0 * residual * sizes + self.inner.slack(y, prediction, dual, weight)
 
     def whole(self, y: Array, prediction: Array, weight: Array) -> Array:
         """Return the full predictions z + Z g + b at the optimal g and b, (n_samples,)."""
@@ -298,20 +298,20 @@ class FreeColumns(Around):
         if f has curvature there, and c = -Q'z, which removes the component of z along Q.
         """
         Q = self._Q
-        last = np.zeros(Q.shape[1]) if self.last.answer is None else self.last.answer[0]
-        shifted = prediction + Q @ last
+        previous = np.zeros(Q.shape[1]) if self.last.answer is None else self.last.answer[0]
+        shifted = prediction + Q @ previous
         exact = self.inner.along(y, shifted, weight, Q)
         if exact is not None:
-            c = last + exact[0]
+            c = previous + exact[0]
             z = prediction + Q @ c
             return c, z, self.inner.value(y, z, weight), exact[1]
-        off = -(Q.T @ prediction)
-        aside = prediction + Q @ off
+        projected = -(Q.T @ prediction)
+        aside = prediction + Q @ projected
         value = self.inner.value(y, shifted, weight)
         value_aside = self.inner.value(y, aside, weight)
         if value <= value_aside and self.inner.curvature(y, shifted, weight).any():
-            return last, shifted, value, None
-        return off, aside, value_aside, None
+            return previous, shifted, value, None
+        return projected, aside, value_aside, None
 
     def _step(self, y: Array, z: Array, weight: Array, slope: Array, damping: float) -> Array:
         """Return the Newton step -H^-1 slope in c, with a regularized Hessian H.
@@ -374,8 +374,8 @@ def free_columns(loss: Loss) -> FreeColumns | None:
 
 def plain_loss(loss: Loss) -> Loss:
     """Return the loss at fixed coefficients of unpenalized columns (the inner loss)."""
-    free = free_columns(loss)
-    return loss if free is None else free.inner
+    columns = free_columns(loss)
+    return loss if columns is None else columns.inner
 
 
 def known_offset(loss: Loss) -> Array | None:
@@ -443,7 +443,7 @@ class LastAnswer:
     def of(self, find: Callable[[], Any], *given: Any) -> Any:
         """Return the cached result for the arrays ``given``, or compute it by ``find``."""
         cached = self._known
-        if cached is None or not all(map(_same, cached[0], given)):
+        if cached is None or not all(map(_are_equal, cached[0], given)):
             cached = tuple(array.copy() for array in given), find()
             self._known = cached
         return cached[1]
@@ -456,7 +456,7 @@ class LastAnswer:
         return LastAnswer, ()
 
 
-def _same(one: Any, other: Any) -> bool:
+def _are_equal(one: Any, other: Any) -> bool:
     """Return whether two arrays have the same shape, dtype and entries."""
     if one is other:
         return True

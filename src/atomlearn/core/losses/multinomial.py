@@ -96,8 +96,8 @@ class Multinomial(Loss):
         D -= largest
         np.exp(D, out=D)
         np.put_along_axis(D, top, 0.0, axis=1)
-        each = np.maximum(largest[:, 0], 0.0) + np.log1p(D.sum(axis=1))
-        return float(self.rows(weight)[:, 0] @ each)
+        losses = np.maximum(largest[:, 0], 0.0) + np.log1p(D.sum(axis=1))
+        return float(self.rows(weight)[:, 0] @ losses)
 
     def probabilities(self, prediction: Array) -> Array:
         """Return the softmax of each row, (n_rows, n_classes)."""
@@ -139,12 +139,12 @@ class Multinomial(Loss):
         Y = self.rows(y)
         P = U + Y
         # A few roundings of what P and the sum over a row are made of.
-        each = EDGE_TOLERANCE * (np.abs(U) + Y)
+        tolerances = EDGE_TOLERANCE * (np.abs(U) + Y)
         sums_to_zero = np.abs(U.sum(axis=1)) <= EDGE_TOLERANCE * self.n_classes * np.abs(U).sum(
             axis=1
         )
         # "not all inside" rather than "any outside": a NaN is outside too.
-        if not (np.all(-each <= P) and np.all(sums_to_zero)):
+        if not (np.all(-tolerances <= P) and np.all(sums_to_zero)):
             return float("inf")
         np.clip(P, 0.0, 1.0, out=P)
         # Near 1 the logarithm of 1 - P, so that nothing cancels.

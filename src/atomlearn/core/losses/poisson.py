@@ -59,11 +59,11 @@ class Poisson(PowerVariance):
         if not np.all(slope >= -y * (1.0 + EDGE_TOLERANCE)):
             return None
         np.maximum(slope, -y, out=slope)
-        none = y == 0.0
+        is_zero = y == 0.0
         result = -slope
-        result[none] += xlogy(slope[none], slope[none])
-        m = y[~none]
-        a = slope[~none]
+        result[is_zero] += xlogy(slope[is_zero], slope[is_zero])
+        m = y[~is_zero]
+        a = slope[~is_zero]
         # Around slope = 0 the logarithm of the ratio, so that nothing cancels.
-        result[~none] += xlog1py(m + a, a / m) + a * np.log(m)
+        result[~is_zero] += xlog1py(m + a, a / m) + a * np.log(m)
         return np.asarray(result)

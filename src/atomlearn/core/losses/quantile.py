@@ -66,8 +66,8 @@ class Quantile(Explained):
     def value(self, y: Array, prediction: Array, weight: Array) -> float:
         """Return sum_i s_i max(-q (z_i - y_i), (1 - q) (z_i - y_i))."""
         residual = prediction - y
-        each = np.maximum(-self.q * residual, (1.0 - self.q) * residual)
-        return weighted_sum(weight, each)
+        losses = np.maximum(-self.q * residual, (1.0 - self.q) * residual)
+        return weighted_sum(weight, losses)
 
     def gradient(self, y: Array, prediction: Array, weight: Array) -> Array:
         """Return s_i (1 - q) above y_i and -s_i q below; 0 at y_i, which is a slope there."""
@@ -78,8 +78,8 @@ class Quantile(Explained):
 
     def conjugate(self, y: Array, dual: Array, weight: Array) -> float:
         """Return sum_i u_i y_i, ``inf`` if some u_i / s_i is not in [-q, 1 - q]."""
-        inside = slopes_within(-self.q, 1.0 - self.q, dual, weight) is not None
-        return float(dual @ y) if inside else float("inf")
+        is_feasible = slopes_within(-self.q, 1.0 - self.q, dual, weight) is not None
+        return float(dual @ y) if is_feasible else float("inf")
 
     def curvature(self, y: Array, prediction: Array, weight: Array) -> Array:
         """Return 0: the loss is linear but for its kinks."""
@@ -137,8 +137,8 @@ class SmoothQuantile(ClippedSlopes):
 def weighted_quantile(values: Array, weight: Array, share: float) -> float:
     """Return the smallest value whose cumulative weight is at least ``share`` of the sum."""
     order = np.argsort(values, kind="stable")
-    reached = np.cumsum(weight[order])
-    position = int(np.searchsorted(reached, share * reached[-1] * (1.0 - 1e-14)))
+    cumulative = np.cumsum(weight[order])
+    position = int(np.searchsorted(cumulative, share * cumulative[-1] * (1.0 - 1e-14)))
     # Only samples of positive weight can be quantiles.
     while position + 1 < order.size and weight[order[position]] == 0.0:
         position += 1

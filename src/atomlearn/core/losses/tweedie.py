@@ -79,8 +79,8 @@ class Tweedie(PowerVariance):
         scale = counts**A
         d = _distance(a / scale, A, B)
         with np.errstate(over="ignore"):
-            left = np.expm1(A * d) / A + np.expm1(-B * d) / B
-        result[is_positive] = a * np.log(counts) + a * d - scale * np.maximum(left, 0.0)
+            difference = np.expm1(A * d) / A + np.expm1(-B * d) / B
+        result[is_positive] = a * np.log(counts) + a * d - scale * np.maximum(difference, 0.0)
         return result
 
 

@@ -256,12 +256,12 @@ def _lift_jacobian(
     """
     labels = partition.labels
     delta = inner.diagonal
-    among = inner.dense_factors()
+    factors_of_inner = inner.dense_factors()
     # In a group of one column, u_g u_g' is 1, so that the diagonal holds the whole block. At
     # v_g = 0 there is no direction u_g, and the Jacobian of the group is a multiple of I.
     is_diagonal = (partition.sizes == 1) | (norms == 0)
     diagonal = np.where(is_diagonal, delta, ratio)
-    diagonal += np.where(norms == 0, among**2 @ inner.coefficients, 0.0)
+    diagonal += np.where(norms == 0, factors_of_inner**2 @ inner.coefficients, 0.0)
     coupled = np.flatnonzero(~is_diagonal & (delta != ratio))
     length = norms[labels]
     direction = np.divide(v, length, out=np.zeros_like(v), where=length > 0)
@@ -275,7 +275,7 @@ def _lift_jacobian(
         factors[indices] = direction[rows]
     else:
         factors = sparse.csc_array((direction[rows], indices), shape=shape)
-    spread = direction[:, None] * among[labels]
+    directions = direction[:, None] * factors_of_inner[labels]
     coefficients = np.concatenate([(delta - ratio)[coupled], inner.coefficients])
-    factors = side_by_side([factors, spread])
+    factors = side_by_side([factors, directions])
     return ProxJacobian(diagonal[labels], factors, coefficients)

@@ -9,14 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linprog
 
-from atomlearn.core.interfaces import (
-    Array,
-    Atom,
-    Columns,
-    Form,
-    ProxPoint,
-    Scores,
-)
+from atomlearn.core.interfaces import Array, Atom, Columns, Form, ProxPoint, Scores
 from atomlearn.core.interfaces.arrays import power_of_two
 from atomlearn.core.interfaces.certificate import Excess
 from atomlearn.core.norms.base import VectorNorm
@@ -288,10 +281,10 @@ class ConstraintRows(NamedTuple):
 
     def value(self, w: Array) -> float:
         """Return the weighted l1 norm, or infinity outside."""
-        reached = self.matrix @ w
+        products = self.matrix @ w
         allowed = ROUNDING * (abs(self.matrix) @ np.abs(w) + np.abs(self.bound))
-        is_violated = reached - self.bound > allowed
-        under = self.equal & (self.bound - reached > allowed)
+        is_violated = products - self.bound > allowed
+        under = self.equal & (self.bound - products > allowed)
         return float("inf") if (is_violated | under).any() else self.sides.value(w)
 
     def smallest_point(self) -> Array:

@@ -100,10 +100,10 @@ class ElasticNetNorm(VectorNorm):
         shrunk = soft_threshold(values, theta)
         if not shrunk.any():
             share = np.clip(self._k() - np.arange(values.size), 0.0, 1.0) / self._root()
-            used = np.flatnonzero(share * values)
-            return Atom(columns[used], (np.sign(values) * share)[used])
-        used = np.flatnonzero(shrunk)
-        return Atom(columns[used], shrunk[used] / l2_norm(shrunk[used]))
+            support = np.flatnonzero(share * values)
+            return Atom(columns[support], (np.sign(values) * share)[support])
+        support = np.flatnonzero(shrunk)
+        return Atom(columns[support], shrunk[support] / l2_norm(shrunk[support]))
 
     def _best_atom(self, scores: Scores) -> tuple[Columns, Array, float]:
         """Return the columns and scores of the largest |z_j| that determine theta, and theta."""

@@ -213,28 +213,28 @@ def _root(
     penalized = form == "penalized"
     low, high = (1.0 / most, 1.0 / least) if penalized else (least, most)
     step = math.sqrt(low) * math.sqrt(high)
-    at = _squared(v, groups, step)
+    squares = _squared(v, groups, step)
     for _ in range(MAX_STEPS):
-        reached = step * at.gauge if penalized else at.gauge
-        off = reached / amount - 1.0
-        if (off < 0.0) == penalized:
+        value = step * squares.gauge if penalized else squares.gauge
+        residual = value / amount - 1.0
+        if (residual < 0.0) == penalized:
             low = step
         else:
             high = step
-        if abs(off) <= 4e-16 or high <= low * (1.0 + 4e-16):
+        if abs(residual) <= 4e-16 or high <= low * (1.0 + 4e-16):
             break
-        s = (v - at.point) / step
-        share = step * float(s @ at.jacobian().apply(s)) / max(at.gauge**2, TINY)
+        s = (v - squares.point) / step
+        share = step * float(s @ squares.jacobian().apply(s)) / max(squares.gauge**2, TINY)
         # The derivative of log(reached) by log(step).
         slope = 1.0 - share if penalized else -share
-        proposal = step * math.exp(-math.log1p(off) / slope) if abs(slope) > 1e-3 else math.inf
+        proposal = step * math.exp(-math.log1p(residual) / slope) if abs(slope) > 1e-3 else math.inf
         if not low < proposal < high:
             proposal = math.sqrt(low) * math.sqrt(high)
         if proposal == step:
             break
         step = proposal
-        at = _squared(v, groups, step)
-    return step, at
+        squares = _squared(v, groups, step)
+    return step, squares
 
 
 def _jacobian(v: Array, point: SquaredPoint, step: float, form: Form) -> ProxJacobian:

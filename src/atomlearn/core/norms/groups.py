@@ -67,8 +67,8 @@ class Groups(RatedNorm):
         w = to_float64(w)
         partition, weights = self.parts(w.size)
         norms = partition.norms(w)
-        used = norms > 0
-        return float(weights[used] @ norms[used])
+        is_positive = norms > 0
+        return float(weights[is_positive] @ norms[is_positive])
 
     def _groups(self, n_features: int) -> Partition:
         return self.partition(n_features)

@@ -146,13 +146,13 @@ class L1(RatedNorm):
         Without ``nonnegative`` there must be no bounds; with it, exactly lower = 0 for all columns.
         """
         sides = self._sides(n_features)
-        each = np.arange(n_features)
+        columns = np.arange(n_features)
         if sides is None:
-            return None if nonnegative else GroupWeights(each, np.ones(n_features))
+            return None if nonnegative else GroupWeights(columns, np.ones(n_features))
         at_zero = bool(((sides.lower == 0) & np.isposinf(sides.upper)).all())
         usable = at_zero if nonnegative else sides.symmetric
         usable &= bool((np.isfinite(sides.price) & (sides.price > 0)).all())
-        return GroupWeights(each, sides.price) if usable else None
+        return GroupWeights(columns, sides.price) if usable else None
 
     @property
     def scores_for_ratings(self) -> Literal["all", "large"] | None:
@@ -252,8 +252,8 @@ class Sides(NamedTuple):
         slack = np.where(np.isfinite(slack), slack, 0.0)
         if (w > self.upper + slack).any() or (w < self.lower - slack).any():
             return float("inf")
-        used = w != 0
-        return float(np.abs(w[used]) @ self.price[used])
+        is_nonzero = w != 0
+        return float(np.abs(w[is_nonzero]) @ self.price[is_nonzero])
 
     def ratios(self, z: Array) -> Array:
         """Return |z_j| / price_j, or 0 if w_j cannot move from 0 in the direction of z_j."""

@@ -150,16 +150,16 @@ class UserNorm(Parameters, Norm):
             self._former = []
             self._last = None
         if self._last is None or not np.array_equal(self._last[0], z):
-            none = Atom(np.zeros(0, dtype=np.int64), np.zeros(0))
-            atom = none
-            reached = 0.0
+            empty = Atom(np.zeros(0, dtype=np.int64), np.zeros(0))
+            atom = empty
+            value = 0.0
             if z.any():
                 atom = self._read(self.oracle(z.copy()), z.size)
-                reached = float(atom.values @ z[atom.columns])
-                self._compare(atom, reached, z)
+                value = float(atom.values @ z[atom.columns])
+                self._compare(atom, value, z)
                 n_cached = max(1, min(REMEMBERED, REMEMBERED_ENTRIES // z.size))
                 self._former = [*self._former, atom][-n_cached:]
-            self._last = (z, atom, reached) if reached > 0 else (z, none, 0.0)
+            self._last = (z, atom, value) if value > 0 else (z, empty, 0.0)
         return self._last[1:]
 
     def _read(self, answer: Any, n_features: int) -> Atom:

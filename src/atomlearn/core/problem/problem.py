@@ -247,13 +247,15 @@ def with_free(problem: Problem, unpenalized: object) -> Problem:
     # Samples without weight must not change the scale of the basis.
     Z = np.where((problem.weight > 0.0)[:, None], Z, 0.0)
     intercept = problem.fit_intercept
-    before = free_columns(problem.loss)
-    if before is not None:
+    columns = free_columns(problem.loss)
+    if columns is not None:
         # Intercepts of tasks are free columns, too; all are fitted together.
-        intercept = before.intercept
-        other_columns = before.columns
+        intercept = columns.intercept
+        other_columns = columns.columns
         n_before = 0 if problem.free is None else problem.free.size
-        other_columns = other_columns.toarray() if before.is_sparse else other_columns[:, n_before:]
+        other_columns = (
+            other_columns.toarray() if columns.is_sparse else other_columns[:, n_before:]
+        )
         Z = np.hstack([Z, other_columns])
     loss = FreeColumns(plain_loss(problem.loss), Z, intercept)
     return replace(problem, loss=loss, fit_intercept=False, free=free, regularizer=regularizer)

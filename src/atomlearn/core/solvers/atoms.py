@@ -94,11 +94,11 @@ class AtomSet:
         if numbers.size == self.size:
             return self
         entries = self.entries[:, numbers]
-        used = np.unique(entries.indices)
+        rows = np.unique(entries.indices)
         return AtomSet(
             self.images.gather(numbers),
-            self.columns[used],
-            entries[used],
+            self.columns[rows],
+            entries[rows],
             None if self.gram is None else self.gram[np.ix_(numbers, numbers)],
             tuple(self.keys[number] for number in numbers),
         )
@@ -106,11 +106,11 @@ class AtomSet:
     def merged(self, shares: Array) -> tuple[AtomSet, Array]:
         """Return a set of one atom, w / sum(c) for w = U c, and its weight sum(c); c = shares."""
         total = float(shares.sum())
-        none = self.take(np.zeros(0, dtype=np.int64))
+        empty = self.take(np.zeros(0, dtype=np.int64))
         if not total:
-            return none, np.zeros(0)
+            return empty, np.zeros(0)
         atom = Atom(self.columns, self.combine(shares) / total)
-        return none._append(atom, self.images.predict(shares) / total), np.array([total])
+        return empty._append(atom, self.images.predict(shares) / total), np.array([total])
 
     def find(self, atom: Atom) -> int:
         """Return the index of this atom, or -1 if the set does not contain it."""

@@ -139,7 +139,7 @@ def _write(place: _Place, progress: Progress) -> None:
     write_whole(place.file, stream.getbuffer())
 
 
-def _same(saved: Array, entries: Array) -> bool:
+def _are_same_entries(saved: Array, entries: Array) -> bool:
     """Return whether these are the same entries (rows, columns), up to the scale of a column."""
     units = np.abs(entries).max(axis=0, initial=0.0)
     return bool(np.all(np.abs(saved - entries) <= 1e-8 * units))
@@ -160,7 +160,7 @@ def _read(file: Path, digest: str, entries: Array, kind: str) -> Resumed:
             raise ValueError(f"it is version {header['version']!r} of {header['format']!r}")
         same_problem = header["problem"] == digest
         saved = stored["entries"]
-        same_data = saved.shape == entries.shape and _same(saved, entries)
+        same_data = saved.shape == entries.shape and _are_same_entries(saved, entries)
         history = [Record(**record) for record in header["history"]]
         arrays = {key[6:]: stored[key] for key in stored if key.startswith("state_")}
         numbers = int(header["iteration"]), float(header["passes"]), float(header["seconds"])

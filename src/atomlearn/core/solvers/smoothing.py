@@ -120,8 +120,8 @@ class SmoothedSteps(Solver):
 
     def start(self, problem: Problem, warm: WarmStart | None = None) -> State:
         """Return the initial state of the inner solver, for the first smooth problem."""
-        smoothing = self._first(problem)
-        return self._judged(problem, self.inner.start(smoothing.of(problem), warm), smoothing)
+        smoothing = self._first_smoothing(problem)
+        return self._certified(problem, self.inner.start(smoothing.of(problem), warm), smoothing)
 
     def step(self, problem: Problem, state: Any) -> State:
         """Return the state after one step of the inner solver, certified for the original loss."""
@@ -129,19 +129,21 @@ class SmoothedSteps(Solver):
         assert smoothing.certificate is not None
         iteration = state.iteration
         # A copy: the run may return ``state`` with its exact certificate.
-        inside = copy.copy(state)
-        inside.certificate = smoothing.certificate
-        inside.exhausted = None
-        following = self.inner.step(smoothing.of(problem), inside)
+        inner_state = copy.copy(state)
+        inner_state.certificate = smoothing.certificate
+        inner_state.exhausted = None
+        following = self.inner.step(smoothing.of(problem), inner_state)
         following.iteration = iteration + 1
-        return self._judged(problem, following, smoothing)
+        return self._certified(problem, following, smoothing)
 
     def restored(self, problem: Problem, arrays: Arrays) -> State:
         """Return the saved state, for the first smooth problem."""
-        smoothing = self._first(problem)
-        return self._judged(problem, self.inner.restored(smoothing.of(problem), arrays), smoothing)
+        smoothing = self._first_smoothing(problem)
+        return self._certified(
+            problem, self.inner.restored(smoothing.of(problem), arrays), smoothing
+        )
 
-    def _first(self, problem: Problem) -> Smoothing:
+    def _first_smoothing(self, problem: Problem) -> Smoothing:
         """Return the first smoothed loss: its width is a share of the mean loss at w = 0."""
         flat = np.zeros(problem.y.size)
         level = loss_value(problem, flat, optimal_intercept(problem, flat))
@@ -150,7 +152,7 @@ class SmoothedSteps(Solver):
         assert loss is not None
         return Smoothing(loss, problem.y, width)
 
-    def _judged(self, problem: Problem, state: State, smoothing: Smoothing) -> State:
+    def _certified(self, problem: Problem, state: State, smoothing: Smoothing) -> State:
         """Certify the state for the nonsmooth loss; choose the smoothing of the next step."""
         smooth = smoothing.of(problem)
         surrogate = state.certificate
@@ -159,9 +161,11 @@ class SmoothedSteps(Solver):
         # No step closes the part of the smooth gap that is rounding. That part is larger for small
         # widths, since slopes are residuals in units of the width: then the width grows again.
         sufficient = max(ENOUGH * exact.gap, 2.0 * surrogate.rounding)
-        last = math.inf if smoothing.certificate is None else smoothing.certificate.gap
+        previous_gap = math.inf if smoothing.certificate is None else smoothing.certificate.gap
         stuck = (
-            surrogate.gap > sufficient and surrogate.gap > 0.98 * last and state.patience < math.inf
+            surrogate.gap > sufficient
+            and surrogate.gap > 0.98 * previous_gap
+            and state.patience < math.inf
         )
         done = surrogate.gap <= sufficient or stuck or state.exhausted is not None
         improves = exact.gap <= 0.9 * smoothing.gap

@@ -160,8 +160,8 @@ class TargetObjective(StoppingRule):
     value: float
 
     def reason(self, progress: Progress) -> Status | None:
-        reached = progress.state.certificate.objective <= self.value
-        return Status.TARGET_REACHED if reached else None
+        is_reached = progress.state.certificate.objective <= self.value
+        return Status.TARGET_REACHED if is_reached else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,8 +198,8 @@ class RelativeChange(StoppingRule):
     def reason(self, progress: Progress) -> Status | None:
         if len(progress.history) < 2:
             return None
-        before, now = (record.objective for record in progress.history[-2:])
-        small = 0.0 < abs(before - now) <= self.tol * abs(before)
+        previous, now = (record.objective for record in progress.history[-2:])
+        small = 0.0 < abs(previous - now) <= self.tol * abs(previous)
         return Status.SMALL_CHANGE if small else None
 
 

@@ -269,7 +269,7 @@ class Polynomial(MappedDesign):
 
     def columns_of(self, i: ArrayLike, j: ArrayLike) -> Columns:
         """Return the columns of many pairs, as ``column`` does for one."""
-        first, second = np.broadcast_arrays(_whole("i", i), _whole("j", j))
+        first, second = np.broadcast_arrays(_integers("i", i), _integers("j", j))
         linear = second == -1
         small, large = upper_part(first, np.where(linear, first, second))
         d = self.index.n_inputs
@@ -301,7 +301,7 @@ def _rows_of(base: Design, rows: NDArray[np.int64]) -> Design:
     return RowSubset(base, rows) if X is None else SparseDesign(X[rows])
 
 
-def _whole(name: str, values: ArrayLike) -> Columns:
+def _integers(name: str, values: ArrayLike) -> Columns:
     """Return numbers of inputs or columns as int64; raise TypeError unless they are integers."""
     array = np.asarray(values)
     if array.size and array.dtype.kind not in "iu":

@@ -131,11 +131,13 @@ class DensePairs(PairProducts):
         result = np.empty((self.base.shape[0], i.size), order="F")
         # For linear columns, i takes the place of j, and the product is left out.
         columns, first, second = self._inputs(i, np.where(j < 0, i, j))
-        for number, (one, other, scale) in enumerate(zip(first, second, scales, strict=True)):
+        for number, (factor, second_factor, scale) in enumerate(
+            zip(first, second, scales, strict=True)
+        ):
             column = result[:, number]
-            np.multiply(columns[:, one], scale, out=column)
+            np.multiply(columns[:, factor], scale, out=column)
             if j[number] >= 0:
-                column *= columns[:, other]
+                column *= columns[:, second_factor]
         return DenseBlock(result)
 
     @cached_property
@@ -229,12 +231,12 @@ class DensePairs(PairProducts):
 
         def work(lo: int, hi: int) -> None:
             """Compute the sums of pairs whose first input is in lo, ..., hi - 1."""
-            left = read(lo, hi)
-            vectors = [to_device_of(left, v[:, None]) for v in V.T]
+            first_columns = read(lo, hi)
+            vectors = [to_device_of(first_columns, v[:, None]) for v in V.T]
             for start, stop in self._cuts(lo, np.float64):
                 right = read(start, stop)
                 for v, sums in zip(vectors, result, strict=True):
-                    tile = self._product((left * v).T, right)
+                    tile = self._product((first_columns * v).T, right)
                     put_tile(to_host(tile), lo, start, index, sums)
 
         self._share_out(work, index, np.float64, V.shape[1])
@@ -255,7 +257,7 @@ class DensePairs(PairProducts):
 
         def work(lo: int, hi: int) -> None:
             """Offer the pairs with first input in lo, ..., hi - 1 that bounds do not exclude."""
-            left: Any = None
+            first_columns: Any = None
             reach = float(change_radii[lo:hi].max())
             size = float(radii[lo:hi].max())
             for start, stop in self._cuts(lo, dtype):
@@ -265,10 +267,10 @@ class DensePairs(PairProducts):
                 if not bound > 0.0 or bound < finalists.enough(slack):
                     continue
                 finalists.count(products=multiplications)
-                if left is None:
-                    left = read(lo, hi)
-                    left = (left * to_device_of(left, weights)).T
-                tile = self._product(left, read(start, stop))
+                if first_columns is None:
+                    first_columns = read(lo, hi)
+                    first_columns = (first_columns * to_device_of(first_columns, weights)).T
+                tile = self._product(first_columns, read(start, stop))
                 if start < hi:
                     tile = self._pairs_only(tile, lo, start, index, square)
                 size_of_tile = size * float(radii[start:stop].max())
@@ -299,13 +301,13 @@ class DensePairs(PairProducts):
             return
         # The number of sums wanted have at least the magnitude of this rank in the tile.
         limit = 4 * finalists.wanted + 4096
-        chosen = _reached(tile, finalists.least_magnitude(margin))
+        chosen = _places_above(tile, finalists.least_magnitude(margin))
         if chosen.size > limit or finalists.threshold == 0.0:
             if height * width >= finalists.wanted:
                 magnitudes = namespace(tile).reshape(abs(tile), (-1,))
                 kth = kth_largest(magnitudes, finalists.wanted)
                 finalists.raise_to(kth * (1.0 - 4e-7) - margin)
-            chosen = _reached(tile, finalists.least_magnitude(margin))
+            chosen = _places_above(tile, finalists.least_magnitude(margin))
         magnitudes = _magnitudes(tile, chosen)
         i, j = np.divmod(chosen, width)
         i = i + lo
@@ -332,11 +334,11 @@ def peak_of(values: Any) -> float:
     return max(float(to_host(xp.max(values))), -float(to_host(xp.min(values))))
 
 
-def _reached(tile: Any, least: float) -> Columns:
+def _places_above(tile: Any, least: float) -> Columns:
     """Return the places of the magnitudes >= least."""
     xp = namespace(tile)
-    reached = xp.reshape(abs(tile) >= least, (-1,))
-    return np.array(to_host(xp.nonzero(reached)[0]), dtype=np.int64)
+    is_reached = xp.reshape(abs(tile) >= least, (-1,))
+    return np.array(to_host(xp.nonzero(is_reached)[0]), dtype=np.int64)
 
 
 def _magnitudes(tile: Any, places: Columns) -> NDArray[Any]:

@@ -46,12 +46,7 @@ class PolynomialScores(Scores):
     """
 
     def __init__(
-        self,
-        pairs: PairProducts,
-        index: PairIndex,
-        scaling: Scaling,
-        v: Array,
-        memory: Memory,
+        self, pairs: PairProducts, index: PairIndex, scaling: Scaling, v: Array, memory: Memory
     ) -> None:
         self._pairs = pairs
         self._index = index

@@ -173,7 +173,9 @@ class SparsePairs(PairProducts):
                 limits = finalists.enough(slack), threshold, error.relative, error.absolute
                 lo, i, j, sums, products = between(lo, hi, *limits, square, index.shift)
                 finalists.count(products=products)
-                bounds = np.minimum(*(ordered.sizes[ordered.places[some]] for some in (i, j)))
+                bounds = np.minimum(
+                    *(ordered.sizes[ordered.places[positions]] for positions in (i, j))
+                )
                 finalists.offer(np.minimum(i, j), np.maximum(i, j), np.abs(sums), bounds)
 
         _share_out(work, costs)

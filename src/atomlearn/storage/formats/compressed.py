@@ -21,12 +21,12 @@ def _only_member(path: Path) -> zipfile.ZipInfo:
     """Return the only file in a .zip; refuse several, of which none is named."""
     with understood(path, ".zip file"), zipfile.ZipFile(path) as archive:
         members = [
-            each
-            for each in archive.infolist()
-            if not each.is_dir() and not each.filename.startswith("__MACOSX/")
+            member
+            for member in archive.infolist()
+            if not member.is_dir() and not member.filename.startswith("__MACOSX/")
         ]
     if len(members) != 1:
-        names = listing([each.filename for each in members]) if members else "no file"
+        names = listing([member.filename for member in members]) if members else "no file"
         raise ValueError(f"{path} holds {names}; unzip it, and give one of its files")
     return members[0]
 

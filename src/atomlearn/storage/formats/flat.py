@@ -43,10 +43,7 @@ class DenseLines:
     sparse = False
 
     def __init__(
-        self,
-        shape: tuple[int, int],
-        dtype: np.dtype[Any],
-        read: Callable[[int, int], NDArray[Any]],
+        self, shape: tuple[int, int], dtype: np.dtype[Any], read: Callable[[int, int], NDArray[Any]]
     ) -> None:
         self.shape = shape
         self.dtype = dtype

@@ -74,12 +74,12 @@ _MOST: ContextVar[float | None] = ContextVar("most", default=None)
 @contextlib.contextmanager
 def within(memory_limit: int | None) -> Iterator[None]:
     """Limit the memory that readers may take in this block, all of them together."""
-    before = _MOST.get()
+    previous = _MOST.get()
     try:  # before anything is set: Ctrl-C may come between any two lines
-        _MOST.set(before if memory_limit is None else _taken()[1] + memory_limit)
+        _MOST.set(previous if memory_limit is None else _memory_in_use()[1] + memory_limit)
         yield
     finally:
-        _MOST.set(before)
+        _MOST.set(previous)
 
 
 def refuse_changed(file: Path, before: os.stat_result) -> None:
@@ -123,20 +123,24 @@ def enough(path: object) -> Iterator[None]:
 
 def free_memory() -> float:
     """Return the bytes that this process may still take, by the machine and by its limits."""
-    free = math.inf
+    available = math.inf
     with contextlib.suppress(OSError, ValueError, IndexError, StopIteration):
         lines = Path("/proc/meminfo").read_text().splitlines()
-        free = 1024.0 * int(next(line for line in lines if "MemAvailable" in line).split()[1])
+        available = 1024.0 * int(next(line for line in lines if "MemAvailable" in line).split()[1])
     with contextlib.suppress(OSError, ValueError):
         group = Path("/sys/fs/cgroup")
         group_limit = int((group / "memory.max").read_text())
-        free = min(free, group_limit - int((group / "memory.current").read_text()))
-    space, resident, data = _taken()
-    for limit, taken in ((resource.RLIMIT_AS, space), (resource.RLIMIT_DATA, data)):
+        available = min(available, group_limit - int((group / "memory.current").read_text()))
+    space, resident, data = _memory_in_use()
+    for limit, used in ((resource.RLIMIT_AS, space), (resource.RLIMIT_DATA, data)):
         group_limit = resource.getrlimit(limit)[0]
-        free = free if group_limit == resource.RLIM_INFINITY else min(free, group_limit - taken)
+        available = (
+            available
+            if group_limit == resource.RLIM_INFINITY
+            else min(available, group_limit - used)
+        )
     allowed = _MOST.get()
-    return max(free if allowed is None else min(free, allowed - resident), 0.0)
+    return max(available if allowed is None else min(available, allowed - resident), 0.0)
 
 
 @contextlib.contextmanager
@@ -151,7 +155,7 @@ def capped() -> Iterator[None]:
         _CAP.blocks += 1
         if _CAP.blocks == 1:
             _CAP.before = resource.getrlimit(resource.RLIMIT_DATA)
-            limit = _taken()[2] + max(free_memory(), LIMITS.piece_bytes)
+            limit = _memory_in_use()[2] + max(free_memory(), LIMITS.piece_bytes)
             if limit < math.inf:
                 resource.setrlimit(resource.RLIMIT_DATA, (int(limit), _CAP.before[1]))
     try:
@@ -175,7 +179,7 @@ class _Cap:
 _CAP = _Cap()
 
 
-def _taken() -> tuple[int, int, int]:
+def _memory_in_use() -> tuple[int, int, int]:
     """Return the bytes of this process: address space, resident memory, private data."""
     try:
         pages = [int(number) for number in Path("/proc/self/statm").read_text().split()]
@@ -187,10 +191,10 @@ def _taken() -> tuple[int, int, int]:
 
 def fits(path: object, what: str, n_bytes: int) -> None:
     """Raise ValueError if ``what`` takes more memory than is free."""
-    if n_bytes > LIMITS.piece_bytes and n_bytes > (free := free_memory()):
+    if n_bytes > LIMITS.piece_bytes and n_bytes > (available := free_memory()):
         raise ValueError(
             f"{path} does not fit in memory: {what} takes {n_bytes // 10**6:,} MB and "
-            f"{free / 1e6:,.0f} MB may be taken; raise the memory limit, or let "
+            f"{available / 1e6:,.0f} MB may be taken; raise the memory limit, or let "
             "`atomlearn convert` make a store of it"
         )
 

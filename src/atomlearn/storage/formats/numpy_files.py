@@ -16,12 +16,7 @@ from numpy.typing import NDArray
 
 from atomlearn.storage.formats.held import believe, understood
 from atomlearn.storage.formats.messages import require_name
-from atomlearn.storage.formats.table import (
-    DataTable,
-    Request,
-    Schema,
-    tidy_target,
-)
+from atomlearn.storage.formats.table import DataTable, Request, Schema, tidy_target
 
 Arrays = Mapping[str, NDArray[Any]]
 

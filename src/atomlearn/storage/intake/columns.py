@@ -54,20 +54,20 @@ def known_rows(
         Vectors (n_rows,) by role, such as "weights"; those of ``OPTIONAL`` may be missing.
     n_rows : int
     """
-    kept = np.ones(n_rows, dtype=bool)
+    is_known = np.ones(n_rows, dtype=bool)
     notes = []
-    given = {} if y is None else {f"the target {name!r}": y}
-    given |= {role: values for role, values in extras.items() if role not in OPTIONAL}
-    for what, values in given.items():
+    required = {} if y is None else {f"the target {name!r}": y}
+    required |= {role: values for role, values in extras.items() if role not in OPTIONAL}
+    for what, values in required.items():
         gaps = absent(values)
         if gaps.all():
             raise ValueError(f"{what} has no value in any row; choose another column")
         if gaps.any():
             notes.append(f"{int(gaps.sum())} of {n_rows} rows lack {what} and are left out")
-            kept &= ~gaps
-    if not kept.any():
+            is_known &= ~gaps
+    if not is_known.any():
         raise ValueError("no row has both a target and all other numbers that were asked for")
-    return np.flatnonzero(kept), notes
+    return np.flatnonzero(is_known), notes
 
 
 #: Values of ``use`` in a schema, with the columns of X that each makes.
@@ -179,11 +179,11 @@ class ColumnPlan:
 
     def portable(self) -> dict[str, Any]:
         """Return the fields for JSON, without those that have their default."""
-        given = asdict(self)
+        entries = asdict(self)
         plain = asdict(ColumnPlan(self.name))
         return {
             key: value
-            for key, value in given.items()
+            for key, value in entries.items()
             if value != plain[key] or key in ("name", "kind", "use")
         }
 
@@ -191,8 +191,8 @@ class ColumnPlan:
 def plan_of(content: object, place: str) -> ColumnPlan:
     """Return the plan that a JSON object describes; errors name ``place``."""
     plain: dict[str, Any] = {field.name: field.default for field in fields(ColumnPlan)[1:]}
-    given = plain | {"values": [], "numbers": []} | of_type(place, content, dict)
-    plan: ColumnPlan = record(ColumnPlan, given, place)
+    entries = plain | {"values": [], "numbers": []} | of_type(place, content, dict)
+    plan: ColumnPlan = record(ColumnPlan, entries, place)
     expected = f"one of {', '.join(USES)}"
     demand(plan.use in (*USES, *ROLES), f"{place}: use", expected, plan.use)
     if plan.use == "words" and len(plan.values) != len(plan.numbers):

@@ -81,8 +81,8 @@ class ArffFile(WholeFile):
         # A value that is not stored is 0, or the first one of a category.
         zeros = [kind[0] if isinstance(kind, list) else 0.0 for _, kind in content["attributes"]]
         return {
-            name: [row.get(place, zeros[place]) for row in content["data"]]
-            for place, name in enumerate(names)
+            name: [row.get(column, zeros[column]) for row in content["data"]]
+            for column, name in enumerate(names)
         }
 
 
@@ -112,14 +112,14 @@ def _flat(row: Any, prefix: str = "") -> dict[str, Any]:
     """Return the fields of a JSON object, those of nested objects by their path."""
     if not isinstance(row, dict):
         raise ValueError(f"expected an object for each row, found {str(row)[:40]!r}")
-    found = dict[str, Any]()
+    entries = dict[str, Any]()
     for name, value in row.items():
         if isinstance(value, list):
             raise ValueError(f"{prefix + name!r} holds a list; expected one value a cell")
-        found |= (
+        entries |= (
             _flat(value, f"{prefix}{name}.") if isinstance(value, dict) else {prefix + name: value}
         )
-    return found
+    return entries
 
 
 def _biom(path: Path) -> Any:
@@ -148,11 +148,11 @@ def samples_of_biom(path: Path) -> Observations:
 def _samples(path: Path, table: Any) -> Observations:
     """Return the names of the samples of a BIOM table and their metadata."""
     rows = [dict(row or {}) for row in table.metadata(axis="sample") or ()]
-    known = dict.fromkeys(str(name) for row in rows for name in row)
+    names = dict.fromkeys(str(name) for row in rows for name in row)
 
     def cells(name: str) -> NDArray[Any]:
-        require_name(name, known, f"the samples of {path} have no column")
+        require_name(name, names, f"the samples of {path} have no column")
         texts = ["" if row.get(name) is None else str(row[name]) for row in rows]
         return as_numbers(np.array(texts, dtype=object))
 
-    return Observations(tuple(map(str, table.ids("sample"))), tuple(known), cells, ())
+    return Observations(tuple(map(str, table.ids("sample"))), tuple(names), cells, ())

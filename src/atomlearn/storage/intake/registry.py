@@ -73,16 +73,8 @@ FORMATS = (
     Format("arff", (".arff",), cells=ArffFile),
     Format("json", (".jsonl", ".ndjson", ".json"), cells=JsonFile),
     Format("biom", (".biom",), read_biom, rows=samples_of_biom),
-    Format(
-        "parquet",
-        (".parquet", ".pq"),
-        cells=ParquetFile,
-    ),
-    Format(
-        "arrow",
-        (".arrow", ".feather", ".ipc"),
-        cells=ArrowFile,
-    ),
+    Format("parquet", (".parquet", ".pq"), cells=ParquetFile),
+    Format("arrow", (".arrow", ".feather", ".ipc"), cells=ArrowFile),
     Format("excel", (".xlsx", ".xlsm"), cells=ExcelFile),
     Format("mat", (".mat",), matlab.read_mat),
     CELLS,

@@ -85,7 +85,7 @@ class TypedFile(TableFile):
                 columns = next(tables, None)
                 if columns is None:
                     return
-                cells = [self._cells(place, column) for place, column in enumerate(columns)]
+                cells = [self._cells(index, column) for index, column in enumerate(columns)]
             yield cells
 
     def _cells(self, place: int, column: Any) -> NDArray[Any]:
@@ -195,16 +195,16 @@ class ExcelFile(TypedFile):
 
     def _say_title(self, first: int, rows: Mapping[int, list[Any]], width: int) -> None:
         """Add a note if the first row names few columns, and a later one names all of them."""
-        given = sum(cell is not None for cell in rows[first])
-        named = [
+        n_titles = sum(cell is not None for cell in rows[first])
+        header_rows = [
             number
             for number in self._numbers[: INTAKE.sniffed]
             if len(rows[number]) == width and all(map(_is_word, rows[number]))
         ]
-        if 2 * given <= width and named:
+        if 2 * n_titles <= width and header_rows:
             self.notes.append(
-                f"row {first} names {given} of {width} columns; if it is a title, type "
-                f"--header-row {named[0]}"
+                f"row {first} names {n_titles} of {width} columns; if it is a title, type "
+                f"--header-row {header_rows[0]}"
             )
 
     def line(self, row: int) -> str:
@@ -220,9 +220,9 @@ class ExcelFile(TypedFile):
         for number, cells in enumerate(sheet.iter_rows(values_only=True), 1):
             if number > _MOST_ROWS:
                 raise ValueError(f"its sheet has more than the {_MOST_ROWS:,} rows that Excel has")
-            last = next((n for n in range(len(cells), 0, -1) if cells[n - 1] is not None), 0)
-            if last:
-                rows[number] = list(cells[:last])
+            width = next((n for n in range(len(cells), 0, -1) if cells[n - 1] is not None), 0)
+            if width:
+                rows[number] = list(cells[:width])
         return rows
 
 
@@ -233,13 +233,13 @@ def frame_of(table: Any, path: Path = Path("the table"), *, as_days: bool = Fals
     """
     if isinstance(table, Mapping):
         n_rows = len(table)
-        found = {str(name): _cells_of(np.asarray(cells), name) for name, cells in table.items()}
+        values = {str(name): _cells_of(np.asarray(cells), name) for name, cells in table.items()}
     else:
         frame = as_frame(table)
         n_rows = len(frame)
         columns = frame.iter_columns()
-        found = {str(column.name): _cells_of_series(column, as_days) for column in columns}
-    return Frame(path, found, n_rows if not found else len(next(iter(found.values()))))
+        values = {str(column.name): _cells_of_series(column, as_days) for column in columns}
+    return Frame(path, values, n_rows if not values else len(next(iter(values.values()))))
 
 
 def _cells_of_series(column: Any, as_days: bool) -> NDArray[Any]:
@@ -300,9 +300,9 @@ def _arrow_values(column: Any, name: str) -> NDArray[Any] | list[Any]:
     if types.is_dictionary(kind):
         # Each label is converted only once.
         labels = [*column.dictionary.to_pylist(), None]
-        return [labels[place] for place in column.indices.fill_null(len(labels) - 1).to_pylist()]
-    found: list[Any] = column.to_pylist()
-    return found
+        return [labels[code] for code in column.indices.fill_null(len(labels) - 1).to_pylist()]
+    values: list[Any] = column.to_pylist()
+    return values
 
 
 def _objects(cells: list[Any], name: str, is_label: bool = False) -> NDArray[Any]:
@@ -313,10 +313,10 @@ def _objects(cells: list[Any], name: str, is_label: bool = False) -> NDArray[Any
     # Equal text shares one object.
     plain = {cell: _text(cell) for cell in {cell for cell in cells if type(cell) is str}}
     words = [plain[cell] if type(cell) is str else _text(cell) for cell in cells]
-    found = np.array(words, dtype=object)
+    objects = np.array(words, dtype=object)
     if is_label or (is_id_name(name) and any(map(is_code, words))):
-        return found
-    return as_numbers(found)
+        return objects
+    return as_numbers(objects)
 
 
 def _text(cell: Any) -> str:
