@@ -21,7 +21,8 @@ class QPStatus(IntEnum):
     #: The maximum number of pivots was reached; the weights are feasible and no worse than the
     #: start.
     PIVOT_LIMIT = 1
-    #: Gradients of active atoms stayed above rounding: unbounded, or too ill-conditioned.
+    #: The gradient of an active atom stayed above rounding: the problem is unbounded, or too
+    #: ill-conditioned.
     INEXACT = 2
     #: Input or steps are not finite.
     NOT_FINITE = 3

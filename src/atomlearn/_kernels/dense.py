@@ -14,9 +14,10 @@ from numpy.typing import NDArray
 import atomlearn._kernels._native as _native
 from atomlearn._kernels._checks import Array, Data, Positions
 
-#: Types of the entries that products take: those of files, too. All but float64 fit in float32.
+#: Types of entries, also of those in files, that the kernels multiply. All except float64 fit in
+#: float32.
 STORED_TYPES = tuple(np.dtype(kind) for kind in (np.float32, np.float64, np.float16, np.int8))
-#: Vectors of one register: V is filled up to a multiple of it with zeros.
+#: Number of vectors that fill a register: V is padded with zeros to a multiple of it.
 LANES = 8
 
 
@@ -41,7 +42,7 @@ def scores_dense(
 def predict_dense(X: Data, w: Data, rows: Positions | None = None) -> Array:
     """(X w)_i = sum_j x_ij w_j, float64 of shape (n_rows,) or (len(rows),)."""
     if rows is not None and _has_contiguous_columns(X):
-        # Picking entries out of columns is slower than reading them all.
+        # Picking some entries of each column is slower than reading whole columns.
         return predict_dense(X, w)[rows]
     out = np.empty(X.shape[0] if rows is None else rows.size)
     _native.dense_product(X, False, False, w, rows, out)

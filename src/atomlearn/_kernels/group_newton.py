@@ -103,7 +103,7 @@ def _samples_or_gram(matrix: Array, gram: bool) -> Array:
     """Return the matrix in the memory order of the kernel: G by rows, or B by columns."""
     if gram:
         return _checks.symmetric(matrix, matrix.shape[1])
-    # The stride of one row or one column may be anything.
+    # For a single row or column, NumPy may report any stride.
     is_vector = min(matrix.shape) <= 1
     if not is_vector and matrix.strides[0] != matrix.itemsize:
         raise ValueError(f"matrix must have contiguous columns, got strides {matrix.strides}")

@@ -13,7 +13,7 @@ from atomlearn._kernels._checks import Array, Positions
 from atomlearn._kernels.threads import load_blas
 
 KeptHessian = _native.KeptHessian
-#: Columns that a coupling is applied to at once.
+#: Number of columns to which a coupling of samples is applied at once.
 TOGETHER = 64
 
 
@@ -174,7 +174,7 @@ class Terms:
         Whether adjacent columns of K are nearly parallel.
     """
 
-    #: Most columns of K that are kept apart.
+    #: Maximum number of columns of K that are kept as separate vectors.
     MOST = 1000
 
     def __init__(self, K: Any, alike: bool) -> None:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 import atomlearn._kernels._native as _native
 from atomlearn._kernels._checks import Array, Data, Indices, Positions
 
-#: Room for pairs in the output arrays of one call, in addition to one pair per column.
+#: Number of pairs for which the output arrays have space, in addition to one pair per column.
 FOUND_AT_A_TIME = 2**16
 #: A matrix in CSC or CSR format: data, indices and indptr.
 Compressed = tuple[Data, Indices, Indices]

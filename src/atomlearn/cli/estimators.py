@@ -85,8 +85,8 @@ def build_estimator(
             loss,
             groups=None if settings.additive else data.roles.groups,
             standardize=settings.standardize and not settings.additive,
-            # Half of the tolerance leaves room for rounding errors, so that the reported gap does
-            # not exceed the tolerance.
+            # With half of the tolerance, the reported gap does not exceed the tolerance despite
+            # rounding.
             selected_tol=0.5 * settings.gap,
             **common,
         )

@@ -207,7 +207,7 @@ def features_of(X: Any, interactions: bool) -> FeatureMap:
         return Inputs(n_columns)
     map = PolynomialMap.interactions(n_columns, squares=True)
     index = PairIndex(n_columns, squares=True)
-    # Of a design on disk, as of genotypes, the squares are kept: an allele count is rarely 0/1.
+    # For a design on disk, such as genotypes, the squares are kept: an allele count is rarely 0/1.
     if index.n_columns > MOST_LISTED or isinstance(X, Design):
         return map
     off_diagonal = X.multiply(X) - X if is_sparse(X) else X * X - X

@@ -36,7 +36,7 @@ MOST_LISTED = 60
 MOST_CLASSES = 40
 #: Number of different dates from which rows in their order may be a series.
 LEAST_DATES = 10
-#: What ``select`` does not take over from ``inspect``.
+#: Options of ``inspect`` that are not passed on to the ``select`` command.
 _OF_INSPECT = ("command", "data", "out", "json", "given", "began")
 _KINDS = (Reading, TextForm, TargetOptions)
 _DEFAULTS = {each.name: each.default for kind in _KINDS for each in fields(kind)}
@@ -66,7 +66,7 @@ def inspect(options: argparse.Namespace) -> int:
         n_rows = frame.n_rows
         faults = faults_of(frame, plans, reading)
         choices = [word for _, option in faults for word in shlex.split(option)]
-        # Answers to these make more cells missing.
+        # Options that turn further cells into missing values.
         reading = reading_of(_parsed(_command(options, choices, options.schema, False)))
         frame = frame.tidied(reading.text_form())
         proposed = plans_of(frame, reading)

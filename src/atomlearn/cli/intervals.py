@@ -57,5 +57,5 @@ def interval_estimates(
     model = ESTIMATORS[target.task][0](unpenalized=covariates)
     if not target.is_survival:
         model.set_params(loss=settings.loss_for(target.task))
-    model.coef_ = np.zeros(X.shape[1])  # of no fit: only the estimates are used
+    model.coef_ = np.zeros(X.shape[1])  # these belong to no fit: only the estimates are used
     return {"the covariates": estimates(model, X, y, covariates.tolist(), **arguments)}

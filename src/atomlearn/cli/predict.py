@@ -181,7 +181,7 @@ def _table_inputs(
     these identifiers. Rows without a covariate are left out, filled in or refused, by --missing.
     """
     plans = [plan for plan in model.columns if plan.is_used]
-    # An input that no plan makes by encoding is a column of numbers, which is read as it is.
+    # An input that is not made by encoding is a numeric column, which is read unchanged.
     encoded_names = {name for plan in plans for name in plan.made()}
     plans += [ColumnPlan(item.name) for item in model.inputs if item.name not in encoded_names]
     notes = list[str]()
@@ -195,7 +195,7 @@ def _table_inputs(
     columns |= encoded_again(frame, plans)
     roles = reading.roles
     frame.require(list(roles.values()))
-    # Either of the two is enough: log(exposure) is an offset.
+    # One of the two suffices: log(exposure) is an offset.
     for role, neutral in (("offset", 0), ("exposure", 1)):
         if role in model.settings and not roles:
             notes.append(
@@ -314,7 +314,7 @@ def _cells(
     plans = tuple(plan for plan in model.columns if plan.name in (known | columns))
     model = replace(model, columns=plans)
     annotations = {*columns}
-    # The column that each encoded input is made of; other inputs are columns themselves.
+    # Maps each encoded input to the column that it is made of; other inputs are columns themselves.
     source_of = {name: plan.name for plan in model.columns for name in plan.made()}
     for name in dict.fromkeys(source_of.get(item.name, item.name) for item in model.inputs):
         if name in annotations:

@@ -12,7 +12,7 @@ from atomlearn.cli.source import Dataset
 from atomlearn.verification.answers import claimed
 from atomlearn.verification.models import proof_of_estimator
 
-#: Options of `select` that do not matter to what is read and fitted, with their arguments.
+#: Options of `select`, with their arguments, that do not change what is read and fitted.
 OUTSIDE = {"--out": 1, "--checkpoint": 1, "--quiet": 0, "--verbose": 0, "--json": 0}
 
 

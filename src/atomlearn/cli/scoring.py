@@ -48,7 +48,7 @@ from atomlearn.reports.survival_displays import CalibratedAtDisplay
 from atomlearn.reports.suspects import drifting
 from atomlearn.storage.formats.messages import listing
 
-#: Most donors, or other owners of rows, that a note names.
+#: Maximum number of groups (donors, say) that a note names.
 MOST_OWNERS = 12
 
 

@@ -143,7 +143,7 @@ class DataRoles:
             return columns
         if isinstance(groups, np.ndarray):
             return np.unique(groups[columns])
-        group_of = -1 - columns  # the index of a column in no group
+        group_of = -1 - columns  # group label of columns in no group
         for number, members in enumerate(groups):
             group_of[np.isin(columns, members)] = number
         return np.unique(group_of)

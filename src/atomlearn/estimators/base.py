@@ -263,7 +263,7 @@ class AtomicModel(FitParameters):
 
     def _expanded(self, design: Design) -> Design:
         """Return the design of new rows, with the columns that the model was fitted to."""
-        # For a design that the user made, the new rows are expanded already.
+        # If the user made the design, the new rows are expanded already.
         return design if self.features == "linear" else self.feature_map_.apply(design)
 
     def _linear(self, X: Any, offset: Any = None) -> NDArray[Any]:

@@ -90,7 +90,7 @@ def checked_design(estimator: Any, X: Any, *, reset: bool) -> Design:
     if reset:
         vars(estimator).pop("encoding_", None)
     encoding = table_encoding(estimator)
-    # An array that needs no conversion: only its entries are checked.
+    # An array that needs no conversion, so only its entries are checked.
     is_plain = (
         type(X) is np.ndarray
         and X.ndim == 2

@@ -246,7 +246,7 @@ class FeatureGenerator(ScaledModel):
 
     #: Several classes are one problem.
     multi_class = "multinomial"
-    #: None if C, or the number of features, was given.
+    #: None if C, or the number of features, was passed by the user.
     C_choice_: Choice | None = None
     size_choice_: Choice | None = None
 
@@ -362,7 +362,7 @@ class FeatureGenerator(ScaledModel):
         # If all may be selected there is no limit, and the run ends at the optimum.
         limit = n_wanted if n_wanted < n_units else None
         observers = (*settings.observers, *((PrintProgress(every=1),) if self.verbose else ()))
-        # With the stops of the paper, the run also starts at zero like the paper.
+        # With the stopping rules of the paper, the run also starts at zero, as in the paper.
         paper_stops = self.outer_tol is not None or self.max_blocks is not None
         solver = FeatureGeneration(
             outer_tol=self.outer_tol, max_blocks=self.max_blocks, from_zero=paper_stops

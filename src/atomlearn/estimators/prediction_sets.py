@@ -115,7 +115,7 @@ class OutOfFold:
         for number, of_fold in enumerate(of_folds):
             if of_fold[0].design is not problems[0].design:
                 linear[:, number] = fits.decisions(of_fold[0].design)[:, number]
-        if is_timed:  # each fold has another constant in its risks, so subtract their mean
+        if is_timed:  # the risks of each fold have a different constant, so subtract their mean
             fits = replace(fits, intercepts=-linear.mean(axis=0))
             linear += fits.intercepts
         problems_and_predictions = zip(problems, linear[rows, fold_of].T, strict=True)
@@ -150,7 +150,7 @@ class OutOfFold:
     def among(self, chosen: Mask) -> Self:
         """Return the same with mass only for the chosen rows, among which a new row is."""
         sums = self.mass[chosen].sum()
-        # All rows have units / (units + 1) of the mass.
+        # All rows together have the mass units / (units + 1).
         every = self.mass.sum() / max(1.0 - self.mass.sum(), TINY)
         units = every * sums / max(self.mass.sum(), TINY)
         mass = np.where(chosen, self.mass, 0.0) / max(sums, TINY) * units / (units + 1.0)

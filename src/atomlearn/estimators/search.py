@@ -373,8 +373,8 @@ class CrossValidatedModel(AtomicModel):
 
         Return the number of the norm, and the warm starts of the final fits.
         """
-        # One row of the grid for each l1_ratio and norm. A level is alpha * l1_ratio: the factor
-        # of the norm.
+        # One row of the grid for each l1_ratio and norm. A level is alpha * l1_ratio: the weight of
+        # the norm.
         shares = checked_shares(self.relax)
         trial_settings = settings.within(0.5)
         ratios = self._l1_ratios()

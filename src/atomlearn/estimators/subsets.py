@@ -36,9 +36,9 @@ from atomlearn.subsets.hunt import GAP
 from atomlearn.subsets.result import SubsetRecord, SubsetResult
 from atomlearn.subsets.solve import MOST_NEAR, best_subset, checked_ridge, usual_ridge, wanted_of
 
-#: Values of l2 that ``l2="cv"`` tries, in units of the default one.
+#: Values of l2 that ``l2="cv"`` tries, as multiples of the default value.
 FACTORS = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
-#: Seconds to prove that a model is the best.
+#: Time limit, in seconds, to prove that a model is the best.
 SECONDS = 60.0
 #: Share of the objective within which all subsets are listed.
 NEAR = 0.01
@@ -200,7 +200,8 @@ class SubsetModel(ScaledModel):
             )
         labels = np.arange(size) if norm.groups is None else norm.partition(size).labels
         units_of_columns = labels[:: len(data.targets)]
-        # Differences from the column numbers: zeros without groups, which take no space in a file.
+        # Differences between group labels and column numbers: without groups they are zeros, which
+        # take no space in a file.
         self._units = units_of_columns - np.arange(units_of_columns.size)
         return problem, n_units, units
 

@@ -174,7 +174,8 @@ def checked_labels(
     kind = classes.dtype.kind
     if (kind == "O" and not all_text(classes)) or (kind == "f" and not are_whole(finite(target))):
         remedy = "bin it for classes, or use AtomicRegressor"
-        if estimator.task != "classification":  # the loss decides if it is a classifier
+        # The loss determines whether the estimator is a classifier.
+        if estimator.task != "classification":
             remedy = f"use {type(estimator).__name__}(loss='squared')"
         raise ValueError(
             "Unknown label type: y has continuous numbers, or objects other than texts, and the "

@@ -51,8 +51,8 @@ def carved(
     others = np.flatnonzero(signs)
     others = others[others != j]
     inverse = la.pinvh(V_d[np.ix_(others, others)])
-    # If b_j increases by x, d of the other coefficients decreases by x * along, so that their sums
-    # are unchanged.
+    # If b_j increases by x, each other coefficient decreases by x times its entry in ``along``, so
+    # that their sums are unchanged.
     along = V[others, j] / V[j, j]
     log_weight = x * (d[others] @ inverse @ along) - 0.5 * x**2 * (along @ inverse @ along)
     if signs[j]:
@@ -148,8 +148,8 @@ def _log_masses(ends: Array, shifts: Array) -> Array:
     with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
         drop = np.where(np.isinf(b), np.inf, 0.5 * (b - a) * (b + a))
         tail = erfcx(a / root) - erfcx(b / root) * np.exp(-drop)
-        # For a narrow interval the difference would be rounding only; density times width is
-        # accurate.
+        # For a narrow interval, the difference of probabilities is only rounding error; density
+        # times width is accurate.
         tail = np.where(drop < 1e-6, 2.0 * (b - a) / np.sqrt(2.0 * np.pi), tail)
         across = erf(high / root) - erf(low / root)
         logs = np.where(a > 0, np.log(tail) - 0.5 * a**2, np.log(across)) - np.log(2.0)

@@ -230,7 +230,7 @@ def p_values(
     target = targets_of_rows(X, y)
     units = TestedUnits.of(X, columns, groups, covariance)
     inferred_loss = loss_for(target, loss)
-    # The fits read whole columns of X: in column-major order each is contiguous in memory.
+    # The fits read whole columns of X, so column-major order makes each column contiguous.
     table = np.asfortranarray(units.X)
     level = coefficients(table, target, L1(), inferred_loss, n_alphas, cv, rng)[1] * len(target)
     targets = [target]

@@ -29,15 +29,16 @@ from atomlearn.findings.ranking import MOST_DRAWN
 #: Distance, relative to the median distance, below which rows may be near-duplicates: rows of one
 #: subject with a tenth of the variance within the subject differ by 0.3.
 NEAR = 0.35
-#: ... and in large tables, in which only neighbors along single keys are compared.
+#: ... and the distance in large tables, in which only neighbors along single keys are compared.
 NEARER = 0.02
 #: Number of neighbors that are compared: up to this number of rows of one subject are recognized.
 MOST_ALIKE = 32
-#: A gap between neighbors is significant if log(1 / p) exceeds log(n k) by this.
+#: A gap between neighbors is significant if log(1 / p) exceeds log(n k) by at least this.
 SURE = 4.0
 #: ... and if d_{k+1} / d_k - 1 is at least this, because the density varies.
 GAP = 0.25
-#: If simulated tables have at least this share of the duplicates of the data, they are chance.
+#: If simulated tables have at least this share of the duplicates of the data, the duplicates are
+#: chance.
 BY_CHANCE = 0.25
 #: Minimum number of columns for near-duplicates: points in a plane always have near neighbors.
 LEAST_COLUMNS = 4
@@ -112,7 +113,7 @@ def numbers_of_table(X: Any) -> Design:
         return as_design(X)
     except (TypeError, ValueError):
         table = np.asarray(X)
-        if table.dtype.kind == "c" or not table.size:  # it has neither strings nor gaps
+        if table.dtype.kind == "c" or not table.size:  # the frame has neither strings nor gaps
             raise
     rng = np.random.default_rng(2)
     columns = list[Array]()

@@ -361,7 +361,7 @@ def _prices(fitted: Any, X: Any, y: Any, data: Given) -> Array | None:
         or problem.regularizer.form != "penalized"
         or problem.tau
         or data.units is not None
-        or not fitted.fit_intercept  # which the refit has
+        or not fitted.fit_intercept  # the refit has an intercept
     ):
         return None
     n_columns = problem.design.shape[1]

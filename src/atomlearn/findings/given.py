@@ -278,7 +278,7 @@ def _hazard_fit(data: Given, columns: Columns) -> Step:
         z = X @ b
         information = X.T @ data.weighed(z, X)
         if la.eigvalsh(information + ridge, at_zero)[0] < EPS**0.5:
-            break  # in some direction the likelihood is flat far out
+            break  # in some direction, the likelihood hardly changes far from the optimum
         change = -la.pinvh(information) @ (X.T @ loss.gradient(data.y, z, data.weight))
         step = 1.0
         most = loss.value(data.y, z, data.weight) * (1.0 + EPS) + EPS

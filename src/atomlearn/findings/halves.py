@@ -88,7 +88,7 @@ def masks_of_parts(
         return None
     n_columns = problem.design.shape[1]
     if isinstance(X, np.ndarray) and n_columns <= FEW_COLUMNS and _is_lasso(problem):
-        # In column-major order, as the solver reads it, in one copy.
+        # Column-major order, which the solver reads, is made by a single copy.
         columns = np.ascontiguousarray(X.T, dtype=np.float64)
         paths: Iterable[Iterable[Array]] = (
             _lasso_sizes(

@@ -32,7 +32,7 @@ from atomlearn.findings.copies import joined, numbers_of_table, repeated_rows
 from atomlearn.findings.trials import A_FIT, LOOSE_GAP, Trial
 from atomlearn.findings.verdict import LONG_TAILED, Verdict, no_verdict
 
-#: Number of fits that a first best-subset search counts for: it takes 13 to 28 ms, a lasso 5 (60 x
+#: Cost of the first best-subset search, in fits: it takes 13 to 28 ms, a lasso takes 5 ms (60 x
 #: 80).
 SUBSET_FITS = 4
 

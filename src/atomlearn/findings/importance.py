@@ -60,8 +60,8 @@ SEARCHES = {
 }
 #: The last level of the search, as a share of the first.
 RATIO = 0.05
-#: Ratio of the left-out loss to its minimum above which no further level is tried: it wavers by
-#: less before it falls again.
+#: The search over levels ends when the left-out loss exceeds its minimum by this ratio: smaller
+#: increases may be followed by a new minimum.
 RISEN = 1.05
 #: The leave-one-out formula is not used if a leverage exceeds both this multiple of the mean
 #: leverage and HIGH. For normal columns large leverages are at most twice the mean.
@@ -154,7 +154,7 @@ def _cross_validated(
         **loss_options,
     )
     with warnings.catch_warnings(action="ignore", category=UserWarning):
-        # A gap above the tolerance is still small compared with the difference of two columns.
+        # A gap above the tolerance is still small compared with the difference between two columns.
         search.fit(X, y)
     sizes = np.linalg.norm(np.atleast_2d(search.coef_).astype(np.float64), axis=0)
     return sizes, float(search.alpha_)

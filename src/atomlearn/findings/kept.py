@@ -134,7 +134,8 @@ def _bound_by_rows(problem: Problem, kept: Kept, linear: Array, new: float) -> f
     table, target, constant = np.split(np.vstack([kept.rows, new_rows]), [-2, -1], axis=1)
     target = target[:, 0]
     constant = constant[:, 0]
-    if problem.fit_intercept:  # the optimal intercept at every u is projected out
+    # The component along the optimal intercept is projected out for each u.
+    if problem.fit_intercept:
         share = constant / float(constant @ constant)
         table -= np.outer(constant, share @ table)
         target = target - constant * float(share @ target)

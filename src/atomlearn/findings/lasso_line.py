@@ -155,7 +155,8 @@ class LassoLine:
                 piece = self._piece(used, signs, np.zeros(self.price.size), 0.0)
             except la.LinAlgError as error:
                 raise ValueError(f"the lasso has no single solution: {error}") from None
-            # First remove columns of the wrong sign, then add those whose score exceeds its price.
+            # Columns of the wrong sign are removed first; then columns whose scores exceed their
+            # prices are added.
             has_sign = signs * piece.weights[0] > 0
             sides = piece.forms[0, used.size :].reshape(2, -1)
             new = np.flatnonzero(sides.min(axis=0) < 0) if has_sign.all() else used[:0]

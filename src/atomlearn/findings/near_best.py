@@ -47,8 +47,9 @@ from atomlearn.estimators.generation import ScaledModel
 from atomlearn.estimators.subsets import SubsetModel
 from atomlearn.subsets.near import NearSubset, Ranges
 
-#: Maximum number of fits for one end of a range, the share of its length that may remain open, and
-#: the share by which a fit goes beyond the estimated end, so that its bound exceeds the limit.
+#: Limits for one end of a range: the number of fits, the share of the range's length that may
+#: remain undecided, and the share by which a fit goes beyond the estimated end, so that its bound
+#: exceeds the limit.
 FITS = 8
 OPEN = 0.02
 BEYOND = 0.004
@@ -385,9 +386,10 @@ class _Profile:
                 break
             low, high, start = self._fit(column, sign * (center + move), start)
             if low > self.limit:
-                outer = min(outer, center + move)  # phi is convex: also beyond, it is above
+                # Phi is convex, so beyond this point it is above the line, too.
+                outer = min(outer, center + move)
             elif low > self.objective:
-                # The convex function is above this line beyond the point.
+                # Beyond the point, the convex function is above this line.
                 remaining = move * (self.limit - low) / (low - self.objective)
                 outer = min(outer, center + move + remaining)
             # The share of the way from the optimum to this fit that stays within the limit.

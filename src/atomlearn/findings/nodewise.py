@@ -31,7 +31,7 @@ MOST_GROWTH = 1.25
 BARRED = 1e6
 #: Relative gap of the fits: the error of their residuals is then far below the noise.
 GAP = 1e-4
-#: Number of levels of a path, and the last one as a share of the first.
+#: Number of levels of a path, and the ratio of its last level to the first.
 N_LEVELS = 30
 LAST = 0.01
 

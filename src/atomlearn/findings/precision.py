@@ -163,7 +163,7 @@ def near_duplicates(X: Array) -> Columns:
     for part in members_of(component):
         clusters = np.ones(1, dtype=np.int64)
         if part.size > 1:
-            # Allow for the rounding of equal columns.
+            # Correlations of equal columns may be below 1 by rounding.
             distances = np.maximum(1.0 - np.abs(X[:, part].T @ X[:, part]) / n_rows, 0.0)
             tree = linkage(squareform(distances, checks=False), "complete")
             clusters = fcluster(tree, 1.0 - NEAR, "distance").astype(np.int64)

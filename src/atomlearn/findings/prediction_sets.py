@@ -165,7 +165,8 @@ def _shifted(
     odds: Array = chance / (1 - chance) * old.shape[0] / new.shape[0]
     mass = known.mass * odds[known.rows]
     scale = known.mass.sum() / mass.sum()
-    # All rows have units / (units + 1) of the mass beforehand, the new row the rest, by its odds.
+    # Before the odds are known, all rows have the mass units / (units + 1), and the new row has the
+    # rest, weighted by its odds.
     needed = (1.0 - known.mass.sum()) * scale * odds[old.shape[0] :]
     total = known.mass.sum() + needed
     return replace(known, mass=mass * scale), confidence * total

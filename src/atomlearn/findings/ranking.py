@@ -26,8 +26,8 @@ from atomlearn.survival.target import staying
 LEVEL = 0.05
 #: Probability with which a signal must be detectable before its absence is reported.
 POWER = 0.8
-#: Minimum of rows beyond the covariates for a partial correlation: with fewer the rest
-#: of the rows is not exchangeable enough.
+#: Minimum number of rows in excess of the covariates for a partial correlation: with fewer rows,
+#: the residuals are not exchangeable enough.
 FEWEST_BESIDE = 8
 #: Maximum of (permutations) x (rows) x (columns): it bounds time (below a second) and memory.
 MOST_DRAWN = 10_000_000
@@ -154,7 +154,8 @@ class _Sorted:
         """
         n_before = np.zeros((len(labels), self.order.size + 1))
         np.cumsum(labels, axis=1, out=n_before[:, 1:])
-        midranks = 0.5 * (n_before[:, self.first] + n_before[:, self.last])  # of the positive ones
+        # Midranks of the positive rows.
+        midranks = 0.5 * (n_before[:, self.first] + n_before[:, self.last])
         n_positive = n_before[:, -1:]
         rest_ranks = 0.5 * (self.first + self.last) - midranks
         share = np.where(
@@ -207,7 +208,7 @@ def area_of(decisions: Array, positive: Mask) -> tuple[float, Array]:
     value = float(shares[positive].mean())
     shares -= value
     for rows in (positive, ~positive):
-        # DeLong's variance divides by n - 1; a single row has no spread to tell.
+        # DeLong's variance divides by n - 1; from a single row no variance can be estimated.
         count = int(rows.sum())
         shares[rows] /= np.sqrt(count * max(count - 1, 1))
     return value, shares
@@ -269,7 +270,7 @@ def _jackknife(x: Array, y: Array, left: Array) -> tuple[float, float]:
     less one.
     """
     one_less_leverage = np.maximum(1.0 - np.sum(left**2, axis=1), 1e-6)[:, None]
-    # Without row i, a sum of products of residuals is less by x_i y_i / (1 - leverage_i).
+    # Without row i, a sum of products of residuals decreases by x_i y_i / (1 - leverage_i).
     products = np.sum(x * y, axis=0) - x * y / one_less_leverage
     lengths = np.maximum(1.0 - x**2 / one_less_leverage, 1e-12) * np.maximum(
         1.0 - y**2 / one_less_leverage, 1e-12
@@ -350,7 +351,7 @@ def ranked_concordance(
         draw_rows = concordance_rows(permuted, first, second)
         scores[draw], errors[draw] = 0.5 + draw_rows.sum() / 2, np.linalg.norm(draw_rows)
     null = null_of(scores, errors, 0.5, guess_error)
-    # The influence of a row: its contribution less its share of the pairs times the mean.
+    # The influence of a row is its contribution, minus its share of the pairs times the mean.
     error = float(np.linalg.norm(rows - (value - 0.5) * share_of_pairs))
     return Ranked(value, error, 0.5, null, float(np.std(scores)))
 

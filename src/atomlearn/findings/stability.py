@@ -259,7 +259,8 @@ class StabilitySelector(OwnParameters, MetaEstimatorMixin, SelectorMixin, Packed
         models = [clone(base).set_params(alpha=float(level)) for level in levels] or [base]
         masks = []
         with warnings.catch_warnings(action="ignore", category=UserWarning):
-            # The gap of a half is small compared with the differences between halves.
+            # The gap of a fit to half of the rows is small compared with the differences between
+            # halves.
             for rows in parts:
                 half_rows = rows_of(X, rows)
                 fit_params = fit_parameters(base, rows, groups, order)

@@ -21,7 +21,8 @@ from atomlearn.estimators.subsets import SubsetRegressor
 from atomlearn.findings.given import Given
 from atomlearn.subsets.solve import best_subset, wanted_of
 
-#: Maximum number of searches on one line, of subsets that each lists, and its seconds.
+#: Limits for one line: the number of searches, the number of subsets that each search lists, and
+#: the time limit of each in seconds.
 MOST_SEARCHES = 100
 MOST_SETS = 1000
 SECONDS = 10.0

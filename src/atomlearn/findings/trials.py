@@ -50,15 +50,15 @@ from atomlearn.survival.target import checked_survival
 #: Minimum number of held-out rows for a verdict: with 50 at an AUC of 0.65 every second verdict is
 #: "too few rows to tell". Measured by ``benchmarks/findings/few_rows.py``.
 FEW_ROWS = 50
-#: Maximum and minimum number of repetitions of the whole cross-validation; 20 k - 1, so that p can
-#: equal the level.
+#: Maximum and minimum number of repetitions of the whole cross-validation; it is 20 k - 1, so that
+#: p can equal the significance level.
 N_REPEATS = 199
 FEWEST = 19
-#: Number of entries to which all repetitions together may fit (six seconds on one core), and the
+#: Number of matrix entries that all repetitions together may fit (six seconds on one core), and the
 #: number that takes as long as the fixed cost of a fit.
 MOST_WORK = 200_000_000
 A_FIT = 200_000
-#: Relative gap below which differences of fits decide nothing.
+#: Relative gap of the fits, below which no difference between fits changes a verdict.
 LOOSE_GAP = 1e-2
 #: Number of simulated tables with a signal: rows are too few if less than POWER of the signals are
 #: detected, ...

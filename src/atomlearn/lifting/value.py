@@ -139,7 +139,8 @@ def _alternating(
             s = solve(-(matrix @ dual)) / step
             polar = norm.polar(ArrayScores(matrix.T @ s))
             yield float(w @ s) / polar if polar > 0 else 0.0, norm.value(u)
-        if iteration >= balance:  # ever less often: ADMM converges only if the step settles
+        # The updates become ever rarer: ADMM converges only if the step size settles.
+        if iteration >= balance:
             balance = int(1.5 * balance)
             factor = _balancing(x, u, previous, dual)
             step = step * factor

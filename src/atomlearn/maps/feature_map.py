@@ -143,7 +143,7 @@ class Inputs(FeatureMap):
         return as_design(X)
 
     def names(self, columns: ArrayLike, names: Sequence[str] | None = None) -> list[str]:
-        # Only the names of these columns are made; there may be millions.
+        # Only the names of these columns are computed; there may be millions of columns.
         return [f"x{j}" if names is None else str(names[j]) for j in np.asarray(columns).tolist()]
 
     def inputs_of(self, terms: ArrayLike) -> Columns:

@@ -252,7 +252,8 @@ class Kernels(Forwarding, MappedDesign):
             map, z = factored(kernel, data, weight, rank, float(tol), number)
             if normalize:
                 variance = float((weight @ (z - weight @ z) ** 2).sum())
-                # The columns of a constant kernel differ only by rounding, which is not scaled up.
+                # The columns of a constant kernel differ only by rounding errors, which must not be
+                # scaled up.
                 varies = variance > EPS * float((weight @ z**2).sum())
                 scale = 1.0 / math.sqrt(variance) if varies else 1.0
                 map = replace(map, scale=scale)

@@ -61,8 +61,8 @@ def nearest(levels: Array, x: NDArray[Any]) -> Bytes:
     return codes.reshape(values.shape)
 
 
-#: Entries of some columns one after the other, their rows (None: all), and the begin of each
-#: column.
+#: Entries of some columns one after the other, their rows (None if all rows), and the first entry
+#: of each column.
 Piece = tuple[NDArray[Any], NDArray[Any] | None, Columns]
 
 

@@ -272,7 +272,8 @@ class FeatureGeneration(Solver):
         """Add the block, solve the subproblem, drop blocks of weight zero, find the next block."""
         shifted = problem.fit_intercept and problem.loss.task == "classification"
         if self.from_zero and shifted and not state.members.size:
-            # alpha = C 1 is the slope at predictions of zero, not at the best intercept.
+            # alpha = C * 1, where 1 is the slope of the loss at predictions of zero, not at the
+            # best intercept.
             scores = problem.design.scores(-loss_gradient(problem, np.zeros_like(problem.y)))
             state = replace(state, candidate=self._candidate(problem, state, scores))
         following = self._with_block(problem, state)
@@ -282,7 +283,8 @@ class FeatureGeneration(Solver):
         last = self.tol
         self._drop_idle(following)
         if limit and _count(problem, copy) >= limit and _count(problem, following) == state.units:
-            following = copy  # blocks cut to the remaining number would alternate forever
+            # Blocks cut to the remaining number of features would alternate forever.
+            following = copy
         if last is not None and limit and _count(problem, following) >= limit:
             # The selection is final here, so it does not depend on the accuracy of this fit.
             self._refit(problem, following, min(last, self.inner_tol))

@@ -281,7 +281,7 @@ class FrankWolfe(Solver):
         """Count the step, and say whether a further one can change anything."""
         state.iteration = before.iteration + 1
         if self.step_size == "classic" and not np.array_equal(state.prediction, before.prediction):
-            # F may increase, too: the run has stalled only if the point does not move.
+            # F may also increase: the run has stalled only if the point does not change.
             state.patience = math.inf
         hard = state.factors is None or state.factors.is_hard
         if hard and state.certificate.leaves_open(self.tol):

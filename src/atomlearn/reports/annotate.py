@@ -78,7 +78,8 @@ def to_anndata(
     scales = moments_of(as_design(X), columns)[1] if selection.scales is None else selection.scales
     scores = selection.weights * scales
     if selection.classes is not None and len(scores) == 1:
-        scores = np.concatenate([-scores, scores])  # a score speaks for the second class
+        # A positive score is in favor of the second class.
+        scores = np.concatenate([-scores, scores])
     _write_var(adata, key, selection, scores)
     params = {"method": "atomlearn", "reference": "rest", "use_raw": selection.layer == "raw"}
     if selection.layer not in (None, "X", "raw"):
@@ -201,7 +202,7 @@ def _ranked(
     labels = [str(label) for label in found.classes or ()]
     cells = np.array([str(cell) for cell in adata.obs[found.groupby]], dtype=object)
     values = as_design(X).gather(columns).dense()
-    levels = np.expm1(np.minimum(values, 50.0))  # counts, if the values are their logarithms
+    levels = np.expm1(np.minimum(values, 50.0))  # the values are counts if they are not logarithms
     order = np.argsort(-scores, axis=1, kind="stable")
     names = np.array(found.names, dtype=object)
     fields: dict[str, list[Any]] = {"names": [], "scores": [], "logfoldchanges": []}

@@ -37,7 +37,8 @@ from atomlearn.reports.view import View, view_of
 
 #: Maximum number of small pictures side by side; more of them make a page slow.
 MOST_PANELS = 12
-#: Standard deviations from which one unit is far more than the values of a column differ.
+#: If one unit exceeds the spread of a column's values by this number of standard deviations, the
+#: column counts as narrow.
 FAR = 10.0
 
 

@@ -103,7 +103,7 @@ def verdict_words(content: Content) -> list[str]:
     }[verdict.verdict]
     rows = f"{verdict.n_rows:,} rows"
     second = f"On {rows}: {verdict.evidence}, that is, {p_words(verdict)}"
-    # A score that is better needs no bound; and sometimes there is none.
+    # If a score is better, no bound is needed; and sometimes there is none.
     if not verdict.better and verdict.critical > verdict.baseline:
         article = "An" if verdict.score_name == "AUC" else "A"
         name = verdict.score_name

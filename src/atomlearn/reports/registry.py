@@ -40,10 +40,11 @@ from atomlearn.reports.view import (
 
 #: The alphas of a path relative to the alpha of the model, in decreasing order.
 PATH_LEVELS = np.geomspace(8.0, 0.5, 16)
-#: The share of the objective within which models are near-best in the display, and its seconds.
+#: Models are near-best in the display within this share of the objective; and the time limit of the
+#: display in seconds.
 NEAR = 0.01
 NEAR_SECONDS = 2.0
-#: Entries of X beyond which a page does not compute it.
+#: Number of entries of X beyond which a page does not compute this display.
 LARGE = 10**7
 
 Maker = TypeVar("Maker", bound=Callable[[FittedEstimator], Display | None])

@@ -60,7 +60,8 @@ class SurvivalDisplay(Display):
     def _draw(self, ax: Any, options: dict[str, Any]) -> None:
         """Draw the three curves, with the numbers at risk below the ticks."""
         last_time = self.records["time"].max()
-        ticks = ax.xaxis.get_major_locator().tick_values(0.0, last_time)[::2]  # round times
+        # Ticks at round times.
+        ticks = ax.xaxis.get_major_locator().tick_values(0.0, last_time)[::2]
         ticks = ticks[(ticks >= 0.0) & (ticks <= last_time)]
         below = [[f"{tick:.6g}" for tick in ticks]]
         for name, rows in zip(THIRDS, np.array_split(np.argsort(self.risk), 3), strict=True):

@@ -259,7 +259,7 @@ def aggregates(
             squared_residuals = np.sum(
                 sizes * (means - np.polyval(line, values - values.mean())) ** 2
             )
-            # Of a rare class most groups have no row, so that their means agree by chance.
+            # Most groups have no row of a rare class, so that their means agree by chance.
             between = float(np.sum(sizes * (means - numbers.mean()) ** 2))
             usual = min(variance * (values.size - 2), between)
             if line[0] and squared_residuals < NO_ERROR**2 * usual:
@@ -303,7 +303,8 @@ def adding_up(X: Array, y: NDArray[Any], names: Sequence[str], target: str) -> l
     scale = np.linalg.norm(X, axis=0)
     scale[scale == 0] = 1.0
     R, order = qr(X / scale, mode="r", pivoting=True)
-    basis = np.sort(order[: np.count_nonzero(np.abs(np.diag(R)) > 1e-10)])  # copies count once
+    # Copies of a column count once.
+    basis = np.sort(order[: np.count_nonzero(np.abs(np.diag(R)) > 1e-10)])
     weights = np.linalg.lstsq(X[:, basis] / scale[basis], values, rcond=None)[0] / scale[basis]
     if np.abs(values - X[:, basis] @ weights).max() > 1e-7 * np.abs(values).max():
         return []

@@ -32,7 +32,7 @@ MOST = 800
 #: Rounds in which D grows, and the share of the largest step that each takes.
 ROUNDS = 6
 STEP = 0.9
-#: The mean of D, relative to the ridge, from which another design is worth its time.
+#: Minimum of mean(D) / ridge for which the strengthened problem is worth its cost.
 WORTH = 0.25
 
 
@@ -58,7 +58,7 @@ def strengthened(
     unit = float(np.trace(H[np.ix_(places, places)])) / size
     if not (unit > 0.0 and at_zero > 0.0):
         return None
-    # In units in which Q has a mean diagonal of 1, and f(0) = 1.
+    # The units are such that Q has a mean diagonal of 1, and f(0) = 1.
     Q = H[np.ix_(places, places)] / unit
     Q = 0.5 * (Q + Q.T)
     q = pull[places] / math.sqrt(unit) / math.sqrt(at_zero)

@@ -127,7 +127,7 @@ class Exchange:
             neighbors = [self.offer(units) for units in self._moves(subset)]
             lowest = min([subset, *neighbors], key=lambda each: each.objective)
             if not lowest.objective < subset.objective * (1.0 - LEAST_GAIN):
-                # After the deadline fits end early, and prove no local minimum.
+                # After the deadline fits end early, so that no local minimum is proved.
                 if not deadline.passed:
                     self._settled.add(subset.units.tobytes())
                 break

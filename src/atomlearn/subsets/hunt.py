@@ -241,7 +241,7 @@ class Hunt:
         are sets of unit numbers. Screening by the root bound then leaves the units over which
         branch and bound runs.
         """
-        # ``first`` has the best subset so far, in the unit numbers of the part ``near``.
+        # ``first`` has the best subset so far, in the unit numbers of the part ``neighborhood``.
         first, neighborhood = self._first_set(starts)
         if self._adds_price and first.best is not None:
             try:

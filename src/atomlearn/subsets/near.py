@@ -35,10 +35,11 @@ from atomlearn.core import (
 from atomlearn.subsets.exchange import Subset
 from atomlearn.subsets.fit import inverse_with_ridge
 
-#: Newton steps for one end of a range, and the share of its width that may stay open.
+#: Maximum number of Newton steps for one end of a range, and the share of its width that may stay
+#: undecided.
 STEPS = 24
 OPEN = 0.01
-#: Halvings of one of them.
+#: Maximum number of halvings of one step.
 HALVINGS = 10
 
 
@@ -303,7 +304,8 @@ class LevelSet:
         variance = np.maximum((functions * (inverse @ functions)).sum(axis=0), 0.0)
         slack = max(limit - self.objective, 0.0)
         if self._quadratic:
-            # The fit is off the minimum by at most its gap in the metric of the Hessian.
+            # The distance of the fit from the minimum is at most its gap, in the metric of the
+            # Hessian.
             worst = 1.0 + float(np.trace(self._hessian(A, prediction))) / self.level
             above = max(limit - self._bound, 0.0) * (1.0 + 1e-9)
             gap = max(self.objective - self._bound, 0.0)
@@ -413,16 +415,16 @@ class _End:
             - rounding
             - float(scores @ scores) * (1.0 + growth(m)) / (2.0 * level_set.level)
         )
-        # What is left of the condition on v is rounding.
+        # The residual of the condition on v is rounding error.
         dual -= 2.0 * float(np.abs(open_slope) @ (np.abs(level_set.theta[m:]) + 1.0))
         bound = (dual - self.limit) / t
         return bound if math.isfinite(bound) else -math.inf
 
     def _feasible_dual(self, prediction: Array, t: float) -> tuple[Array, Array, Array]:
-        """Return a dual point v with Z'v = t g for the free coefficients, predictions, and a rest.
+        """Return a dual point v with Z'v = t g (Z: the free columns), predictions, and a residual.
 
-        v is the negative gradient of the loss near the predictions. The rest Z'v - t g is infinite
-        if it is more than rounding.
+        v is the negative gradient of the loss near the predictions. The residual Z'v - t g is
+        infinite if it exceeds rounding.
         """
         level_set = self.among
         problem = level_set.problem
@@ -432,11 +434,13 @@ class _End:
         if not target.size:
             return v, prediction, target
         if not target.any():
-            # The loss with its best intercept and free coefficients has such a gradient.
+            # At the best intercept and free coefficients, the gradient of the loss satisfies the
+            # condition.
             linear = prediction + optimal_intercept(level_set.profiled, prediction)
             v = negative_gradient(level_set.profiled, linear)
         allowed = 8.0 * growth(v.size) * np.linalg.norm(Z, axis=0) * float(np.linalg.norm(v))
-        # Rows move by their curvatures, which keeps them inside the domain of the conjugate.
+        # The entries of v change in proportion to the curvatures of their rows, which keeps them
+        # inside the domain of the conjugate.
         c, _ = problem.loss.coupling(problem.y, prediction, problem.weight)
         for metric in (c, problem.weight):
             for _ in range(2):

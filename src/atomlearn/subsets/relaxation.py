@@ -39,21 +39,22 @@ from atomlearn.core import (
 from atomlearn.subsets.fit import ridge_fit
 from atomlearn.subsets.norm import IN, OUT, BranchNorm, Choices
 
-#: Newton steps of one call of the kernel; the next round of column generation continues them.
+#: Maximum number of Newton steps of one kernel call; the next round of column generation continues
+#: them.
 STEPS = 10
 #: Number of columns beyond which the deadline is checked after each step.
 MANY = 2000
 #: Child nodes start with the columns whose squared score is at least this share of the entry
 #: threshold (``BranchNorm.bar``).
 NEAR = 0.7
-#: Minimizations of a quadratic model of the loss between two passes, and halvings of one step.
+#: Maximum number of quadratic models of the loss between two passes, and of halvings of one step.
 WORKING = 3
 HALVINGS = 8
 #: Largest number of rounds of column generation for one node.
 ROUNDS = 60
 #: Relative gap of the ridge fit of a subset, so that equal subsets have equal objectives.
 ACCURACY = 1e-10
-#: Steps of one solve of a restricted master problem; any dual point proves a valid bound.
+#: Maximum number of steps of one restricted master problem; any dual point proves a valid bound.
 WORK = 50
 
 
@@ -70,7 +71,8 @@ class RelaxedPoint:
 class Bound:
     """Lower bounds of a node from one dual point v of its relaxation, with the primal point."""
 
-    #: Lower bound on the optimum of the relaxation, at least 0 plus the prices of units fixed in.
+    #: Lower bound on the optimum of the relaxation: at least the prices of the units that are fixed
+    #: in.
     lower: float
     #: Dual objective at v. Fixing a unit adds a difference of squared scores to it. It may be
     #: negative.
@@ -165,7 +167,8 @@ class Relaxation:
             gram = H[np.ix_(places, places)]
         places = self._gathered(columns)
         block = self._block.inner.gather(places)
-        with np.errstate(over="ignore", invalid="ignore"):  # trial steps of steep losses
+        # Trial steps may overflow for losses that grow fast.
+        with np.errstate(over="ignore", invalid="ignore"):
             point = ridge_fit(self._problem_with(norm, block), self.accuracy, gram)
         objective = point.objective + self.price * units.size
         lower = max(objective - point.certificate.gap, self.price * units.size)

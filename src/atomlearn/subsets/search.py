@@ -342,7 +342,7 @@ class Search(Exchange):
         )
         sizes[branch.fixed == IN] = math.inf
         top = np.argsort(-sizes, kind="stable")[: self.k]
-        # With a price, units of less than half a share are rounded down to 0.
+        # With a price, units whose share is below one half are rounded down to 0.
         top = top[sizes[top] > threshold]
         if top.size < self.k and not self.price:
             others = np.where((branch.fixed == 0) & (sizes == 0.0), bound.squares, -1.0)
@@ -362,7 +362,8 @@ class Search(Exchange):
         gap = max(point.objective - point.lower, 0.0)
         gains = model.most_added(gap, dual)[free]
         bounds = point.lower + self.price - gains * (1.0 + 1e-9) - 1e-12 * abs(point.objective)
-        # In increasing order, so that the first bound above ``cutoff`` ends it for all others.
+        # Bounds are in increasing order, so all after the first one above ``cutoff`` exceed it as
+        # well.
         for position in np.argsort(bounds, kind="stable"):
             if np.sort(np.append(fixed_units, free[position])).tobytes() in self.known:
                 continue

@@ -102,7 +102,7 @@ class Cox(Loss):
             return zero, [sets.at(prediction) for sets in zero[1]]
 
         cached: Any = self.there.of(find, prediction)
-        if cached[0] is not zero:  # of other samples
+        if cached[0] is not zero:  # the cache holds the risk sets of other samples
             self.there.forget()
             cached = self.there.of(find, prediction)
         return zero[0], cached[1]
@@ -188,7 +188,7 @@ class Cox(Loss):
         for sets in at_zero:
             is_counted[sets.rows] = True
             total += _conjugate(sets, events[sets.rows], weight[sets.rows], slack)
-        # "not all inside" rather than "any outside": a NaN is outside too.
+        # Written as "not all inside" rather than "any outside", so that NaN counts as outside.
         return total if np.all(np.abs(events[~is_counted]) <= 0.0) else float("inf")
 
     def conjugate_along(

@@ -17,7 +17,8 @@ from atomlearn.verification.bounds import check, claim_digest
 from atomlearn.verification.claims import MARGIN, DesignColumns
 from atomlearn.verification.models import Fit, fit_of_result, fits_of_estimator
 
-#: What worst-case bounds on rounding may add to a relative gap that counts likely roundings.
+#: Amount by which worst-case bounds on rounding may exceed a relative gap that assumes typical
+#: rounding errors.
 ROUNDING = 1e-9
 
 

@@ -64,7 +64,8 @@ def proved(claim: Any, X: Any, y: Any, s: Any, o: Any) -> dict[str, float]:
     )
     magnitudes = np.abs(b)
     if claim["intercept"] and claim["loss"]["name"] in ("squared", "huber", "quantile"):
-        # The same problem, as v adds up to 0; targets far from 0 lose no digits then.
+        # Shifting the targets gives the same problem, because v adds up to 0; targets far from 0
+        # then lose no digits.
         y = y.reshape(o.shape) - b
         b = 0 * b
         magnitudes = np.abs(y)
@@ -195,7 +196,7 @@ def scores(X: Any, v: Any, e: Any, s: Any, W: float, claim: Any, slack: float) -
     for B in blocks(X):
         low, high = deviations(B, s, W) if claim["standardize"] else np.ones((2, B.shape[1]))
         if sums and not hasattr(B, "tocsc"):
-            B = B - s @ B / W  # v adds up to 0, so that a constant changes no score
+            B = B - s @ B / W  # adding a constant changes no score, because v adds up to 0
         x = (B.T @ v) / low[:, None]
         errors = abs(B).T @ (slack * np.abs(v) + e) * (1 + slack) / low[:, None]
         scores.append((x, errors + np.abs(x) * ((high - low) / low + 8 * EPS)[:, None]))

@@ -29,7 +29,7 @@ from atomlearn.verification.bounds import claim_digest, data_digest, proved
 
 #: Number of bits of the stored dual point, whose steps add up to 0 exactly.
 BITS = 44
-#: Share that a gap may grow by when another machine adds up in another order.
+#: Share by which a gap may increase if another machine adds numbers in another order.
 MARGIN = 1.001
 #: The losses and norms that ``bounds`` knows.
 LOSSES = (
@@ -255,7 +255,7 @@ def stored_dual(
         v = np.stack([_balanced(column) for column in v.T], axis=1)
     largest = float(np.abs(v).max(initial=0.0)) or 1.0
     exponent = math.ceil(math.log2(largest)) - BITS
-    # Towards 0, which keeps each slope in the domain of the conjugate.
+    # Rounding is towards 0, which keeps each slope in the domain of the conjugate.
     steps = np.trunc(np.ldexp(v, -exponent)).astype(np.int64)
     if is_multinomial:
         _add_up_by_rows(steps, data.y.astype(np.int64), claim["intercept"])

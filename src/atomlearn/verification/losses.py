@@ -229,7 +229,7 @@ def cox(spec: Any, y: Any, s: Any) -> Any:
             e[risk] += omega * p * error
             first = (risk, omega * p) if first is None or risk.size > first[0].size else first
         e += (n_terms + 8) * EPS * size
-        if claim["free"]:  # the largest risk sets take up what is missing to Z'v = 0
+        if claim["free"]:  # the largest risk sets absorb the remaining violation of Z'v = 0
             slack = np.zeros(n)
             slack[first[0]] = first[1]
             Z = np.hstack([np.ones((n, 1)), dense(X[:, claim["free"]][used])])

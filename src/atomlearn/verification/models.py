@@ -230,7 +230,7 @@ def _of_generator(
     if model.debias is not None:
         raise NoClaim("debias= fits again without a certificate over all columns")
     design = checked_design(model, X, reset=False)
-    with warnings.catch_warnings(action="ignore", category=UserWarning):  # the fit gave them
+    with warnings.catch_warnings(action="ignore", category=UserWarning):  # the fit provided them
         selections = model.selections(design, y, sample_weight, offset, model._settings())
     data = selections.data
     problem = replace(selections.problem, weight=model.C_ * selections.problem.weight)
@@ -276,7 +276,7 @@ def proof_of_estimator(
     try:
         fits, data = fits_of_estimator(model, X, y, sample_weight, offset)
         claims = [fit.claim()[0] for fit in fits]
-    except ValueError as error:  # a NoClaim, or what ``bounds`` cannot prove
+    except ValueError as error:  # a NoClaim, or a result that ``bounds`` cannot prove
         return {"why": str(error), "claims": []}
     classes = None if data.classes is None else data.classes.tolist()
     return {"names": names, "classes": classes, "claims": claims}

@@ -92,7 +92,7 @@ def gauge_above(norm: Any, at: Any, w: Any, sets: Any) -> tuple[float, float]:
     if norm["name"] == "owl":
         return math.fsum(m * norm["weights"][: m.size]) * slack, ratio
     tail = np.cumsum(m[::-1])[::-1]
-    for q in range(norm["k"]):  # d = 1 for the q largest, then in proportion to m
+    for q in range(norm["k"]):  # d = 1 for the q largest entries, then d is proportional to m
         if q >= m.size or m[q] * (norm["k"] - q) <= tail[q] * (1 + EPS):
             rest = tail[q] ** 2 / (norm["k"] - q) if q < m.size else 0.0
             break
@@ -113,7 +113,7 @@ def polar_above(norm: Any, x: Any, off: Any, amount: float, form: str) -> tuple[
         return float((m / weights).max(initial=0.0)) * slack, 0.0
     if (
         norm["name"] == "elasticnet"
-    ):  # the least over t of ||soft(m, t)|| + sqrt(k) t; any t will do
+    ):  # the minimum over t of ||soft(m, t)|| + sqrt(k) t; any t gives an upper bound
 
         def at(t: float) -> float:
             excess = np.maximum(m - t, 0.0)

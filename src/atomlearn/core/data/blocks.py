@@ -29,17 +29,17 @@ def check_same_rows(first: Block, second: Block) -> None:
 
 @dataclass(slots=True)
 class _Room:
-    """A Fortran array shared by successive blocks; its first ``used`` columns are in use."""
+    """A Fortran array with spare columns, shared by successive blocks; ``used`` columns are filled."""
 
     array: NDArray[Any]
     used: int
 
 
 class DenseBlock(Block):
-    """A as a Fortran array with spare room on the right; float32 data stay float32, sums do not.
+    """A as a Fortran array with spare columns; float32 data are kept, but sums are float64.
 
-    ``append`` writes into the spare room where this block is the room's latest owner, and copies
-    otherwise, so a block never changes.
+    ``append`` writes into the spare columns if no other block has used them, and copies the array
+    otherwise, so that a block never changes.
 
     Examples
     --------
@@ -118,7 +118,8 @@ class DenseBlock(Block):
 
         def product(rows: slice) -> Array:
             """Return B'B for these rows B of diag(sqrt(c)) (A - 1 m')."""
-            # In pieces: allocating memory for all rows takes longer than the product.
+            # The product is computed in pieces: allocating memory for all rows takes longer than
+            # the product.
             total = np.zeros((size, size))
             for piece in LIMITS.pieces(rows.stop - rows.start, size):
                 deadline.check()
@@ -143,7 +144,7 @@ class DenseBlock(Block):
         return DenseBlock(_kernels.gather_dense(self._array, columns, None, self.dtype))
 
     def append(self, other: Block) -> Block:
-        """Return [A, B] for B = ``other``; writes B into spare room behind A if there is any."""
+        """Return [A, B] for B = ``other``; B is written into spare columns of A if there are any."""
         check_same_rows(self, other)
         n_samples, size = self.shape
         total = size + other.shape[1]
@@ -153,7 +154,7 @@ class DenseBlock(Block):
         columns = other.dense()
         dtype = np.result_type(self.dtype, columns.dtype) if size else columns.dtype
         if storage.used != size or storage.array.shape[1] < total or storage.array.dtype != dtype:
-            # Spare room costs address space, not memory, until it is written to.
+            # Unused capacity takes address space, but no memory until it is written to.
             capacity = max(total, size + size // 2 + 8)
             storage = _Room(np.empty((n_samples, capacity), dtype=dtype, order="F"), size)
             storage.array[:, :size] = self._array
@@ -165,7 +166,7 @@ class DenseBlock(Block):
 class SparseBlock(Block):
     """A in compressed columns: float64 data, sorted or unsorted row indices, no duplicates.
 
-    Appending copies the block, which is less than a pass over X reads.
+    Appending copies the block, which costs less than a pass over X.
 
     Examples
     --------

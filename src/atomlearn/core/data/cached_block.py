@@ -16,8 +16,8 @@ from atomlearn.core.data.limits import LIMITS
 from atomlearn.core.interfaces import Array, Block, Columns, Deadline, Design, Scores
 from atomlearn.core.interfaces.forwarding import forward
 
-#: Columns of a Gram matrix that nobody requests any more, before they are dropped, beyond as many
-#: as are requested.
+#: Maximum number of columns of a Gram matrix that are kept although no request contains them, in
+#: addition to as many as are requested.
 FORGOTTEN = 1000
 
 
@@ -50,7 +50,7 @@ class GrowingGram:
 
     @classmethod
     def known(cls, curvature: Array, matrix: Array) -> GrowingGram:
-        """Return the object for a known H = ``matrix`` of columns that are not centered."""
+        """Return the Gram matrix whose H = ``matrix`` is known, for columns that are not centered."""
         gram = cls(curvature, False)
         gram._buffer, gram.size, gram._means = matrix, matrix.shape[0], np.zeros(matrix.shape[0])
         return gram
@@ -126,7 +126,7 @@ class GrowingGram:
         """
         subset = GrowingGram(self.curvature, self.centered, self.basis, self.dtype)
         subset.size = positions.size
-        # Spare room for more columns, which usually follow, saves the next copy.
+        # Extra capacity, since more columns usually follow, avoids the next copy.
         subset._buffer = self._room(positions.size)
         subset.matrix[:] = self._buffer[np.ix_(positions, positions)]
         subset._means = self._means[positions]
@@ -147,7 +147,7 @@ class GrowingGram:
         return np.empty((capacity, capacity), self.dtype)
 
     def _full_gram(self, block: Block, means: Array) -> Array:
-        """Return H of all columns at once, by the block's own product."""
+        """Return H of all columns, computed by a single product of the block."""
         if not self.centered:
             return block.gram(self.curvature)
         if isinstance(block, DenseBlock):
@@ -258,7 +258,7 @@ class CachedBlock(Block):
         return self.grown(self.inner.append(CachedBlock.of(other).inner))
 
     def grown(self, block: Block) -> CachedBlock:
-        """Return ``block``, whose first columns are these, with the cached arrays of this one."""
+        """Return ``block``, which extends this one by columns, with the cached arrays of this one."""
         longer = CachedBlock(block)
         longer._growing = self._growing
         longer._part = self._part
@@ -315,7 +315,7 @@ class CachedBlock(Block):
         return growing
 
     def gram(self, curvature: Array, positions: Columns | None = None) -> Array:
-        """Return A' diag(curvature) A, from the cache if it has this very matrix."""
+        """Return A' diag(curvature) A, from the cache if it is cached."""
         cache = self._growing
         if cache is None or cache.centered or cache.basis is not None or cache.size < self.shape[1]:
             return self.inner.gram(curvature, positions)

@@ -78,7 +78,7 @@ class CenteredBlock(Block):
 
 
 def chosen_rows(block: Block, rows: Rows) -> Block:
-    """Return the block with only these rows, by the block's own method if it has one."""
+    """Return the block restricted to these rows, by the method of the block if it has one."""
     chosen = block.with_rows(rows)
     if chosen is not None:
         return chosen

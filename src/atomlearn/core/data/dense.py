@@ -50,7 +50,7 @@ class DenseDesign(Design):
                 f"DenseDesign needs aligned float32 or float64 data in native byte order, got "
                 f"dtype {X.dtype}; as_design(X) converts it once"
             )
-        # A view as a plain ndarray: subclasses (memmap, matrix) index differently.
+        # Convert to a plain ndarray: subclasses (memmap, matrix) index differently.
         self._X: NDArray[Any] = X.view(np.ndarray)
         if X.itemsize not in X.strides and 1 not in X.shape:
             self._X = np.ascontiguousarray(self._X)

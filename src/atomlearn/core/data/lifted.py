@@ -34,7 +34,7 @@ class Lifted(Derived):
 
     @property
     def searched(self) -> tuple[float, float]:
-        """Return the work of searches of X plus that of searches of the nested sets."""
+        """Return the work of searches of X, plus the work of searches of the nested sets."""
         done, possible = self.design.searched
         nested = self.expansion.nested
         if nested is None:
@@ -59,7 +59,7 @@ class Lifted(Derived):
         return DenseBlock(np.asfortranarray(block.dense() @ local.toarray()))
 
     def taken_off(self, columns: Columns) -> Array:
-        """Return a bound for the columns of X L on the offsets that cancel in their scores."""
+        """Return bounds on the offsets that are subtracted from the scores of these columns of X L."""
         touched = self.expansion.touched(columns)
         shifts = self.design.taken_off(touched.features)
         if self.expansion.repeats:

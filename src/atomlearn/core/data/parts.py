@@ -109,7 +109,7 @@ class SpreadRows(Derived):
 
     def gather(self, columns: Columns) -> Block:
         """Return these columns at the rows of this design, gathered in pieces."""
-        # In pieces: all rows of these columns together may not fit into memory.
+        # In pieces, because these columns with all rows may not fit into memory.
         width = max(1, LIMITS.most_dense // self.design.shape[0])
         parts = np.split(columns, range(width, columns.size, width))
         blocks = (chosen_rows(self.design.gather(part), self.rows) for part in parts)
@@ -128,8 +128,8 @@ class SpreadRows(Derived):
         return self.design.squared_norms(self._spread(weights))
 
     def _spread(self, v: Array) -> Array:
-        """Return v over all rows of X: added up for repeated rows, 0 for rows not taken."""
-        # For a repeated row both values are added, as in X'v.
+        """Return v over all rows of X: the sum for repeated rows, 0 for rows that are not selected."""
+        # If a row is repeated, its values are added, as in X'v.
         padded = np.zeros((self.design.shape[0], *v.shape[1:]))
         np.add.at(padded, self.rows, v)
         return padded

@@ -79,7 +79,8 @@ class ShiftedScores(Scores):
         norms = np.array(self._base.group_norms(labels, n_groups), dtype=np.float64)
         has_stored = np.zeros(n_groups, dtype=bool)
         has_stored[labels[self._columns]] = True
-        # The sums of touched groups are recomputed, because correcting them would cancel digits.
+        # The sums of groups with stored columns are recomputed, because correcting them would
+        # cancel digits.
         members = np.flatnonzero(has_stored[labels])
         values = self.at(members)
         norms[has_stored] = norms_by_label(values, labels[members], n_groups)[has_stored]

@@ -77,7 +77,8 @@ class SparseDesign(Design):
         """Return X as a SciPy array that shares memory with the design and must not be modified."""
         container = sp.csc_array if self._by_columns else sp.csr_array
         X = container(self.shape, dtype=self._data.dtype)
-        # Set one by one: the constructor would copy 64-bit indices that fit into 32 bits.
+        # The attributes are set one by one, because the constructor would copy 64-bit indices that
+        # fit into 32 bits.
         X.data, X.indices, X.indptr = self._parts
         return X
 
@@ -96,7 +97,7 @@ class SparseDesign(Design):
         return _kernels.sparse_sums(*self._parts, v, self.shape[1], squared)
 
     def scores_many(self, V: Array) -> Sequence[Scores]:
-        # By rows, many vectors at once would be spread over all of z.
+        # Reading X by rows would scatter the sums of many vectors over the whole result.
         return [ArrayScores(z) for z in _kernels.many_csc(*self._columns()._parts, V)]
 
     def _columns(self) -> SparseDesign:

@@ -22,7 +22,7 @@ from atomlearn.core.interfaces.scores import affine_scores
 
 @singledispatch
 def affine_block(block: Block, means: Array, factors: Array) -> Block:
-    """Return the columns (x_j - means_j) factors_j: a dense copy, unless a kind has its own way."""
+    """Return the columns (x_j - means_j) factors_j: a dense copy, unless the block kind does it."""
     array = block.dense() - means
     array *= factors
     return DenseBlock(array)
@@ -79,7 +79,7 @@ class Affine(Derived):
         return CenteredBlock(scaled, means * factors) if self._centered else scaled
 
     def taken_off(self, columns: Columns) -> Array:
-        """Return the magnitudes (|m_j| + inner offset) |f_j| that scores lose digits to."""
+        """Return the magnitudes (|m_j| + inner offset) |f_j| that are subtracted from scores."""
         magnitudes = np.abs(self.means[columns]) + np.abs(self.design.taken_off(columns))
         return magnitudes * np.abs(self.factors[columns])
 
@@ -155,7 +155,7 @@ class Standardized(Affine):
         weight: ArrayLike | None = None,
     ) -> None:
         n_features = design.shape[1]
-        # Called first, because it raises for designs with too many columns to list.
+        # Called first, because it raises an error for designs with too many columns to list.
         moments = column_moments(design, weight) if center or scale else None
         means = np.zeros(n_features)
         scales = np.ones(n_features)

@@ -80,7 +80,7 @@ class Concatenated(Design):
     def scores_above(
         self, V: Array, bounds: Array, affine: tuple[Array, Array] | None = None
     ) -> Sequence[Scores]:
-        """Return the large scores; a column is kept if it is large for some vector."""
+        """Return the large scores; a column is included if its score is large for some vector."""
         columns = []
         values = []
         for design, (a, b) in zip(self.designs, pairwise(self._starts.tolist()), strict=True):
@@ -95,7 +95,7 @@ class Concatenated(Design):
         return [FoundScores(numbers, np.concatenate(z), bound, size) for bound, *z in of_each]
 
     def _owned(self, columns: Columns) -> Iterator[tuple[Design, Columns, Columns]]:
-        """Yield each design with columns among these, their positions, and their numbers in it."""
+        """Yield each design that owns some of the columns, their positions, and their indices in it."""
         owner = np.searchsorted(self._starts, columns, side="right") - 1
         for index in np.unique(owner):
             positions = np.flatnonzero(owner == index)
@@ -182,7 +182,7 @@ class Counted(Forwarding):
         return self._source._passes
 
     def around(self, design: Design) -> Counted:
-        """Return another design, whose passes count into this one."""
+        """Return a wrapper of ``design`` whose passes are added to the count of this one."""
         return Counted(design, self)
 
     def _read(self, vectors: int) -> None:
@@ -218,5 +218,5 @@ class Counted(Forwarding):
         return self.inner.squared_norms(curvature)
 
     def with_rows(self, rows: Rows) -> Counted:
-        """Return the design of these rows; it counts into this one."""
+        """Return the design of these rows, whose passes are added to the count of this one."""
         return self.around(RowSubset(self.inner, rows))

@@ -59,7 +59,8 @@ class Excess(ABC):
     corollary 28.3.1]
     """
 
-    #: Whether E changes the scores by which columns are chosen (multipliers of constraints do).
+    #: Whether E (the excess) changes the scores by which columns are chosen, as multipliers of
+    #: constraints do.
     moves_scores: ClassVar[bool] = False
     polar: float
 

@@ -71,7 +71,8 @@ class Deadline:
     def kept(self) -> Iterator[None]:
         """Make this the ``current`` deadline of the thread, unless an earlier one is set."""
         previous = _current.get()
-        try:  # before anything is set: Ctrl-C may come between any two lines
+        # Try begins before anything is set, because Ctrl-C may interrupt between any two lines.
+        try:
             _current.set(self.sooner(previous))
             yield
         finally:

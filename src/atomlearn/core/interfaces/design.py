@@ -115,7 +115,7 @@ class Design(ABC):
     array([0., 2., 0., 1.])
     """
 
-    #: (n_samples, n_features); n_features may exceed what could ever be stored.
+    #: (n_samples, n_features); n_features may be too large for an array of this length.
     shape: tuple[int, int]
     #: float32 or float64: the precision of the data.
     dtype: np.dtype[Any] = np.dtype(np.float64)

@@ -21,8 +21,8 @@ from scipy import sparse
 from atomlearn.core.interfaces.arrays import Array, Columns, numbered, power_of_two, ranges
 from atomlearn.core.interfaces.scores import ArrayScores, Scores, norms_by_label
 
-#: Total size of the sets of a tree from which the best sets are searched; for fewer it takes less
-#: time to rate them all.
+#: Total size of the sets of a tree from which on a search finds the best sets; for smaller trees,
+#: rating all sets takes less time.
 SEARCHED_FROM = 2**19
 
 

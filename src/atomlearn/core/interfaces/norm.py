@@ -94,7 +94,7 @@ class Norm(Ratings, ABC):
 
     #: The form in which the norm is used by default.
     usual_form: ClassVar[Form] = "penalized"
-    #: Whether gauge(w) = gauge(|w|) and grows with each |w_j|, as ``Nonnegative`` requires.
+    #: Whether gauge(w) = gauge(|w|) and increases with each |w_j|, as ``Nonnegative`` requires.
     absolute: bool = False
     #: Whether the norm has a proximal map: by default, if a class has ``prox_point``.
     proximal: bool = False

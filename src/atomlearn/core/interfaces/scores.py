@@ -31,7 +31,7 @@ class Scores(ABC):
     ((array([1, 2]), array([-3.,  2.])), array([1.]))
     """
 
-    #: Number of columns of X, possibly far beyond what an array could hold.
+    #: Number of columns of X, which may be too large for an array of this length.
     n_columns: int
 
     @abstractmethod

@@ -21,7 +21,8 @@ def regression_target(y: object) -> Array:
         )
     try:
         if values.dtype.kind in "OUS":
-            np.abs(values)  # Text has no size, though "3" could be read as one.
+            # A text value has no magnitude, although "3" could be parsed as a number.
+            np.abs(values)
         numbers = values.astype(np.float64, copy=False)
     except (TypeError, ValueError) as error:
         raise ValueError(

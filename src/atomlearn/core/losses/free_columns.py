@@ -228,7 +228,7 @@ class FreeColumns(Around):
         return best
 
     def _searched(self, y: Array, prediction: Array, weight: Array) -> Best:
-        """Return argmin_c f(prediction + Q c), by damped Newton steps with an Armijo search."""
+        """Return argmin_c f(prediction + Q c), by damped Newton steps with Armijo's line search."""
         Q = self._Q
         inner = self.inner
         c, z, value, proof = self._start(y, prediction, weight)
@@ -271,7 +271,8 @@ class FreeColumns(Around):
                         descends = float(np.abs(next_slope).max()) < 0.9 * size
                     if descends:
                         break
-                # A flat exponential may give a step of 1e80, so shrink fast after an overflow.
+                # A flat exponential may give a step of 1e80, so the step shrinks fast after an
+                # overflow.
                 length *= 0.5 if np.isfinite(reached) else 1e-3
             if not descends and (fine or damping == 1.0):
                 break
@@ -368,7 +369,7 @@ class FreeColumns(Around):
 
 
 def free_columns(loss: Loss) -> FreeColumns | None:
-    """Return the loss as one with free columns; None if it has none."""
+    """Return the loss as a ``FreeColumns``, or None if it has no unpenalized columns."""
     return loss if isinstance(loss, FreeColumns) else None
 
 
@@ -449,7 +450,7 @@ class LastAnswer:
         return cached[1]
 
     def forget(self) -> None:
-        """Drop the result."""
+        """Clear the cache."""
         self._known = None
 
     def __reduce__(self) -> tuple[Any, tuple[()]]:
@@ -464,6 +465,6 @@ def _are_equal(one: Any, other: Any) -> bool:
         return False
     if one.dtype.names is None:
         return bool((one == other).all())
-    # Bytes: comparing records field by field takes longer than a step of a solver.
+    # The bytes are compared: comparing records field by field takes longer than a step of a solver.
     bytes_of_one, bytes_of_other = (np.ascontiguousarray(a).view(np.uint8) for a in (one, other))
     return bool((bytes_of_one == bytes_of_other).all())

@@ -41,7 +41,7 @@ def vanishing(linear: Array, rate: float = 1.0) -> float:
 
 
 class LogLink(Explained):
-    """A loss whose mean is exp(z): the shared methods of such losses; not for direct use."""
+    """Base class of losses whose mean is exp(z), with their common methods."""
 
     #: Whether targets may be 0.
     takes_zero: ClassVar[bool] = True
@@ -55,7 +55,7 @@ class LogLink(Explained):
         return exponential(prediction)
 
     def slack(self, y: Array, prediction: Array, dual: Array, weight: Array) -> float:
-        """Return the rounding error bound with terms 1 + |log y|, as z and log y are subtracted."""
+        """Return a bound on the rounding error; it grows with |log y|, which is subtracted from z."""
         return rounded(dual, 1.0 + np.abs(log_or_zero(y)), weight)
 
 

@@ -73,7 +73,7 @@ class NegativeBinomial(LogLink):
         is_positive = y > 0.0
         less = np.minimum(y, theta)
         d = np.where(is_positive, z - log_or_zero(y), 0.0)
-        # The larger one of the shares of the mean and of theta is used, so that nothing cancels.
+        # The larger of the shares of the mean and of theta is used, so that no digits cancel.
         share = less / (y + theta)
         s = np.where(y < theta, d, -d)
         near = np.log1p(share * np.expm1(np.minimum(s, 1.0)))
@@ -104,7 +104,7 @@ class NegativeBinomial(LogLink):
         theta = float(self.theta)
         if a is None:
             return float("inf")
-        # "not all inside" rather than "any outside": a NaN is outside too.
+        # Written as "not all inside" rather than "any outside", so that NaN counts as outside.
         edge = 1.0 + EDGE_TOLERANCE
         if not np.all((a >= -edge * y) & (a <= edge * theta)):
             return float("inf")

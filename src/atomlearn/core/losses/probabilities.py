@@ -46,5 +46,5 @@ def log_probabilities(loss: Loss, decisions: NDArray[Any], joint: bool = False) 
 
 
 def for_classes(loss: Loss, n_classes: int) -> Loss | None:
-    """Return this loss for several classes at once; None: it is for two, one against rest."""
+    """Return the joint loss of several classes, or None if classes are fitted one against rest."""
     return Multinomial(n_classes) if isinstance(loss, Logistic) else None

@@ -70,7 +70,7 @@ class Quantile(Explained):
         return weighted_sum(weight, losses)
 
     def gradient(self, y: Array, prediction: Array, weight: Array) -> Array:
-        """Return s_i (1 - q) above y_i and -s_i q below; 0 at y_i, which is a slope there."""
+        """Return s_i (1 - q) if z_i > y_i, -s_i q if z_i < y_i, and the subgradient 0 if they are equal."""
         residual = prediction - y
         slope = np.where(residual > 0.0, 1.0 - self.q, np.where(residual < 0.0, -self.q, 0.0))
         slope *= weight
@@ -82,7 +82,7 @@ class Quantile(Explained):
         return float(dual @ y) if is_feasible else float("inf")
 
     def curvature(self, y: Array, prediction: Array, weight: Array) -> Array:
-        """Return 0: the loss is linear but for its kinks."""
+        """Return 0, because the loss is linear except at its kinks."""
         return np.zeros(y.size)
 
     def smoothed(self, width: float) -> SmoothQuantile:
@@ -125,8 +125,8 @@ class SmoothQuantile(ClippedSlopes):
     q: float
     width: float
     name: ClassVar[str] = "quantile"
-    # 1 / width bounds the curvature, but is not declared: rules that use it would exclude columns
-    # for good.
+    # 1 / width bounds the curvature, but is not declared: screening rules that use the bound would
+    # exclude columns permanently.
 
     @property
     def slopes(self) -> tuple[float, float, float]:

@@ -116,7 +116,7 @@ class Wrapper(VectorNorm):
     norm: Norm
 
     def without(self, columns: Columns, n_features: int) -> tuple[Columns, Norm]:
-        """The free columns, and this norm around the inner norm without them."""
+        """Return the unpenalized columns, and this norm around the inner norm without them."""
         free, inner = self.norm.without(columns, n_features)
         return free, self._around(inner)
 
@@ -143,7 +143,7 @@ class Wrapper(VectorNorm):
         return None if inner is None else replace(inner, norm=self._around(inner.norm))
 
     def _around(self, inner: Norm) -> Norm:
-        """Return this norm around another inner norm."""
+        """Return a copy of this norm whose inner norm is ``inner``."""
         return self if inner is self.norm else self.replaced(norm=inner)
 
 

@@ -200,7 +200,7 @@ class PositiveScores(Scores):
         while True:
             columns, values = self._base.top(enlarged)
             positive = np.flatnonzero(values > 0)[:count]
-            # Beyond a zero, or beyond the last column, there is nothing positive left.
+            # After the first zero, or after the last column, no positive value remains.
             if positive.size == count or values.size < enlarged or values[-1] == 0:
                 return columns[positive], values[positive]
             enlarged = 8 * enlarged

@@ -280,7 +280,7 @@ class ConstraintRows(NamedTuple):
         return self._replace(sides=sides, matrix=self.matrix[:, columns])
 
     def value(self, w: Array) -> float:
-        """Return the weighted l1 norm, or infinity outside."""
+        """Return the weighted l1 norm, or infinity where a constraint is violated."""
         products = self.matrix @ w
         allowed = ROUNDING * (abs(self.matrix) @ np.abs(w) + np.abs(self.bound))
         is_violated = products - self.bound > allowed
@@ -310,7 +310,7 @@ class ConstraintRows(NamedTuple):
 
 
 def _named_rows(A: Any, names: Sequence[str]) -> Any:
-    """Return rows by name as rows by index; other rows unchanged."""
+    """Return the rows with column names replaced by indices; other rows are unchanged."""
     if not isinstance(A, Sequence) or not any(isinstance(row, Mapping) for row in A):
         return A
     position: dict[Any, int] = {name: number for number, name in enumerate(names)}
@@ -337,7 +337,7 @@ def _matrix(A: Any, n_features: int) -> Array:
                 dense[number, column] = size
         return dense
     try:
-        # A few rows are dense, whatever they are given as.
+        # A few rows are stored densely, whatever their original format.
         rows = A if isinstance(A, Sequence) else getattr(A, "toarray", lambda: A)()
         matrix = np.atleast_2d(np.asarray(rows, dtype=np.float64))
     except (TypeError, ValueError) as error:
@@ -356,7 +356,7 @@ def _matrix(A: Any, n_features: int) -> Array:
 
 
 def _bounds(name: str, given: Any, rest: float, n_rows: int) -> Array:
-    """Return one bound for each row: ``rest`` where none is given."""
+    """Return one bound for each row: ``rest`` for rows without a bound."""
     if given is None:
         return np.full(n_rows, rest)
     bounds = np.asarray(given, dtype=np.float64)

@@ -112,7 +112,8 @@ class ElasticNetNorm(VectorNorm):
         while True:
             columns, values = scores.top(count)
             theta = _balance_level(values, k)
-            # Scores that are not read are at most the last one; those up to theta have no effect.
+            # Scores that are not read are at most the last one read; scores up to theta have no
+            # effect.
             if count >= scores.n_columns or values.size < count or theta >= abs(values[-1]):
                 return columns, values, theta
             count = min(4 * count, scores.n_columns)

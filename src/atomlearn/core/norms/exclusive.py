@@ -225,7 +225,7 @@ def _root(
             break
         s = (v - squares.point) / step
         share = step * float(s @ squares.jacobian().apply(s)) / max(squares.gauge**2, TINY)
-        # The derivative of log(reached) by log(step).
+        # The derivative of log(value) with respect to log(step).
         slope = 1.0 - share if penalized else -share
         proposal = step * math.exp(-math.log1p(residual) / slope) if abs(slope) > 1e-3 else math.inf
         if not low < proposal < high:

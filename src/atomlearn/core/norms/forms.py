@@ -114,7 +114,7 @@ def _search(
     """
     slope, offset = (1.0 / amount, 0.0) if form == "squared" else (0.0, amount)
     low = 0.0
-    # gauge(x(theta)) decreases from gauge(v) at 0 to 0 at the polar; start from the chord.
+    # gauge(x(theta)) decreases from gauge(v) at 0 to 0 at the polar; the secant gives the start.
     theta = high * (start.gauge - offset) / (start.gauge + slope * high)
     theta = theta if guess is None else guess(offset, slope)
     point = penalized(v, theta)

@@ -56,7 +56,7 @@ class Groups(RatedNorm):
         return self if listed is self.groups else Groups(listed, weights)
 
     def as_groups(self, n_features: int, nonnegative: bool = False) -> GroupWeights | None:
-        """Groups and weights of the norm itself, if none is free or left out."""
+        """Return the groups and weights of the norm, if all weights are positive and finite."""
         partition, weights = self.parts(n_features)
         if nonnegative or not _priced(weights):
             return None
@@ -104,7 +104,7 @@ class Groups(RatedNorm):
         return lifted_point(v, partition, point)
 
     def restrict(self, columns: Columns, n_features: int) -> Groups:
-        """The same norm over these columns, with the weights of the groups they touch."""
+        """The same norm over these columns, with the weights of their groups."""
         partition, weights = self.parts(n_features)
         restricted, kept_groups = partition.restrict(columns)
         return Groups(restricted, weights[kept_groups])

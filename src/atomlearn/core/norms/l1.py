@@ -71,7 +71,7 @@ class L1(RatedNorm):
         return self if sides is self.weights else L1(sides)
 
     def with_names(self, names: Sequence[str]) -> L1:
-        """Return the same norm with numbers by name replaced by one for each column."""
+        """Return the same norm with weights and bounds as arrays instead of mappings from names."""
         return L1(
             _numbers_by_name(self.weights, names, 1.0, "weights"),
             _numbers_by_name(self.lower, names, -np.inf, "lower"),
@@ -227,8 +227,8 @@ class Sides(NamedTuple):
         return cls(price, low, high).settled()
 
     def settled(self) -> Sides:
-        """Return the same with price inf and bounds 0 for columns whose coefficient must be 0."""
-        # Either an infinite weight or two bounds of 0 excludes a column: give it both.
+        """Return the sides with price inf and bounds 0 for columns whose coefficient must be 0."""
+        # An infinite weight, or two bounds of 0, excludes a column: set both.
         is_zero = np.isinf(self.price) | ((self.lower == 0) & (self.upper == 0))
         low = np.where(is_zero, 0.0, self.lower)
         high = np.where(is_zero, 0.0, self.upper)

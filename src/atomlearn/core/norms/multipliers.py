@@ -180,7 +180,7 @@ class ConstraintExcess(Excess):
         self.t = 0.0
         self.reduced = self.z - self.A.T @ self.multipliers
         sizes = np.abs(self.z) + abs(self.A).T @ np.abs(self.multipliers)
-        # One rounding for each term of a sum, each by half of EPS.
+        # Each term of a sum has one rounding error, of half of EPS.
         self.error = 0.5 * EPS * (self.terms + 1) * sizes
         if not self.multipliers.any():
             self.error = 0.0 * sizes
@@ -276,7 +276,7 @@ class ConstraintExcess(Excess):
         return solution.x[1 : m + 1], float(solution.x[0]), float(derivative)
 
     def _lead(self, chosen: Columns, signs: Any, shares: Array) -> None:
-        """Record the columns that bind a program, and the w of its dual solution.
+        """Record the columns whose constraints bind in a program, and the w of its dual solution.
 
         The dual variables ``shares`` of the rows of column j are the positive and the negative part
         of w_j; ``signs`` are the columns and the sign of the rows of each side.
@@ -311,7 +311,7 @@ def constrained_point(
     """Return argmin 1/2 ||x - v||^2 + step * gauge(x) over A x <= b, or = b where ``equal``.
 
     x is the proximal map of the norm at v - A'm. The multipliers m minimize a convex function whose
-    gradient b - A x is piecewise linear: Newton's method ends at the right pieces.
+    gradient b - A x is piecewise linear: Newton's method ends on the pieces that contain the solution.
     """
     multipliers = np.zeros(b.size)
     for _ in range(MAX_STEPS):

@@ -79,5 +79,5 @@ def _are_equal(left: Any, right: Any) -> bool:
         return len(left) == len(right) and all(map(_are_equal, left, right))
     try:
         return left is right or bool(left == right)
-    except ValueError:  # arrays of some kind, which are equal by their entries
+    except ValueError:  # array-like values, which are compared by their entries
         return False

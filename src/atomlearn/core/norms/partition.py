@@ -161,7 +161,7 @@ def _checked_members(sets: Membership, n_features: int, owner: str) -> Columns:
 
 
 def is_listing(value: object) -> bool:
-    """Return whether this is a listing of several things, and no text."""
+    """Return whether ``value`` is an iterable other than a string."""
     return isinstance(value, Iterable) and not isinstance(value, str | bytes)
 
 

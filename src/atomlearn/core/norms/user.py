@@ -80,7 +80,8 @@ class UserNorm(Parameters, Norm):
         self._value = value
         self.symmetric = symmetric
         self.name = name
-        #: Atoms that new ones are compared with; cleared if the oracle or n_features changes.
+        #: Atoms that new atoms are compared with; they are dropped if the oracle or n_features
+        #: changes.
         self._former: list[Atom] = []
         self._asked: tuple[Any, ...] = ()
         self._last: tuple[Array, Atom, float] | None = None
@@ -219,7 +220,7 @@ class UserNorm(Parameters, Norm):
         return dense
 
     def _compare(self, atom: Atom, reached: float, z: Array) -> None:
-        """Raise ValueError if a known atom beats the oracle's: -a, or an earlier atom.
+        """Raise ValueError if a known atom (-a, or an earlier one) has a larger <., z> than the oracle's.
 
         reached : <a, z> of the oracle's atom a.
         """

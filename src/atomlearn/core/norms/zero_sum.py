@@ -77,7 +77,7 @@ class ZeroSum(VectorNorm):
         return size if np.abs(sums).max(initial=0.0) <= ROUNDING * size else math.inf
 
     def polar(self, scores: Scores) -> float:
-        """The largest half of a range of scores, or size of a score in no composition."""
+        """The maximum of (max z - min z) / 2 over compositions, and of |z_j| over other columns."""
         z = scores.full()
         halves = [0.5 * float(np.ptp(z[members])) for members in self._compositions(z.size)]
         return max([*halves, float(np.abs(z[self._unlisted_columns(z.size)]).max(initial=0.0))])
@@ -192,6 +192,6 @@ def balanced(v: Array, step: float) -> Array:
     x = np.sign(shifted) * np.maximum(np.abs(shifted) - step, 0.0)
     active = np.flatnonzero(x)
     if active.size:
-        # Rounding of the sum, spread over the coefficients that move.
+        # The rounding error of the sum is spread over the coefficients that are free to move.
         x[active] -= x.sum() / active.size
     return np.asarray(x)

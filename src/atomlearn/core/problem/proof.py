@@ -299,8 +299,8 @@ def rounding_bound(
     shift = relative_error * float(sizes.dot(np.abs(lengths.offsets)))
     square = error * error + shift * shift * problem.y.size
     total += slope * error + curved(problem, square, prediction)
-    # The error of a score is at most a rounding of its column's length; twice, as sum(v) = 0 only
-    # up to rounding.
+    # The error of a score is at most a rounding error of its column's length; it counts twice, as
+    # sum(v) = 0 holds only up to rounding.
     scores = ArrayScores(2.0 * growth(count) * slope * lengths.scored)
     reach, ranges = polar_of_errors(problem, columns, scores)
     # The derivative of R* with respect to the polar is the largest gauge that the optimum can have.
@@ -328,12 +328,12 @@ def lost_in_loss(
     length = float(predictions.dot(predictions))
     total = growth(predictions.size) * (size + math.sqrt(dual.dot(dual)) * math.sqrt(length))
     total += problem.loss.slack(problem.y, prediction, dual, problem.weight)
-    # Predictions are rounded themselves, which counts even if the slope is 0.
+    # The predictions have rounding errors, which count even if the slope is 0.
     return total + curved(problem, EPS**2 * length + square, prediction)
 
 
 def curved(problem: Problem, square: float, prediction: Array | None = None) -> float:
-    """Return the second-order term of f for errors e of the predictions, with ||e||^2 = ``square``.
+    """Return the second-order term of f for errors e of the predictions, ||e||^2 = ``square``.
 
     If the second derivative of the loss is unbounded, it is evaluated at ``prediction``; without a
     ``prediction``, the term is 0.

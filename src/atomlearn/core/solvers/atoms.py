@@ -25,7 +25,7 @@ from atomlearn.core.problem.regularizer import Regularizer
 
 @dataclass(frozen=True, slots=True)
 class AtomSet:
-    """U = [u_1, ..., u_t] as sparse columns with their images, t = ``size``. Never changes.
+    """U = [u_1, ..., u_t] as sparse columns with their images X u; t = ``size``. It is immutable.
 
     Attributes
     ----------
@@ -159,7 +159,7 @@ def refit_on_rays(
     """Return argmin over c >= 0, b of  f(X U c + b) + tau/2 ||U c||^2 + R(sum c)  ([V] (5), (6)).
 
     U are the ``atoms``, and ``weights`` (t,) and ``intercept`` are the start of c and b.
-    The master gets it as a problem over the block X U with the norm sum c on c >= 0. Masters that
+    The master receives a problem over the block X U with the norm sum c on c >= 0. Masters that
     do not take a ridge term with U'U are replaced by the QP.
     """
     if problem.tau and not master.takes_metric:

@@ -153,7 +153,7 @@ def _read(file: Path, digest: str, entries: Array, kind: str) -> Resumed:
             if any(item.file_size > item.compress_size for item in archive.zip.infolist()):
                 raise ValueError("a part of it is compressed")
             stored = dict(archive)
-        if bytes in map(type, stored.values()):  # a member is not an array
+        if bytes in map(type, stored.values()):  # a member of the archive is not an array
             raise ValueError("a part of it is no array")
         header = json.loads(stored["about"].item())
         if header["format"] != _FORMAT or header["version"] != _VERSION:

@@ -190,7 +190,8 @@ class ColumnGeneration(Solver):
         scale = loss_at_zero(restricted)
         sufficient = 0.5 * self.tol * scale
         if math.prod(restricted.design.shape) <= SMALL:
-            # Near rounding a master makes many steps for a gap that sums cannot show.
+            # Near rounding, a master makes many steps for a gap that floating-point sums cannot
+            # resolve.
             rounding = 0.1 * growth(restricted.y.size) * scale
             sufficient = max(1e-4 * sufficient, min(sufficient, rounding))
         refit = master.solve(restricted, weights, intercept, sufficient)
@@ -299,11 +300,12 @@ class ColumnGeneration(Solver):
         certificate = state.certificate
         sufficient = 0.5 * self.tol * abs(certificate.objective)
         if not state.candidates.size:
-            # Nothing new to add: only a more exact re-fit can close the gap, down to rounding.
+            # There is no new column to add: only a more exact re-fit can close the gap, down to
+            # rounding.
             return max(min(0.3 * state.refit_gap, sufficient), 0.1 * certificate.rounding)
         if state.prediction.size * size <= SMALL:
-            # The last digits cost a step or two. Equal problems (weights or repeated samples, any
-            # order of columns) then differ only by rounding.
+            # Solving to the last digits takes one or two more steps. Equivalent problems (weights
+            # or repeated samples, any order of columns) then differ only by rounding.
             return max(1e-2 * sufficient, 0.1 * certificate.rounding)
         # An exact re-fit saves a pass near the end. It costs less than a pass if the Hessian of the
         # columns does, or if the columns cost the master no time.

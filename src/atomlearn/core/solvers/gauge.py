@@ -178,10 +178,10 @@ def _parts(norm: Norm, warm: WarmStart, n_features: int) -> list[tuple[Atom, flo
     restricted = norm.restrict(columns, n_features)
     try:
         gauge = norm.value(dense) if restricted is None else restricted.value(weights)
-    except TypeError:  # a norm that has only best atoms
+    except TypeError:  # a norm that only provides best atoms
         decomposition = decompose(norm, dense, 1e-9, 500)
         return list(zip(decomposition.atoms, decomposition.weights.tolist(), strict=True))
     if not math.isfinite(gauge):
-        # Outside the cone of the atoms: begin at zero.
+        # w is outside of the cone of the atoms: start at zero.
         return []
     return [(Atom(columns, weights / gauge), gauge)]

@@ -109,7 +109,7 @@ class Run:
         keepers = sum(observer.resumes for observer in self._run_observers)
         if keepers > 1:
             raise ValueError(f"one Checkpoint is enough for a solve, got {keepers}")
-        #: Whether an observer may have a point to resume from.
+        #: Whether an observer may provide a point from which the run resumes.
         self.resumes = keepers > 0
         self.progress = Progress(
             problem, settings.solver, settings.search, lift=lift, origin=inner.origin
@@ -156,7 +156,7 @@ class Run:
 
     @property
     def deadline(self) -> Deadline:
-        """When the next step must end: the problem's deadline or the time limit, if sooner."""
+        """The time by which the next step must end: the earlier of deadline and time limit."""
         seconds = self._limit - self._elapsed()
         return self.inner.deadline.sooner(Deadline(time.monotonic() + seconds, self.work))
 

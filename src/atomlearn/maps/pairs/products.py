@@ -129,7 +129,7 @@ class DensePairs(PairProducts):
     def block(self, i: Columns, j: Columns, scales: Array) -> Block:
         """Return the columns scales * x_i * x_j, or scales * x_i for j = -1, as a dense block."""
         result = np.empty((self.base.shape[0], i.size), order="F")
-        # For linear columns, i takes the place of j, and the product is left out.
+        # For linear columns, input i is at the position of j, and no product is taken.
         columns, first, second = self._inputs(i, np.where(j < 0, i, j))
         for number, (factor, second_factor, scale) in enumerate(
             zip(first, second, scales, strict=True)
@@ -183,7 +183,8 @@ class DensePairs(PairProducts):
         xp = namespace(right)
         n_samples = right.shape[0]
         step = n_samples if right.dtype == xp.float64 else min(BUDGET.single_terms, n_samples)
-        with as_written(right), np.errstate(over="ignore", invalid="ignore"):  # _offer looks
+        # Overflow raises no warning here, because ``_offer`` checks for it.
+        with as_written(right), np.errstate(over="ignore", invalid="ignore"):
             total = xp.matmul(left[:, :step], right[:step, :])
             if n_samples > step:
                 total = in_double(total)
@@ -299,7 +300,7 @@ class DensePairs(PairProducts):
         margin = finalists.error.relative * bound + finalists.error.absolute
         if peak < finalists.least_magnitude(margin):
             return
-        # The number of sums wanted have at least the magnitude of this rank in the tile.
+        # With more candidates, the threshold rises to the ``wanted``-th largest magnitude in the tile.
         limit = 4 * finalists.wanted + 4096
         chosen = _places_above(tile, finalists.least_magnitude(margin))
         if chosen.size > limit or finalists.threshold == 0.0:
@@ -321,7 +322,7 @@ class DensePairs(PairProducts):
         """Return r_i >= sqrt(sum_k |v_k| x_ki^2), tight if that is above 1e-100."""
         with np.errstate(over="ignore"):
             norms = self.base.squared_norms(weights)
-        # Smaller norms may have lost squares to underflow.
+        # Norms below this value may have lost squares to underflow.
         radii: Array = np.sqrt(np.maximum(norms, 1e-200)) * SETTINGS.inflation
         return radii
 

@@ -72,7 +72,7 @@ class SparsePairs(PairProducts):
             peaks = np.maximum(-low, high)
             sizes = _kernels.sparse_dots(magnitudes, indices, indptr, peaks) * SETTINGS.inflation
         sizes = np.minimum(sizes, np.finfo(np.float64).max)
-        # Most of very many columns may be empty.
+        # If there are very many columns, most may be empty.
         order = np.flatnonzero(sizes)
         order = order[np.argsort(-sizes[order], kind="stable")]
         rank = np.full(sizes.size, -1, dtype=np.int32)

@@ -87,7 +87,7 @@ class Transposition:
         X.sum_duplicates()
         rows, columns = X.tocoo().coords
         data = encode_values(X.data, self.kind, rows + first_row, columns)
-        # SciPy has no half precision.
+        # SciPy does not support half precision.
         X.data = data.astype(np.float32) if data.dtype == np.float16 else data
         return X
 
@@ -124,7 +124,8 @@ class Transposition:
         with path.open("wb") as stream:
             header = np.lib.format.header_data_from_array_1_0(array)
             np.lib.format.write_array_header_1_0(stream, header)
-            # Written by Python, whose error reports a full disk; that of np.save does not.
+            # The array is written by Python, whose error reports a full disk; that of np.save does
+            # not.
             stream.write(array.ravel("K").data)
             stream.flush()
             os.fsync(stream.fileno())

@@ -118,7 +118,8 @@ class SparseTensor(HeldTensor):
         """Return X as a SciPy array on the processor, copied once."""
         if self._host is None:
             X = sp.csc_array(self.shape, dtype=self.dtype)
-            # Set one by one: the constructor would copy 64-bit indices that fit into 32 bits.
+            # The attributes are set one by one, because the constructor would copy 64-bit indices
+            # that fit into 32 bits.
             X.data, X.indices = np.array(to_host(self.sample)), np.array(to_host(self._rows))
             X.indptr = self._begins.astype(X.indices.dtype)
             self._host = X

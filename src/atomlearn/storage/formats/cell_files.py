@@ -155,7 +155,8 @@ class TenxFile(CellFile):
         root = self._root
         with understood(self.path, "10x file"):
             n_genes, n_cells = (int(size) for size in root.member("shape").content())
-        # Columns of the stored matrix are cells, so that its CSC arrays are the CSR arrays of X.
+        # The columns of the stored matrix are cells, so that its CSC arrays are the CSR arrays of
+        # X.
         parts = (
             numeric_vector(root.member("data")),
             numeric_vector(root.member("indices")),

@@ -30,9 +30,10 @@ class FileLimits:
 
     #: Bytes that are read at a time; any file may take this much, whatever it declares.
     piece_bytes: int = 2**24
-    #: Bytes at the beginning of a file from which encoding and delimiter are detected.
+    #: Number of bytes at the beginning of a file from which encoding and delimiter are detected.
     head_bytes: int = 2**18
-    #: Bytes of text above which polars reads it: below, importing polars takes longer.
+    #: Number of bytes of text above which polars is used; for less text, importing polars takes
+    #: longer.
     fast_bytes: int = 2**22
     #: Largest number of bytes into which one compressed byte can expand.
     unpacked: int = 4096
@@ -60,7 +61,7 @@ def understood(path: object, what: str, remedy: str = "") -> Iterator[None]:
         with enough(path), capped():
             yield
     except Exception as error:
-        # An OSError with the name of a file comes from the system and is clear by itself.
+        # An OSError with a file name comes from the operating system, and its message is clear.
         has_name = isinstance(error, OSError) and error.filename is not None
         if has_name or isinstance(error.__cause__, MemoryError):
             raise
@@ -75,7 +76,7 @@ _MOST: ContextVar[float | None] = ContextVar("most", default=None)
 def within(memory_limit: int | None) -> Iterator[None]:
     """Limit the memory that readers may take in this block, all of them together."""
     previous = _MOST.get()
-    try:  # before anything is set: Ctrl-C may come between any two lines
+    try:  # try begins before anything is set, because Ctrl-C may interrupt between any two lines
         _MOST.set(previous if memory_limit is None else _memory_in_use()[1] + memory_limit)
         yield
     finally:
@@ -103,7 +104,8 @@ def room(shape: tuple[int, int], in_file: bool | None = None) -> NDArray[np.floa
     if not (is_large(n_bytes) if in_file is None else in_file):
         return np.empty(shape, order="F")
     with tempfile.TemporaryFile(prefix="atomlearn-") as file:
-        # Written, not only declared: a full disk is an error here, but would be a crash later.
+        # The file is written, not only declared: a full disk then raises an error here, and does
+        # not crash the process later.
         for start in range(0, n_bytes, LIMITS.piece_bytes):
             file.write(bytes(min(LIMITS.piece_bytes, n_bytes - start)))
         return np.memmap(file, np.float64, "r+", 0, shape, "F")

@@ -57,7 +57,7 @@ def clipped(text: str, most: int = 30) -> str:
     return text if len(text) <= most else text[: most - 1] + "…"
 
 
-#: Names in a list of samples or donors, each of which a reader may look for.
+#: Maximum number of names in a list of samples or donors, in which readers look for their own.
 MANY = 40
 
 

@@ -22,7 +22,7 @@ _WORDS: dict[Any, str] = {
     list: "a list",
     dict: "an object",
 }
-#: What an annotated array comes from: ndarray, or from NumPy 2.5 on the alias NDArray.
+#: The origin of an annotated array type: ndarray, or the alias NDArray from NumPy 2.5 on.
 _ARRAY = get_origin(NDArray[np.float64])
 #: Special readers ``(place, value) -> value``, by the annotation of the fields they apply to.
 Readers = Mapping[Any, Callable[[str, Any], Any]]

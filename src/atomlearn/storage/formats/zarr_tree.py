@@ -33,8 +33,8 @@ def open_zarr(path: Path) -> ZarrNode:
             store: Any = str(path)
         else:
             store = zarr.storage.ZipStore(str(path), mode="r")
-        # The consolidated metadata name the types of all arrays: one that is unknown, which nobody
-        # reads, would refuse the whole store.
+        # The consolidated metadata names the types of all arrays, and an unknown type of an array
+        # that nobody reads would make the whole store unreadable.
         return ZarrNode(path, zarr.open_group(store, mode="r", use_consolidated=False))
 
 

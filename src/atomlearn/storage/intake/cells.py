@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from atomlearn.storage.intake.written import numbers_written, without_limits
 
-#: Cells of a missing value, in addition to "", in upper or lower case.
+#: Texts that mean a missing value, in addition to "", in upper or lower case.
 MISSING = frozenset({"na", "n/a", "#n/a", "nan", "null", "?", "<na>", "."})
 _DECIMAL_COMMA = re.compile(r"[+-]?(\d+|\d{1,3}(\.\d{3})+),\d+([eE][+-]?\d+)?")
 _THOUSANDS = re.compile(r"[+-]?\d{1,3}(,\d{3})+(\.\d+)?")
@@ -122,7 +122,7 @@ class TextForm:
         changed = {cell: "" for cell in replacements if cell and self.is_missing(cell)}
         if self.limits and not is_label:
             plain = {cell: without_limits(cell) for cell in replacements if cell not in changed}
-            # Cells that are all limits, such as <5 and >=5, are the labels of classes.
+            # If all cells are limits, such as <5 and >=5, they are labels of classes.
             has_numbers = any(cell == bare for cell, bare in plain.items() if cell)
             if has_numbers and is_numeric(plain.values()):
                 changed |= plain
@@ -278,10 +278,11 @@ def by_polars(content: str, form: TextForm, width: int, text: set[int]) -> Colum
             quote_char='"' if quoted else None,
         )
     except pl.exceptions.PolarsError:
-        return None  # text, or numbers as only we read them
+        return None  # The column has text, or numbers that only our parser recognizes.
     series = frame.get_columns()
     if series[-1].null_count() and not (
-        # Missing values, or lines that are blank or short, which polars fills up?
+        # Are these missing values, or lines that are blank or too short, which polars fills with
+        # nulls?
         not quoted and content.count(form.delimiter) == frame.height * (width - 1)
     ):
         return None

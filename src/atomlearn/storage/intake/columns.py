@@ -16,16 +16,16 @@ from atomlearn.storage.formats.records import demand, of_type, record
 class KindLimits:
     """Numbers that decide the kind of a column; a schema overrides them."""
 
-    #: Lines from which delimiter and header are detected.
+    #: Number of lines from which delimiter and header are detected.
     sniffed: int = 30
     #: A text column with at most ``most_values`` distinct values is a category, and a target with
     #: at most ``most_values`` distinct whole numbers has classes. Up to ``many_values`` are allowed
     #: if each occurs ``most_values`` times on average.
     most_values: int = 20
     many_values: int = 100
-    #: Mean number of words in a cell from which text is free text.
+    #: Mean number of words per cell from which on a column is free text.
     free_words: float = 3.5
-    #: Share of numbers among the cells from which the other cells are strays.
+    #: Share of numeric cells from which on the other cells of a column count as errors.
     numbers_share: float = 0.8
 
 

@@ -73,7 +73,7 @@ class TableFile(ABC):
                 is_open = self.learned(columns) or is_open
                 if not is_open:
                     n_bytes += sum(column.nbytes for column in columns)
-                    # Parts stay until all of them are copied into one array.
+                    # The parts are kept until all of them are copied into one array.
                     parts.append(wait_in_file(columns) if is_large(n_bytes) else columns)
         n_rows = sum(part[0].size for part in parts)
         if n_rows == 0:

@@ -109,7 +109,7 @@ def joined_to_samples(frame: Frame, samples: NamedRows, path: Path) -> tuple[Fra
         if len(short) == len(row_of):
             places = _places([list(map(_without_zeros, part)) for part in names_of_table], short)
     if (places < 0).all():
-        # Retry without folders and endings, because tools of sequencing name samples by files.
+        # Retry without folders and suffixes, because sequencing tools name samples by their files.
         short = {tuple(map(_file_stem, key)): row for key, row in row_of.items()}
         if len(short) == len(row_of):
             places = _places([list(map(_file_stem, part)) for part in names_of_table], short)
@@ -164,7 +164,7 @@ _ENDINGS = re.compile(
 
 
 def _file_stem(name: str) -> str:
-    """Return the name of a sample in that of a file, such as /data/s1Aligned.out.bam."""
+    """Return the sample name in a file name, such as s1 in /data/s1Aligned.out.bam."""
     return _ENDINGS.sub("", name.replace("\\", "/").rpartition("/")[2])
 
 

@@ -235,7 +235,7 @@ def suspicious(values: NDArray[np.float64]) -> list[float]:
     codes = list[float]()
     below = np.isin(finite, _CODES_BELOW)
     rest = finite[~below]
-    # 0/1 columns and others of few values may be coded by negative numbers.
+    # Columns with few values, such as 0 and 1, may use negative numbers as codes.
     if below.any() and rest.size and rest.min() >= 0 and rest.max() > 0:
         codes += np.unique(finite[below]).tolist()
     for code, least in reversed(_CODES_ABOVE.items()):

@@ -15,9 +15,10 @@ from atomlearn.storage.intake.kinds import DOUBT, as_asked, described, is_of_per
 from atomlearn.storage.intake.reading import Reading
 from atomlearn.storage.intake.written import without_limits
 
-#: Number of rows from which a negative number may stand for a missing value in any file.
+#: Number of rows from which on negative numbers are checked for being codes of missing values, in
+#: any file.
 LEAST_CODES = 4
-#: Number of different cells among numbers up to which a column may be mended by --na.
+#: Maximum number of distinct non-numeric cells of a numeric column for which --na is suggested.
 MOST_STRAYS = 8
 
 
@@ -234,7 +235,7 @@ def _mixed(plans: Sequence[ColumnPlan]) -> list[tuple[str, str]]:
     for plan in plans:
         bare = [cell for cell in plan.values if is_numeric([without_limits(cell)])]
         words = [cell for cell in plan.values if cell not in bare]
-        # A cell with a comma would be taken for two.
+        # A cell with a comma would be parsed as two.
         mendable = len(words) <= MOST_STRAYS and "," not in "".join(words)
         others = labels if plan.distinct <= INTAKE.many_values else many
         for cells, cells_of_plan in ((bare, limits), (words, rare_words if mendable else others)):

@@ -115,7 +115,7 @@ class Reading:
         for name in ("pheno", "covar", "names"):
             settings[name] = None if settings[name] is None else Path(settings[name])
         for name in ("drop", "covariates", "text", "categories", "reference"):
-            # A single name; as a sequence it would be its characters.
+            # A single name becomes a tuple; as a sequence it would be split into characters.
             is_one = isinstance(settings[name], str)
             settings[name] = (settings[name],) if is_one else tuple(settings[name])
         if isinstance(self.schema, str | Path):

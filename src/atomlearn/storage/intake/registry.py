@@ -104,7 +104,7 @@ _PLINK = (
     "give study.pgen"
 )
 _R = "in R, type write.csv(data, '{stem}.csv'), and give {stem}.csv"
-#: Files that are not read, and how they become ones that are.
+#: File types that are not read, and how to convert them into types that are.
 _REMEDIES = {
     ".vcf": _PLINK.format(kind="vcf", more="dosage=DS"),
     ".bcf": _PLINK.format(kind="bcf", more="dosage=DS"),

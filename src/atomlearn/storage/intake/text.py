@@ -142,7 +142,7 @@ class TextFile(TableFile):
         with open_bytes(self.path) as stream:
             head = stream.read(LIMITS.head_bytes)
         try:
-            # A letter may be cut in two at the end of the piece.
+            # The piece may end within the bytes of a character.
             codecs.getincrementaldecoder("utf-8")().decode(head)
         except UnicodeDecodeError:
             self.notes.append(
@@ -212,7 +212,7 @@ def delimiter_in(sample: str) -> str:
     best_rank = (0.0, 0)
     for mark in ",\t;| ":
         counts = []
-        with contextlib.suppress(csv.Error):  # too long a cell, which ``records`` reports
+        with contextlib.suppress(csv.Error):  # the cell is too long, which ``records`` reports
             counts = [len(row) for row in csv.reader(lines, delimiter=mark, skipinitialspace=True)]
         if not counts or max(counts) < 2:
             continue
@@ -245,7 +245,9 @@ def header_in(
     if second is not None and len(second) == width + 1:
         width += 1
         if second[-1].strip():
-            cells = ["", *cells]  # R writes no name for the column of row names
+            # R writes no name for the column of row names. Otherwise, every line ends with the
+            # delimiter.
+            cells = ["", *cells]
         # Otherwise every line ends with the delimiter.
     elif second is not None and len(second) == width - 1 and not cells[-1].strip():
         cells.pop()

@@ -330,5 +330,5 @@ def _text(cell: Any) -> str:
     if isinstance(cell, bool):
         return str(int(cell))
     if isinstance(cell, float) and cell.is_integer() and abs(cell) < 2**53:
-        return str(int(cell))  # such as a code without a label among labels
+        return str(int(cell))  # for example a code without a label, among labels
     return str(cell).strip()

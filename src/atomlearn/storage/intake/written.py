@@ -29,7 +29,7 @@ _GROUPED = {
     " ": re.compile(r"\d{1,3}( \d{3})+([.,]\d*)?"),
 }
 _PLAIN = re.compile(r"(\d+([.,]\d*)?|[.,]\d+)")
-#: A comma that separates no thousands.
+#: A comma that is not a thousands separator.
 _COMMA_IS_DECIMAL = re.compile(r"(^0|\.\d{3}|\d{4}),\d|,(\d{1,2}|\d{4,})$|^,")
 _SIZES = {"": 1.0, "k": 1e3, "m": 1e6, "b": 1e9}
 _LIMIT = re.compile(r"\s*[<>≤≥]=?\s*(?=[-+.\d])")

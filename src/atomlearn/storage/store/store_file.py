@@ -68,8 +68,8 @@ class ReadingSizes:
     one_thread: int = 2**20 - 1
     #: Cost of reading and multiplying a byte, in operations; it decides the number of threads.
     operations_per_byte: float = 5.0
-    #: Samples from which columns of genotypes stay packed in memory: unpacked, a thousand columns
-    #: would take 131 MB.
+    #: Number of samples from which on genotype columns stay packed in memory: unpacked, a thousand
+    #: columns would take 131 MB.
     packed_from: int = 2**14
 
 
@@ -221,7 +221,7 @@ def _damage(folder: Path, what: str) -> StoreError:
 
 def read_small(folder: Path, manifest: Manifest, name: str) -> bytes:
     """Return the content of a small file after its checksum has been compared."""
-    if not (folder / name).is_file():  # a device or a pipe in its place would never end
+    if not (folder / name).is_file():  # a device or a pipe in place of the file would block forever
         raise _damage(folder, f"{name} is missing, or no file")
     try:
         content = (folder / name).read_bytes()
@@ -279,7 +279,7 @@ def read_symbols(folder: Path, manifest: Manifest) -> list[str]:
         return []
     symbols = _json_list(folder, manifest, SYMBOLS)
     if len(symbols) != manifest.n_features or not all_text(symbols):
-        raise _damage(folder, f"{SYMBOLS} is not of {manifest.n_features} columns")
+        raise _damage(folder, f"{SYMBOLS} does not list {manifest.n_features} columns")
     return [str(symbol) for symbol in symbols]
 
 
