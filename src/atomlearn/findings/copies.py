@@ -132,7 +132,7 @@ def numbers_of_table(X: Any) -> Design:
 
 
 def _centered(keys: Array) -> Array:
-    """Return the keys with mean 0 over the rows."""
+    """Return the keys minus their means over the rows."""
     return np.asarray(keys - keys.mean(axis=0))
 
 
@@ -148,7 +148,7 @@ def _exact_labels(keys: Array) -> Rows:
 
 
 def _near_labels(keys: Array) -> Rows:
-    """Return labels (n_rows,) that are equal for near-duplicates, connected through others."""
+    """Return labels (n_rows,) that are equal for rows connected by a chain of near-duplicates."""
     rng = np.random.default_rng(3)
     n_rows = len(keys)
     if n_rows < 4:
@@ -187,7 +187,7 @@ def _neighbors(keys: Array, radius: float) -> tuple[Rows, Rows]:
 
 
 def _pairs_in_order(keys: Array, radius: float, reach: int = 8) -> tuple[Rows, Rows]:
-    """Return pairs within ``radius`` among the ``reach`` next rows in the order of one key."""
+    """Return pairs within ``radius`` of rows at most ``reach`` apart in the order of one key."""
     links = list[NDArray[np.int64]]()
     for sums in keys.T[:FEW_SUMS]:
         order = np.argsort(sums, kind="stable")

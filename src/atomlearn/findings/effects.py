@@ -156,7 +156,7 @@ def estimates(
 def _debiased_estimates(
     estimator: Any, X: Any, y: Any, data: Given, columns: Any, confidence: float
 ) -> Estimates:
-    """Return estimates of columns that were named beforehand, by the debiased lasso."""
+    """Return debiased lasso estimates of columns that were chosen without looking at y."""
     n_columns = data.design.shape[1]
     units = _units(estimator, columns, n_columns)
     is_timed = data.loss.task == "survival"
@@ -237,7 +237,7 @@ def _searched(X: Any, y: Any, data: Given) -> tuple[Any, Array, int]:
 
 
 def _left_out(fit: Any, data: Given) -> Array | None:
-    """Return the cross-validated prediction (n,): each row by the fit without its fold, or None."""
+    """Return the predictions (n,) of each row by the fit without its fold, or None."""
     out_of_fold = fit._out_of_fold
     if out_of_fold is None:
         return None
@@ -303,7 +303,7 @@ def _selected(
     fraction: float,
     rng: int,
 ) -> Estimates:
-    """Return estimates of the columns that a part of the rows selects, from the other rows."""
+    """Return estimates, from one part of the rows, of columns that the other part selects."""
     n_rows = data.y.size
     is_timed = data.loss.task == "survival"
     target = data.y if is_timed else np.asarray(y)

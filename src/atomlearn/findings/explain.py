@@ -114,9 +114,9 @@ def _shares(centered: Array, product: Array, x: Array, m: Array) -> list[Array]:
     """Return the Shapley values (n,) of two inputs for their product; they sum to ``centered``.
 
     Input i receives its main effect factor (x_i - m_i) m_j and half of the interaction, which is
-    ``centered`` less both main effects.
+    ``centered`` minus both main effects.
 
-    centered : (n,) ``product`` less its mean over the reference rows; product : (n,) the column of
+    centered : (n,) ``product`` minus its mean over the reference rows; product : (n,) the column of
     the expanded table, factor x_i x_j; x : (n, 2) both inputs; m : (2,) their means over the
     reference rows. The number ``factor``, by which a feature map scales products, is found by
     least squares.

@@ -134,7 +134,7 @@ def _joint_paths(
 def _lasso_sizes(
     X: Array, y: Array, centered: bool, levels: Array, tolerance: float
 ) -> Iterator[Array]:
-    """Yield the absolute coefficients of a lasso at one level after another; modifies X."""
+    """Yield the absolute coefficients of a lasso at each level in turn; X is modified."""
     weights = None
     if centered:
         X -= X.mean(axis=0)

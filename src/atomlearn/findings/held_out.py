@@ -271,7 +271,7 @@ def covariates_of(fitted: Any, X: Any) -> Rows | None:
 
 
 def _model_and_table(fitted: Any, X: Any) -> tuple[Any, Any]:
-    """Return the model that a search found or a pipeline ends with, and the table it sees."""
+    """Return the best model of a search, or the last step of a pipeline, and its input table."""
     model = unsearched(fitted)
     if isinstance(model, Pipeline):
         X = model[:-1].transform(X) if len(model) > 1 else X

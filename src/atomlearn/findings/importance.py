@@ -70,7 +70,7 @@ HIGH = 0.25
 
 
 def loss_for(y: NDArray[Any], loss: str | Loss) -> Loss:
-    """Return the loss; for "auto" the default for this kind of target."""
+    """Return the loss, or the default for this kind of target if ``loss`` is "auto"."""
     if loss != "auto":
         return as_loss(loss)
     if y.dtype.names is not None:

@@ -149,7 +149,7 @@ class LassoLine:
         return np.asarray(la.inv(scaled) / lengths / lengths[:, None])
 
     def _solved(self, used: Columns, signs: Array) -> Stretch:
-        """Return the piece at t = 0, by pivoting from these columns in use and their signs."""
+        """Return the piece at t = 0, by pivoting from these active columns and their signs."""
         for _ in range(MOST_PIECES):
             try:
                 piece = self._piece(used, signs, np.zeros(self.price.size), 0.0)

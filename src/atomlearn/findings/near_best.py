@@ -289,7 +289,7 @@ class _Profile:
 
         ``_scores`` are the negative slopes of loss and ridge term, and ``_off`` bounds on their
         rounding. ``_bends`` are curvatures of phi: 1 / (H^-1)_jj for nonzero columns, with H their
-        Hessian; for other columns an upper bound, as if w_j moved alone.
+        Hessian; for other columns an upper bound, for which only w_j may vary.
         """
         problem = self.problem
         dual = negative_gradient(problem, self._prediction)
@@ -405,7 +405,7 @@ class _Profile:
         return outer, min(inner, outer)
 
     def _own_part(self, column: int, value: float) -> float:
-        """Return the part of the objective that depends on w_j only, at w_j = ``value``."""
+        """Return the part of the objective that depends only on w_j, at w_j = ``value``."""
         value_alone = 0.5 * self.problem.tau * value * value
         if self.separable:
             norm: Any = self.problem.regularizer.norm.restrict(np.array([column]), self.coef.size)

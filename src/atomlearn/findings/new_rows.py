@@ -251,7 +251,7 @@ def _residuals(problem: Problem, fit: Point, rows: Rows) -> Array:
 
 
 def _difference(problem: Problem, kept: Kept, rng: np.random.Generator) -> tuple[float, str]:
-    """Return the p-value of the permutation test, and the statistic that differs most."""
+    """Return the p-value of the permutation test, and the name of the most different statistic."""
     rows = rng.permutation(problem.y.size)[:MOST_ROWS]
     numbers = []
     fresh = []

@@ -108,9 +108,9 @@ def directions(
 def _path_observer(
     design: Design, weight: Array, x: Array, n_rows: int, growth: float, found: list[Array]
 ) -> Reached:
-    """Return the observer of a column's path that ends it when its standard error begins to grow.
+    """Return the observer that ends a column's path when the standard error begins to grow.
 
-    ``found`` : the directions of the levels that were good.
+    ``found`` : the directions of all levels before that.
     """
     limit = np.inf
 

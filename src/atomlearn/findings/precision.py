@@ -76,7 +76,7 @@ def sparse_precision(X: Array) -> tuple[Any, bool]:
 def _edges(columns: Array, count: int) -> sp.csr_array:
     """Return the pairs (j, neighbor) with a large |t| in regressions of j on correlated columns.
 
-    Those are the columns that it is most correlated with.
+    The regressors of j are the columns with the largest correlation with it.
     """
     n_columns, n_rows = columns.shape
     # Single precision suffices to rank the correlations.
@@ -204,7 +204,7 @@ def grouped(
     """Return standardized columns, with means and scales, and their groups, None for none.
 
     ``groups`` "auto" : the columns are then the means of clusters of near-duplicates, and the
-    groups are these clusters. None: a warning says if there are some.
+    groups are these clusters. None: a warning reports near-duplicates.
     """
     standard, means, scales = standardized(X)
     if groups is None:

@@ -147,7 +147,7 @@ class _Sorted:
         return cls(order, *ends)
 
     def off(self, labels: Mask) -> Array:
-        """Return the DeLong placement value of each row less one half, (n_draws, n).
+        """Return the DeLong placement value of each row minus one half, (n_draws, n).
 
         It is the share of rows of the opposite class that are ranked correctly relative to the row;
         ties count one half. labels : (n_draws, n) True for positive rows, in sorted order.
@@ -178,7 +178,7 @@ def mean_area(codes: Columns, decisions: Array) -> tuple[float, Array]:
 
 
 def guess_area(codes: Columns, decisions: Array) -> tuple[float, Array]:
-    """Return the mean one-vs-rest AUC less one half, and twice the contributions of rows, (n,)."""
+    """Return the mean one-vs-rest AUC minus one half, and twice the contributions of rows, (n,)."""
     positive, columns = _against_rest(codes, decisions)
     contributions = np.zeros(codes.size)
     for column, is_class in zip(columns.T, positive.T, strict=True):
@@ -200,7 +200,7 @@ def _against_rest(codes: Columns, decisions: Array) -> tuple[Mask, Array]:
 def area_of(decisions: Array, positive: Mask) -> tuple[float, Array]:
     """Return the AUC, and an influence of each row (n,) whose squares sum to DeLong's variance.
 
-    The influence is the placement value of the row less the AUC, scaled by its class size.
+    The influence is the placement value of the row minus the AUC, scaled by its class size.
     """
     side = _Sorted.of(decisions)
     shares = np.empty(decisions.size)
@@ -357,7 +357,7 @@ def ranked_concordance(
 
 
 def concordance_rows(risk: Array, first: Rows, second: Rows) -> Array:
-    """Return (n,): twice the contribution of each row's pairs to the concordance less one half."""
+    """Return (n,): twice the contribution of each row's pairs to the concordance minus one half."""
     excess = 0.5 * np.sign(risk[first] - risk[second]) / max(first.size, 1)
     contributions = np.bincount(first, excess, risk.size) + np.bincount(second, excess, risk.size)
     return np.asarray(contributions, dtype=np.float64)

@@ -176,7 +176,7 @@ class StabilitySelector(OwnParameters, MetaEstimatorMixin, SelectorMixin, Packed
     ) -> StabilitySelector:
         """Select features of X (n_samples, n_features) for y.
 
-        ``groups`` and ``order`` are of rows: halves are of whole groups, or of stretches of a
+        ``groups`` and ``order`` refer to rows: halves consist of whole groups, or of stretches of a
         series, and an estimator that holds out rows itself receives it, too.
         """
         self._check()

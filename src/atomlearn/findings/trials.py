@@ -322,7 +322,7 @@ class Trial:
         return baseline + mean_score, float(np.linalg.norm(sums))
 
     def _ranks(self, truth: NDArray[Any], decisions: Array) -> tuple[float, Array]:
-        """Return the AUC or concordance less one half, and twice the contributions of rows (n,)."""
+        """Return AUC or concordance minus one half, and twice the contributions of rows (n,)."""
         if self.task == "classification":
             if np.unique(truth).size < 2:
                 return float("nan"), np.zeros(truth.size)

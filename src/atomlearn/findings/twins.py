@@ -54,7 +54,7 @@ class Twins:
 def correlated_columns(
     design: Design, columns: Sequence[int], most: int = 3, least: float = 0.5
 ) -> list[list[tuple[int, float]]]:
-    """Return the columns most correlated with each of these, by one pass for each."""
+    """Return the columns most correlated with each of ``columns``, by one pass for each."""
     deviations = column_moments(design)[1]
     chosen = np.asarray(columns, dtype=np.int64)
     means, own_deviations = moments_of(design, chosen)

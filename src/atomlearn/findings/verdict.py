@@ -265,7 +265,7 @@ def verdict_on(
 def with_curves(known: Array | None, n_rows: int) -> tuple[Array | None, dict[str, str]]:
     """Return the baseline's columns, with spline columns of numbers if there are enough rows.
 
-    And its description in words, empty if there is none.
+    The second result is a description in words, empty if there are no columns.
     """
     if known is None:
         return None, {}
@@ -294,7 +294,7 @@ def _numbers(name: str, given: ArrayLike) -> Array:
 def numbers_of(task: Task, truth: NDArray[Any]) -> Array:
     """Return the target as columns of numbers: one-hot classes, or martingale residuals of times.
 
-    A martingale residual is the event indicator less the Nelson-Aalen cumulative hazard of the
+    A martingale residual is the event indicator minus the Nelson-Aalen cumulative hazard of the
     stratum from entry to the observed time.
     """
     if task == "survival":

@@ -66,7 +66,7 @@ class AdditiveSettings:
                 )
 
     def powers(self, X: Design) -> Design:
-        """Return |X|^exponent, entry by entry; X itself without an exponent."""
+        """Return |X|^exponent elementwise, or X itself if there is no exponent."""
         if self.exponent is None:
             return X
         stored = X.stored()
@@ -78,7 +78,7 @@ class AdditiveSettings:
         return as_design(np.abs(dense) ** self.exponent)
 
     def roots(self, levels: Array) -> Array:
-        """Return the levels of |x| from those of |x|^exponent; the same without an exponent."""
+        """Return the levels of |x| given those of |x|^exponent; unchanged without an exponent."""
         return levels if self.exponent is None else levels ** (1.0 / self.exponent)
 
     @property

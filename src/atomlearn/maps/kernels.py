@@ -306,7 +306,7 @@ class Kernels(Forwarding, MappedDesign):
 
     @cached_property
     def groups(self) -> NDArray[np.int64]:
-        """The kernel of each column; kernels of rank 0 count."""
+        """The kernel of each column; kernels of rank 0 have a number, too."""
         return self.map.term_of(np.arange(self.shape[1]))
 
     def with_rows(self, rows: NDArray[np.int64]) -> Kernels:

@@ -128,7 +128,7 @@ def levels_and_codes(
 
 
 def encoded(base: Design, levels: Levels) -> CodedColumns:
-    """Return the codes of all entries, a byte for each; CSC arrays share their rows with X."""
+    """Return the codes of all entries, one byte each; a CSC result shares row indices with X."""
 
     def levels_of(first: int, piece: Piece) -> tuple[Array, Columns]:
         """Return the known levels of the columns of a piece, and their starts."""

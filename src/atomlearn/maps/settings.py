@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class MapSettings:
-    """Sizes and shares from which another way of computing is faster.
+    """Sizes and shares at which one algorithm becomes faster than another.
 
     None of them changes an answer beyond rounding. Sizes bound memory; the others come from
     measurements of both ways (``benchmarks/implicit.py``, ``additive.py`` and ``simple_mkl.py``);

@@ -67,7 +67,7 @@ class TermDesign(MappedDesign):
         return block if self.shape[0] * widest > LIMITS.piece_entries else DenseBlock(block.dense())
 
     def _coded_block(self, columns: Columns) -> CodedBlock:
-        """Return the columns as a ``CodedBlock`` over the terms that they are from."""
+        """Return the columns as a ``CodedBlock`` over the terms that contain them."""
         terms, part_of = np.unique(self.map.term_of(columns), return_inverse=True)
         within = columns - self.map.starts[terms[part_of.ravel()]]
         return CodedBlock(*self.coded(terms), part_of.ravel(), within)

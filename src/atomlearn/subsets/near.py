@@ -350,7 +350,7 @@ class _End:
         return low - growth(self.g.size) * abs(center), high
 
     def _bound_by_ball(self, center: float) -> float:
-        """Return the bound from the strong convexity of the ridge; -inf with free coefficients."""
+        """Return the bound by strong convexity; -inf if coefficients are unpenalized."""
         level_set = self.among
         m = level_set.positions.size
         if self.g[m:].any():

@@ -119,12 +119,12 @@ class BranchNorm(RatedNorm):
 
     @property
     def least(self) -> float:
-        """The |w_j| from which the relaxation charges the full price: sqrt(2 price / level)."""
+        """The |w_j| from which on the relaxation charges the full price: sqrt(2 price / level)."""
         return math.sqrt(2.0 * self.price / self.level)
 
     @property
     def toll(self) -> float:
-        """The reduction of a squared score by the price: 2 price level."""
+        """The price in units of squared scores, 2 price level, which is subtracted from them."""
         return 2.0 * self.price * self.level
 
     def value(self, w: Array) -> float:
@@ -159,7 +159,7 @@ class BranchNorm(RatedNorm):
         return np.square(self.ratings(scores).full())
 
     def polar(self, scores: Scores) -> float:
-        """Return sqrt(sum of z_j^2 over the columns that are in and the k largest free ones)."""
+        """Return sqrt(sum of z_j^2) over the columns fixed in, and the k largest free z_j^2."""
         return math.sqrt(self.counted(self.squares(scores)))
 
     def counted(self, squares: Array) -> float:

@@ -53,7 +53,7 @@ class Products:
     def of(self, columns: Columns) -> Array:
         """Return the rows of X'CX of these m columns, (m, n_columns).
 
-        Each row that is not cached takes one pass over X.
+        Each row that is not cached requires one pass over X.
         """
         n_kept = max(columns.size, int(KEPT * self._curvature.size))
         rows = {column: self._row(column) for column in columns.tolist()}

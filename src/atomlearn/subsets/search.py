@@ -313,7 +313,7 @@ class Search(Exchange):
     def _ranked(
         self, fixed: NDArray[np.int8], k: int, bound: Bound
     ) -> tuple[Columns, float, float, float]:
-        """Rank the free units by squared score minus toll, and return ``paying`` and three values.
+        """Rank the free units by squared score minus ``toll``; return ``paying`` and three values.
 
         A unit pays if its squared score exceeds the toll 2 level price. ``paying`` are the paying
         units among the k best free ones, best first. The three values are squared scores minus the

@@ -154,7 +154,7 @@ class Cox(Loss):
     def score_residuals(self, y: Array, prediction: Array, weight: Array, A: Array) -> Array:
         """Return the score residuals of the columns A (n_samples, k), (n_samples, k).
 
-        They are the integrals of A less its mean over the risk set, with respect to the martingale
+        They are the integrals of A minus its mean over the risk set, with respect to the martingale
         of each sample; their sums are minus the gradient with respect to the coefficients of A.
 
         References

@@ -207,7 +207,7 @@ def _labels_in_data(labels: Any, counts: Counter[str], name: str, role: str) -> 
 
 
 def _counted(counts: Counter[str]) -> str:
-    """Return the labels with their numbers of rows."""
+    """Return the labels as text, each with its number of rows."""
     listed = [f"{label!r} ({counts[label]:,})" for label in sorted(counts)[:_MOST_LABELS]]
     return ", ".join(listed) + (", ..." if len(counts) > _MOST_LABELS else "")
 

@@ -29,7 +29,7 @@ def check_same_rows(first: Block, second: Block) -> None:
 
 @dataclass(slots=True)
 class _Room:
-    """A Fortran array with spare columns, shared by successive blocks; ``used`` columns are filled."""
+    """A Fortran array with spare columns that successive blocks share; ``used`` are filled."""
 
     array: NDArray[Any]
     used: int
@@ -144,7 +144,7 @@ class DenseBlock(Block):
         return DenseBlock(_kernels.gather_dense(self._array, columns, None, self.dtype))
 
     def append(self, other: Block) -> Block:
-        """Return [A, B] for B = ``other``; B is written into spare columns of A if there are any."""
+        """Return [A, B] for B = ``other``; B is written into spare columns if there are any."""
         check_same_rows(self, other)
         n_samples, size = self.shape
         total = size + other.shape[1]

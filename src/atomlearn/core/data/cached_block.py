@@ -50,7 +50,7 @@ class GrowingGram:
 
     @classmethod
     def known(cls, curvature: Array, matrix: Array) -> GrowingGram:
-        """Return the Gram matrix whose H = ``matrix`` is known, for columns that are not centered."""
+        """Return the object whose H = ``matrix`` is known, for columns that are not centered."""
         gram = cls(curvature, False)
         gram._buffer, gram.size, gram._means = matrix, matrix.shape[0], np.zeros(matrix.shape[0])
         return gram
@@ -258,7 +258,7 @@ class CachedBlock(Block):
         return self.grown(self.inner.append(CachedBlock.of(other).inner))
 
     def grown(self, block: Block) -> CachedBlock:
-        """Return ``block``, which extends this one by columns, with the cached arrays of this one."""
+        """Return ``block``, whose first columns are those of this one, with its cached arrays."""
         longer = CachedBlock(block)
         longer._growing = self._growing
         longer._part = self._part

@@ -59,7 +59,7 @@ class Lifted(Derived):
         return DenseBlock(np.asfortranarray(block.dense() @ local.toarray()))
 
     def taken_off(self, columns: Columns) -> Array:
-        """Return bounds on the offsets that are subtracted from the scores of these columns of X L."""
+        """Return bounds on the offsets that are subtracted from the scores of columns of X L."""
         touched = self.expansion.touched(columns)
         shifts = self.design.taken_off(touched.features)
         if self.expansion.repeats:

@@ -128,7 +128,7 @@ class SpreadRows(Derived):
         return self.design.squared_norms(self._spread(weights))
 
     def _spread(self, v: Array) -> Array:
-        """Return v over all rows of X: the sum for repeated rows, 0 for rows that are not selected."""
+        """Return v over all rows of X: the sum for repeated rows, 0 for rows not selected."""
         # If a row is repeated, its values are added, as in X'v.
         padded = np.zeros((self.design.shape[0], *v.shape[1:]))
         np.add.at(padded, self.rows, v)

@@ -95,7 +95,7 @@ class Concatenated(Design):
         return [FoundScores(numbers, np.concatenate(z), bound, size) for bound, *z in of_each]
 
     def _owned(self, columns: Columns) -> Iterator[tuple[Design, Columns, Columns]]:
-        """Yield each design that owns some of the columns, their positions, and their indices in it."""
+        """Yield each design that owns some columns, their positions, and their indices in it."""
         owner = np.searchsorted(self._starts, columns, side="right") - 1
         for index in np.unique(owner):
             positions = np.flatnonzero(owner == index)

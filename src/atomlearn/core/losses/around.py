@@ -77,8 +77,8 @@ def mean_loss(loss: Loss, y: Array, prediction: Array, weight: Array) -> float:
 class Offset(Around):
     """f_o(z) = f(z + o): the offset o is known, and no coefficient multiplies it.
 
-    It may be the logarithm of an exposure for counts, or the predictions of another model. It is one more
-    part of the loss, so every certificate, norm, solver and design works with it as it is.
+    Examples are the logarithm of an exposure for counts, and the predictions of another model. The
+    offset is a part of the loss, so every certificate, norm, solver and design works with it.
 
     Parameters
     ----------

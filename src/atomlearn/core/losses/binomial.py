@@ -107,7 +107,7 @@ class Binomial(Explained):
         return np.asarray(weight * small * (1.0 - small))
 
     def slack(self, y: Array, prediction: Array, dual: Array, weight: Array) -> float:
-        """Return a bound on the rounding error of f* from that of a_i: the entropy has slope z_i."""
+        """Return a bound on the rounding error of f* due to a_i: the entropy has slope z_i."""
         return 8.0 * EPS * float(weight @ (1.0 + np.abs(prediction)))
 
     def mean(self, prediction: NDArray[Any]) -> NDArray[Any]:

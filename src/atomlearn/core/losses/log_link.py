@@ -55,7 +55,7 @@ class LogLink(Explained):
         return exponential(prediction)
 
     def slack(self, y: Array, prediction: Array, dual: Array, weight: Array) -> float:
-        """Return a bound on the rounding error; it grows with |log y|, which is subtracted from z."""
+        """Return a bound on the rounding error, with |log y|, which is subtracted from z."""
         return rounded(dual, 1.0 + np.abs(log_or_zero(y)), weight)
 
 

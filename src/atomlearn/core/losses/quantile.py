@@ -70,7 +70,7 @@ class Quantile(Explained):
         return weighted_sum(weight, losses)
 
     def gradient(self, y: Array, prediction: Array, weight: Array) -> Array:
-        """Return s_i (1 - q) if z_i > y_i, -s_i q if z_i < y_i, and the subgradient 0 if they are equal."""
+        """Return s_i (1 - q) if z_i > y_i, -s_i q if z_i < y_i, and 0 if they are equal."""
         residual = prediction - y
         slope = np.where(residual > 0.0, 1.0 - self.q, np.where(residual < 0.0, -self.q, 0.0))
         slope *= weight

@@ -311,7 +311,8 @@ def constrained_point(
     """Return argmin 1/2 ||x - v||^2 + step * gauge(x) over A x <= b, or = b where ``equal``.
 
     x is the proximal map of the norm at v - A'm. The multipliers m minimize a convex function whose
-    gradient b - A x is piecewise linear: Newton's method ends on the pieces that contain the solution.
+    gradient b - A x is piecewise linear: Newton's method ends on the right
+    pieces.
     """
     multipliers = np.zeros(b.size)
     for _ in range(MAX_STEPS):

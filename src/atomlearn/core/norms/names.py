@@ -56,12 +56,12 @@ def needs_names(groups: Any) -> bool:
 
 
 def _is_frame(groups: Any) -> bool:
-    """Return whether ``value`` is a data frame of any library."""
+    """Return whether ``groups`` is a data frame of any library."""
     return hasattr(groups, "columns") and hasattr(groups, "to_numpy")
 
 
 def _has_strings(group: Any) -> bool:
-    """Return whether ``value`` is a string, or contains one."""
+    """Return whether ``group`` is a string, or contains one."""
     if isinstance(group, np.ndarray) and group.dtype != object:
         return group.dtype.kind in "US"
     items = group if isinstance(group, Sequence | np.ndarray | set | frozenset) else ()

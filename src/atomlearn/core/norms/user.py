@@ -220,7 +220,7 @@ class UserNorm(Parameters, Norm):
         return dense
 
     def _compare(self, atom: Atom, reached: float, z: Array) -> None:
-        """Raise ValueError if a known atom (-a, or an earlier one) has a larger <., z> than the oracle's.
+        """Raise ValueError if a known atom, -a or an earlier one, is better than the oracle's.
 
         reached : <a, z> of the oracle's atom a.
         """

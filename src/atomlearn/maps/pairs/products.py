@@ -121,7 +121,7 @@ class DensePairs(PairProducts):
         return result
 
     def _inputs(self, i: Columns, j: Columns) -> tuple[NDArray[Any], Columns, Columns]:
-        """Return the inputs of these pairs in Fortran order, and the places of i and j in it."""
+        """Return the inputs of these pairs in Fortran order, and the positions of i and j."""
         inputs, positions = np.unique(np.concatenate([i, j]), return_inverse=True)
         columns = np.asfortranarray(self.base.gather(inputs).dense())
         return columns, positions[: i.size], positions[i.size :]
@@ -154,7 +154,7 @@ class DensePairs(PairProducts):
     def _reader(self, dtype: Any, power: int = 1) -> Reader:
         """Return a function that returns columns lo..hi to a power, (n_samples, hi - lo).
 
-        Columns are copied once and not for each piece of work.
+        Columns are copied once, not for each group of inputs.
         """
         base = self.base
         stored = self.base.stored()
@@ -194,7 +194,7 @@ class DensePairs(PairProducts):
         return total
 
     def _pairs_only(self, tile: Any, lo: int, start: int, index: PairIndex, square: float) -> Any:
-        """Return a tile with zeros outside of pairs, and with weighted squares."""
+        """Return a tile in which entries that are no pairs are 0, and squares are weighted."""
         xp = namespace(tile)
         diagonal = lo - start
         upper_part = xp.triu(tile, k=diagonal + 1)
@@ -300,7 +300,7 @@ class DensePairs(PairProducts):
         margin = finalists.error.relative * bound + finalists.error.absolute
         if peak < finalists.least_magnitude(margin):
             return
-        # With more candidates, the threshold rises to the ``wanted``-th largest magnitude in the tile.
+        # With more candidates, the threshold is raised to the ``wanted``-th largest magnitude.
         limit = 4 * finalists.wanted + 4096
         chosen = _places_above(tile, finalists.least_magnitude(margin))
         if chosen.size > limit or finalists.threshold == 0.0:
@@ -336,14 +336,14 @@ def peak_of(values: Any) -> float:
 
 
 def _places_above(tile: Any, least: float) -> Columns:
-    """Return the places of the magnitudes >= least."""
+    """Return the flat positions of entries of a tile with magnitude >= ``least``."""
     xp = namespace(tile)
     is_reached = xp.reshape(abs(tile) >= least, (-1,))
     return np.array(to_host(xp.nonzero(is_reached)[0]), dtype=np.int64)
 
 
 def _magnitudes(tile: Any, places: Columns) -> NDArray[Any]:
-    """Return the magnitudes at these places."""
+    """Return the magnitudes of a tile at these flat positions."""
     xp = namespace(tile)
     magnitudes = xp.take(xp.reshape(tile, (-1,)), to_device_of(tile, places))
     return np.array(to_host(abs(magnitudes)))

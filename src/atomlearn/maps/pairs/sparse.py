@@ -228,7 +228,7 @@ def _costs(matrix: sp.csc_array, by_rows: sp.csr_array) -> Array:
 
 
 def _share_out(work: Any, costs: Array) -> None:
-    """Call work(lo, hi) for runs of inputs of bounded cost, one input at least."""
+    """Call work(lo, hi) for consecutive inputs of bounded total cost, at least one input."""
     ends = np.cumsum(costs)
     cuts = [0]
     while cuts[-1] < costs.size:
