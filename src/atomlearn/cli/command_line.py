@@ -29,13 +29,13 @@ def limited(memory: int | None, jobs: int | None) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _memory(most: int) -> Iterator[None]:
-    """Limit the data segment of the process to ``most`` bytes (RLIMIT_DATA).
+def _memory(n_bytes: int) -> Iterator[None]:
+    """Limit the data segment of the process to ``n_bytes`` bytes (RLIMIT_DATA).
 
     Larger allocations in the block raise MemoryError.
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
-    resource.setrlimit(resource.RLIMIT_DATA, (most, hard))
+    resource.setrlimit(resource.RLIMIT_DATA, (n_bytes, hard))
     try:
         yield
     finally:

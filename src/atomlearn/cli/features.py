@@ -117,16 +117,18 @@ def _lines(path: Path) -> dict[str, list[str]]:
     return sets
 
 
-def _members(member: str, place: Mapping[str, list[int]], known: NamedColumns) -> Sequence[int]:
+def _members(
+    member: str, columns_of: Mapping[str, list[int]], known: NamedColumns
+) -> Sequence[int]:
     """Return the columns that a member of a group file refers to.
 
     A member is the name or gene symbol of a column, the original column of dummy columns, a
-    wildcard pattern, or a genomic region. ``place`` maps names and symbols to columns.
+    wildcard pattern, or a genomic region. ``columns_of`` maps names and symbols to columns.
     """
     names = known.names
     variants = known.variants
-    if member in place:
-        return place[member]
+    if member in columns_of:
+        return columns_of[member]
     region = _REGION.match(member)
     if region is not None and variants is not None:
         start, stop = (int(region[key].replace(",", "")) for key in ("start", "stop"))
@@ -140,7 +142,7 @@ def _members(member: str, place: Mapping[str, list[int]], known: NamedColumns) -
     columns = [column for column, name in enumerate(names) if name.startswith(prefixes)]
     if columns or not any(mark in member for mark in "*?["):
         return columns
-    return [column for name in fnmatch.filter(place, member) for column in place[name]]
+    return [column for name in fnmatch.filter(columns_of, member) for column in columns_of[name]]
 
 
 def _windows(match: re.Match[str], variants: Any) -> tuple[list[Columns], list[str]]:

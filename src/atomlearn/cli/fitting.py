@@ -35,7 +35,7 @@ from atomlearn.estimators.dependent_rows import fit_parameters
 from atomlearn.estimators.file_tables import scaled_file
 from atomlearn.estimators.generation import norm_of
 from atomlearn.estimators.survival import Baseline
-from atomlearn.estimators.units import Units, as_they_are, standardized_design, too_many
+from atomlearn.estimators.units import Units, standardized_design, too_many, unscaled_units
 from atomlearn.maps.feature_map import FeatureMap, map_of
 from atomlearn.reports.model import baseline_keys
 from atomlearn.reports.structure_displays import has_parts
@@ -203,9 +203,9 @@ def _units(
     """
     if settings.additive:
         scaled = ", of variance 1 each" if settings.standardize else ""
-        return as_they_are(design, f"a curve for each column ({settings.additive}{scaled})")
+        return unscaled_units(design, f"a curve for each column ({settings.additive}{scaled})")
     if settings.generates or not settings.standardize:
-        return as_they_are(design)
+        return unscaled_units(design)
     units = standardized_design(design, center, weight)
     return scaled_file(unwrapped(design), units) if was_encoded(design) else units
 
@@ -401,15 +401,15 @@ def _python_code(
 
 
 def with_baseline(
-    fitted: FittedSelection, rows: Rows, roles: DataRoles, at: Sequence[float] = ()
+    fitted: FittedSelection, rows: Rows, roles: DataRoles, check_times: Sequence[float] = ()
 ) -> FittedSelection:
     """Return a survival model with Breslow's baseline hazard, and any other model unchanged.
 
     The intercept of a survival model is set to zero, so that its scores are X w. The baseline
     hazard is that of a row with the mean score, because exp(X w) may overflow if the columns are
     far from zero: the cumulative hazard of a row is baseline_hazard * exp(score - baseline_score),
-    at each of baseline_times. Each stratum has its own. ``at`` are the times whose risks are
-    predicted by default.
+    at each of baseline_times. Each stratum has its own. ``check_times`` are the times whose risks
+    are predicted by default.
     """
     target = fitted.data.target
     if not target.is_survival:
@@ -422,8 +422,8 @@ def with_baseline(
         "baseline_score": center,
         "followed_until": float(y["time"].max()),
     }
-    if at:
-        described["at"] = ",".join(f"{time:g}" for time in at)
+    if check_times:
+        described["at"] = ",".join(f"{time:g}" for time in check_times)
     if target.events is not None:
         described["other_events"] = ", ".join(target.events.others)
     for code in np.unique(y["stratum"]).tolist():

@@ -31,8 +31,8 @@ _CHANGES = {
 _OPPOSITE = {"A": "T", "T": "A", "C": "G", "G": "C"}
 
 
-def alleles_of(source: Dataset, used: Sequence[int]) -> tuple[Allele, ...]:
-    """Return the counted alleles of the genotype columns ``used``, () for other data.
+def alleles_of(source: Dataset, columns: Sequence[int]) -> tuple[Allele, ...]:
+    """Return the counted alleles of the genotype columns ``columns``, () for other data.
 
     Each allele includes the mean allele count, which imputes variants that new data lacks.
     """
@@ -40,7 +40,7 @@ def alleles_of(source: Dataset, used: Sequence[int]) -> tuple[Allele, ...]:
     if variants is None:
         return ()
     of_variants = np.array(
-        [column for column in used if column < len(variants.names)], dtype=np.int64
+        [column for column in columns if column < len(variants.names)], dtype=np.int64
     )
     means = moments_of(source.design(), of_variants)[0] if of_variants.size else np.zeros(0)
     return tuple(
@@ -81,27 +81,27 @@ def score_text(model: SavedModel) -> str:
 _VARIANT = ("ID", "CHR", "POS", "A1", "A2", "MEAN", "SD")
 
 
-def components_text(found: Components | None) -> str:
+def components_text(fitted: Components | None) -> str:
     """Return the text of components.tsv, "" without components.
 
     The first line has the singular values, and each other line a variant with its mean and standard
     deviation in the training data and its loadings, with seven digits.
     """
-    if found is None:
+    if fitted is None:
         return ""
-    numbers = np.column_stack([found.means, found.scales, found.loadings])
-    variants = found.variants
+    numbers = np.column_stack([fitted.means, fitted.scales, fitted.loadings])
+    variants = fitted.variants
     lines = zip(
         *(variants.names, variants.chromosomes, variants.positions.tolist()),
         *(variants.counted, variants.other, numbers.tolist()),
         strict=True,
     )
-    head = "##SIZES\t" + "\t".join(map(repr, found.sizes.tolist()))
+    head = "##SIZES\t" + "\t".join(map(repr, fitted.sizes.tolist()))
     rows = [
         "\t".join([*map(str, identity), *(f"{x:.7g}" for x in values)])
         for *identity, values in lines
     ]
-    return "\n".join([head, "\t".join([*_VARIANT, *found.names]), *rows]) + "\n"
+    return "\n".join([head, "\t".join([*_VARIANT, *fitted.names]), *rows]) + "\n"
 
 
 def read_components(path: Path) -> Components:
@@ -124,18 +124,18 @@ def read_components(path: Path) -> Components:
     return Components(variants, numbers[:, 0], numbers[:, 1], numbers[:, 2:], sizes)
 
 
-def projected(found: Components, new: Harmonizer, notes: list[str]) -> dict[str, Array]:
+def projected(fitted: Components, new: Harmonizer, notes: list[str]) -> dict[str, Array]:
     """Return the principal components of new samples by name, with notes on lacking variants."""
-    variants = found.variants
+    variants = fitted.variants
     alleles = [
         Allele(*fields)
         for fields in zip(
             *(variants.names, variants.chromosomes, variants.positions.tolist()),
-            *(variants.counted, variants.other, found.means.tolist()),
+            *(variants.counted, variants.other, fitted.means.tolist()),
             strict=True,
         )
     ]
-    along = np.zeros((new.n_rows, found.sizes.size))
+    along = np.zeros((new.n_rows, fitted.sizes.size))
     squares = np.zeros(new.n_rows)
     n_lost = 0
     block = max(1, LIMITS.piece_bytes // (8 * new.n_rows))
@@ -143,14 +143,14 @@ def projected(found: Components, new: Harmonizer, notes: list[str]) -> dict[str,
         samples = slice(start, start + block)
         X, ways = new.counts(alleles[samples])
         n_lost += sum(len(ways.get(way, ())) for way in ("absent", "ambiguous", "different"))
-        scaled = (X - found.means[samples]) / found.scales[samples]
-        along += scaled @ found.loadings[samples]
+        scaled = (X - fitted.means[samples]) / fitted.scales[samples]
+        along += scaled @ fitted.loadings[samples]
         squares += np.sum(scaled**2, axis=1)
     notes.append(
-        f"{found.sizes.size} principal components are projected from {len(alleles) - n_lost:,} of "
+        f"{fitted.sizes.size} principal components are projected from {len(alleles) - n_lost:,} of "
         f"their {len(alleles):,} variants"
     )
-    return dict(zip(found.names, found.projected(along, squares).T, strict=True))
+    return dict(zip(fitted.names, fitted.projected(along, squares).T, strict=True))
 
 
 def about(source: Dataset, columns: Sequence[int]) -> tuple[tuple[str, str], ...]:

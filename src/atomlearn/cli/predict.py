@@ -399,7 +399,7 @@ def predictions_csv(
     header: Sequence[str] = (),
     ids: Sequence[Sequence[str]] | None = None,
     interval: float | None = None,
-    at: Sequence[float] = (),
+    times: Sequence[float] = (),
     remarks: Sequence[str] = (),
     risks: Array | None = None,
 ) -> str:
@@ -411,9 +411,9 @@ def predictions_csv(
     prediction intervals, such as 0.9, which are written as the columns "lower" and "upper"; for
     survival times only "lower" is written, the time after which this share of the events occurs.
     Survival models have the column "log_hazard_ratio", against a row with the mean score, and
-    ``risks``, shape (n_rows, n_times), of an event by each time of ``at``. ``remarks`` are written
-    if there are any.
-    Cells that a spreadsheet would execute as formulas are prefixed with an apostrophe.
+    ``risks``, shape (n_rows, n_times), of an event by each time of ``times``. ``remarks`` are
+    written if there are any. Cells that a spreadsheet would execute as formulas are prefixed with
+    an apostrophe.
     """
     labels = model.predict(scores)
     names = [()] * len(labels) if ids is None else ids
@@ -436,7 +436,7 @@ def predictions_csv(
             titles += [f"probability[{label}]" for label in model.classes]
             columns = np.hstack([scores, probabilities])
     if risks is not None:
-        titles += [f"risk by {time:g}" for time in at]
+        titles += [f"risk by {time:g}" for time in times]
         columns = np.hstack([columns, risks])
     texts = [[remark] for remark in remarks] if any(remarks) else [[] for _ in labels]
     titles += ["remark"] if any(remarks) else []

@@ -54,12 +54,12 @@ def proof_of_selection(
     return proof, claimed(proof)
 
 
-def options_to_repeat(given: Sequence[str], data: str) -> list[str]:
+def options_to_repeat(arguments: Sequence[str], data: str) -> list[str]:
     """Return the options of a selection, without its data file and its results."""
     words = []
     skipped = 0
     seen = False
-    for word in given[1:]:
+    for word in arguments[1:]:
         name = word.partition("=")[0]
         if skipped:
             skipped -= 1

@@ -216,20 +216,20 @@ def read_settings(options: argparse.Namespace) -> SelectionSettings:
     )
 
 
-def _check_pairs(given: Sequence[str]) -> None:
+def _check_pairs(names: Sequence[str]) -> None:
     """Raise a CommandError for options that need or exclude each other.
 
-    ``given`` are the names of the options on the command line.
+    ``names`` are the names of the options on the command line.
     """
     for name, needed in NEEDED.items():
-        if name in given and needed not in given:
+        if name in names and needed not in names:
             raise CommandError(
                 f"{_option(name)} goes with {_option(needed)} NAME; give both, or leave "
                 f"{_option(name)} out"
             )
     for name, others, why in EXCLUSIVE:
         for other in others:
-            if name in given and other in given:
+            if name in names and other in names:
                 raise CommandError(
                     f"{_option(other)} does not go with {_option(name)}: {why}; leave one of the "
                     "two out"

@@ -33,13 +33,13 @@ from atomlearn.storage.intake.written import days_of
 
 
 def belonging(
-    table: DataTable, options: argparse.Namespace, held: NDArray[np.bool_] | None
+    table: DataTable, options: argparse.Namespace, test_rows: NDArray[np.bool_] | None
 ) -> tuple[Rows | None, Rows | None, list[str]]:
     """Return the group index of each row, its position in a series, and notes for the report.
 
     At most one of the two arrays, each of shape (n_rows,), is not None: the groups come from
-    --rows-of or an identifier column, the positions from --order. ``held`` is the mask of the rows
-    that --split-column holds out, or None.
+    --rows-of or an identifier column, the positions from --order. ``test_rows`` is the mask of the
+    rows that --split-column holds out, or None.
     """
     if "order" in table.extras:
         if options.rows_of:
@@ -62,7 +62,7 @@ def belonging(
         f"{groups.size:,} rows of {n_groups:,} different {name}: rows of one are held out, folded "
         "and halved together (--rows-of NAME or none says otherwise)"
     )
-    both = 0 if held is None else np.intersect1d(groups[held], groups[~held]).size
+    both = 0 if test_rows is None else np.intersect1d(groups[test_rows], groups[~test_rows]).size
     if both:
         note += f"; but --split-column has rows of {both:,} {name} in both parts"
     return groups, None, [note]

@@ -143,17 +143,17 @@ def _with_time_limit(stop: StoppingRule | None, time_limit: float | None) -> Sto
     return limit if stop is None else limit | stop
 
 
-def _start(given: Any, n_features: int) -> WarmStart | None:
+def _start(warm_start: Any, n_features: int) -> WarmStart | None:
     """Return the initial point of a solve from a result, a warm start or coefficients."""
-    if isinstance(given, Result):
-        return given.warm_start()
-    if given is None or isinstance(given, WarmStart):
-        return given
-    coef = np.asarray(given)
+    if isinstance(warm_start, Result):
+        return warm_start.warm_start()
+    if warm_start is None or isinstance(warm_start, WarmStart):
+        return warm_start
+    coef = np.asarray(warm_start)
     if coef.dtype.kind not in "iuf" or coef.size != n_features:
         raise TypeError(
             f"warm_start must be a Result, a WarmStart, or {n_features} coefficients, got "
-            f"{type(given).__name__} of shape {coef.shape}"
+            f"{type(warm_start).__name__} of shape {coef.shape}"
         )
     weights = coef.astype(np.float64).ravel()
     columns = np.flatnonzero(weights)

@@ -343,17 +343,17 @@ class Selections:
         seconds = sum(run.seconds for run in runs)
         return C, replace(runs[-1], passes=passes, seconds=seconds)
 
-    def fitted(self, C: float, strength: float, found: Result) -> Result:
+    def fitted(self, C: float, strength: float, selection: Result) -> Result:
         """Return the fit of the features that were selected at ``C``, at another C, ``strength``.
 
-        ``found`` is the selection. The fit starts at the known fit of the same features whose own C
+        The fit starts at the known fit of the same features whose own C
         is nearest to ``strength``.
         """
-        fits = self.starts.setdefault(C, {C: found.state.weighted()})
+        fits = self.starts.setdefault(C, {C: selection.state.weighted()})
         if strength == C:
-            return found
+            return selection
         nearest = min(fits, key=lambda one: abs(np.log(one / strength)))
-        result = weighed(self._problem_at(strength), found, fits[nearest], self.ends)
+        result = weighed(self._problem_at(strength), selection, fits[nearest], self.ends)
         fits[strength] = result.state.weighted()
         return result
 
@@ -366,23 +366,23 @@ class Selections:
 
 
 def weighed(
-    problem: Problem, found: Result, blocks: WeightedBlocks, ends: tuple[float, float | None]
+    problem: Problem, selection: Result, blocks: WeightedBlocks, ends: tuple[float, float | None]
 ) -> Result:
     """Fit the coefficients of the selected features, at the C of ``problem``.
 
-    The fit starts at the weights of ``blocks``, which are the blocks of the selection ``found``.
+    The fit starts at the weights of ``blocks``, which are the blocks of ``selection``.
     ``ends`` are two relative duality gaps at which it ends: over all features, and over the
     selected ones.
     """
     solver = FeatureGeneration(blocks=blocks, tol=ends[1])
     result = run(problem, solver, RelativeGap(ends[0]))
-    result.state.found = found.state.found
-    ended = result.converged or found.converged
+    result.state.found = selection.state.found
+    ended = result.converged or selection.converged
     return replace(
         result,
-        status=result.status if ended else found.status,
-        history=found.history,
-        iterations=found.iterations,
-        passes=found.passes + result.passes,
-        seconds=found.seconds + result.seconds,
+        status=result.status if ended else selection.status,
+        history=selection.history,
+        iterations=selection.iterations,
+        passes=selection.passes + result.passes,
+        seconds=selection.seconds + result.seconds,
     )

@@ -146,11 +146,11 @@ class Trials:
         if n_folds > 1:
             self.folds += folds(y.size, n_folds, 0, classes, groups, order)
 
-    def score(self, tried: dict[str, Any]) -> list[float]:
-        """Return the held-out score of the parameters ``tried`` in each fold."""
+    def score(self, parameters: dict[str, Any]) -> list[float]:
+        """Return the held-out score of these parameters in each fold."""
         scores = list[float]()
         for fold in self.folds:
-            model, rows = self.model(tried), self.rows(fold)
+            model, rows = self.model(parameters), self.rows(fold)
             if self.settings is not None:
                 seconds = self.settings.deadline.left
                 model.set_params(time_limit=max(seconds, 1e-3) if seconds < np.inf else None)
@@ -159,10 +159,10 @@ class Trials:
                 scores.append(self.held_out(model, rows))
         return scores
 
-    def model(self, tried: dict[str, Any]) -> Any:
-        """Return an unfitted copy of the estimator with the parameters ``tried``."""
+    def model(self, parameters: dict[str, Any]) -> Any:
+        """Return an unfitted copy of the estimator with these parameters."""
         # copy keeps the feature names of the estimator; sklearn.clone would drop them.
-        return copy(self.estimator).set_params(**tried, verbose=0, observers=None)
+        return copy(self.estimator).set_params(**parameters, verbose=0, observers=None)
 
     def rows(self, fold: Fold) -> FoldRows:
         """Return the rows of a fold that are fitted to and those that are held out."""
@@ -261,49 +261,51 @@ class Trials:
         return Choice(values, best, chosen, cut), Choice(fitted, scores, C, cut)
 
     def _scores_by_C(
-        self, one: Tried, strengths: Sequence[float], judged: dict[Tried, Scored]
+        self, candidate: Tried, strengths: Sequence[float], known_scores: dict[Tried, Scored]
     ) -> Scored:
         """Return the held-out scores of a candidate by C: the best one and those next to it.
 
-        The first C is the best one of the previous candidate of ``judged``, or that of the
+        The first C is the best one of the previous candidate of ``known_scores``, or that of the
         selection.
         """
-        first = min(strengths, key=lambda C: abs(np.log(C / one[1][0])))
-        for scores in judged.values():
+        first = min(strengths, key=lambda C: abs(np.log(C / candidate[1][0])))
+        for scores in known_scores.values():
             first = max(scores, key=lambda C: float(np.mean(scores[C])))
-        score_of = {first: self._scores(one, first)}
-        self._extend(one, strengths, score_of, 0.0)
-        self._extend(one, strengths[::-1], score_of, 0.0)
+        score_of = {first: self._scores(candidate, first)}
+        self._extend(candidate, strengths, score_of, 0.0)
+        self._extend(candidate, strengths[::-1], score_of, 0.0)
         return score_of
 
-    def _extend(self, one: Tried, strengths: Sequence[float], found: Scored, errors: float) -> None:
+    def _extend(
+        self, candidate: Tried, strengths: Sequence[float], scores: Scored, errors: float
+    ) -> None:
         """Score further values of C, in the order of ``strengths``, until one is behind.
 
         It is behind if its mean is below the best by more than ``errors`` standard errors.
         """
-        best = max(found, key=strengths.index)
+        best = max(scores, key=strengths.index)
         for C in strengths[strengths.index(best) + 1 :]:
-            if self._is_clearly_worse(list(found.values()), errors)[list(found).index(best)]:
+            if self._is_clearly_worse(list(scores.values()), errors)[list(scores).index(best)]:
                 return
-            found[C] = self._scores(one, C)
+            scores[C] = self._scores(candidate, C)
             best = C
 
-    def _scores(self, one: Tried, C: float) -> Array:
+    def _scores(self, candidate: Tried, C: float) -> Array:
         """Return the score of a candidate in each fold, with this C of the coefficients."""
-        size, selection_C = one
+        size, selection_C = candidate
         if size != self._size:
             self._size = size
             self._fits = [FoldFits(self, fold, size) for fold in self.folds]
         return np.array([fits.score(selection_C, C) for fits in self._fits])
 
-    def _best_candidate(self, judged: dict[Tried, Scored], several: bool) -> Tried:
-        """Return the best candidate, or with ``several`` the smallest that is as good as it."""
-        best = np.array([_best_row(scores) for scores in judged.values()])
-        best_row = self._smallest(best) if several else int(np.mean(best, axis=1).argmax())
-        return list(judged)[best_row]
+    def _best_candidate(self, known_scores: dict[Tried, Scored], prefers_small: bool) -> Tried:
+        """Return the best candidate; with ``prefers_small``, the smallest one that is as good."""
+        best = np.array([_best_row(scores) for scores in known_scores.values()])
+        best_row = self._smallest(best) if prefers_small else int(np.mean(best, axis=1).argmax())
+        return list(known_scores)[best_row]
 
     def _smaller_candidates(
-        self, chosen: Tried, judged: dict[Tried, Scored], strengths: Sequence[float]
+        self, chosen: Tried, known_scores: dict[Tried, Scored], strengths: Sequence[float]
     ) -> Iterator[Tried]:
         """Search smaller numbers of features by bisection; yield each one that is no worse.
 
@@ -311,16 +313,18 @@ class Trials:
         number is no worse if its mean score is lower by at most SHARE_OF_GAIN of the gain of the
         chosen number over no features.
         """
-        sizes = [size for size, _ in judged]
+        sizes = [size for size, _ in known_scores]
         upper, rising = chosen
         lower = max((size for size in sizes if size < upper), default=upper)
-        mean = float(np.mean(_best_row(judged[chosen])))
-        empty_scores = next((scores for (size, _), scores in judged.items() if not size), None)
+        mean = float(np.mean(_best_row(known_scores[chosen])))
+        empty_scores = next(
+            (scores for (size, _), scores in known_scores.items() if not size), None
+        )
         gain = 0.0 if empty_scores is None else mean - float(np.mean(_best_row(empty_scores)))
         while upper - lower > max(1, upper // 10):
             middle = (lower + upper) // 2, rising
-            judged[middle] = self._scores_by_C(middle, strengths, judged)
-            if np.mean(_best_row(judged[middle])) >= mean - SHARE_OF_GAIN * gain:
+            known_scores[middle] = self._scores_by_C(middle, strengths, known_scores)
+            if np.mean(_best_row(known_scores[middle])) >= mean - SHARE_OF_GAIN * gain:
                 upper = middle[0]
                 yield middle
             else:
@@ -343,10 +347,10 @@ class Trials:
         as_good = means <= np.maximum(AS_GOOD * errors, SHARE_OF_GAIN * means[0])
         return int(as_good[1:].argmax()) + 1 if gains else 0
 
-    def _falls_clearly(self, behind: Array) -> bool:
+    def _falls_clearly(self, losses: Array) -> bool:
         """Return whether scores (n_folds,) fall by more than one standard error of their mean."""
-        error = np.std(behind, ddof=1) / np.sqrt(behind.size) if behind.size > 1 else 0.0
-        return bool(np.mean(behind) > max(error, EPS))
+        error = np.std(losses, ddof=1) / np.sqrt(losses.size) if losses.size > 1 else 0.0
+        return bool(np.mean(losses) > max(error, EPS))
 
     def _is_clearly_worse(self, scores: Any, errors: float) -> NDArray[np.bool_]:
         """Return a mask of the rows whose mean is below the best by more than ``errors`` SE.

@@ -71,10 +71,10 @@ class TableEncoding:
         """The share of imputed values of each column that had gaps."""
         return {plan.name: plan.missing / self.n_rows for plan in self.columns if plan.missing}
 
-    def columns_of(self, given: Any, owner: str) -> Columns:
+    def columns_of(self, columns: Any, owner: str) -> Columns:
         """Return the encoded columns that are made of some columns of the table."""
         names = [plan.name for plan in self.columns]
-        numbers = check_free(named_columns(given, names, owner), len(names))
+        numbers = check_free(named_columns(columns, names, owner), len(names))
         return np.flatnonzero(np.isin(self.sources, numbers))
 
     def described(self, column: int) -> str:

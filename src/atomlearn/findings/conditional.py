@@ -250,24 +250,24 @@ def p_values(
     return FeatureTests(units.members, values, np.sqrt(squares), units.law, condition, column_names)
 
 
-def _length(own: Array, left: Array) -> tuple[float, int]:
+def _length(own: Array, residuals: Array) -> tuple[float, int]:
     """Return the chi-squared statistic of own'left, and its degrees of freedom.
 
-    own : (n, k) residuals of the k columns of a unit given all other columns; left : (n, q)
+    own : (n, k) residuals of the k columns of a unit given all other columns; residuals : (n, q)
     residuals of the q targets. own'left is whitened by its covariance under permutations of the
     rows. Along each eigenvector of the robust covariance the variance is the larger one of the
     permutation variance and the robust variance. If few rows dominate, the robust variance is
     unreliable (far too small if no case is a carrier) and is not used; the statistic is then
     reduced to that with the p-value of the saddlepoint approximation.
     """
-    left = left - left.mean(axis=0)
-    sums = (own[:, :, None] * left[:, None, :]).reshape(len(left), -1)
-    covariance = np.kron(own.T @ own, left.T @ left) / len(left)
+    residuals = residuals - residuals.mean(axis=0)
+    sums = (own[:, :, None] * residuals[:, None, :]).reshape(len(residuals), -1)
+    covariance = np.kron(own.T @ own, residuals.T @ residuals) / len(residuals)
     values, vectors = la.eigh(covariance)
     is_positive = values > RANK * max(values[-1], TINY)
     whiten = vectors[:, is_positive] / np.sqrt(values[is_positive])
     robust, vectors_of_sums = la.eigh(whiten.T @ (sums.T @ sums) @ whiten)
-    pairs = [SumOfProducts(e, r) for e in own.T for r in left.T if e.any() and r.any()]
+    pairs = [SumOfProducts(e, r) for e in own.T for r in residuals.T if e.any() and r.any()]
     tells = all(pair.noise <= MOST_NOISE for pair in pairs)
     total = vectors_of_sums.T @ whiten.T @ sums.sum(axis=0)
     square = float(np.sum(total**2 / np.maximum(robust if tells else 1.0, 1.0)))

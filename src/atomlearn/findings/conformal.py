@@ -120,7 +120,7 @@ def _largest_step(line: LassoLine, move: Array, needed: int, reach: float) -> fl
         low = piece.ends[0]
         high = min(piece.ends[1], reach)
         if low < high:
-            values, slopes = line.left(piece, move).T
+            values, slopes = line.residual_line(piece, move).T
             # The set is closed, and its ends are where the new residual equals another one in size.
             with np.errstate(divide="ignore", invalid="ignore"):
                 t = np.ravel(

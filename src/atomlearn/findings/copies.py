@@ -199,13 +199,13 @@ def _pairs_in_order(keys: Array, radius: float, reach: int = 8) -> tuple[Rows, R
     return rows, others
 
 
-def _is_chance(design: Design, rows: Rows, columns: Rows, share: float, alike: Any) -> bool:
+def _is_chance(design: Design, rows: Rows, columns: Rows, share: float, labels_of: Any) -> bool:
     """Return whether simulated tables of independent rows have a similar share of duplicates."""
     rng = np.random.default_rng(4)
     block = dense_part(design, columns)[rows]
     weights = rng.standard_normal((columns.size, SUMS)) / standardized(block)[2][:, None]
     chance = [
-        _share(alike(_centered(table(block, rng) @ weights))) for table in (surrogate, crossed)
+        _share(labels_of(_centered(table(block, rng) @ weights))) for table in (surrogate, crossed)
     ]
     return max(chance) >= BY_CHANCE * max(share, 1e-9)
 

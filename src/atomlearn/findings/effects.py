@@ -177,7 +177,7 @@ def _debiased_estimates(
         b = _coefficients(fit, unit)
         step = Step.of(data, prediction, Z, data.columns_of(unit), b, n_coefficients, left_out)
         steps.append((step.values, _robust_covariance(data, step)))
-    return _unit_estimates(estimator, data, units, steps, step.left, confidence, "named")
+    return _unit_estimates(estimator, data, units, steps, step.degrees, confidence, "named")
 
 
 def _unpenalized(
@@ -187,7 +187,7 @@ def _unpenalized(
     step = unpenalized_fit(data, np.arange(data.design.shape[1]))
     covariance = _robust_covariance(data, step)[1:, 1:]
     steps = [(step.values[1 + unit], covariance[np.ix_(unit, unit)]) for unit in units]
-    return _unit_estimates(estimator, data, units, steps, step.left, confidence, "unpenalized")
+    return _unit_estimates(estimator, data, units, steps, step.degrees, confidence, "unpenalized")
 
 
 def _unit_estimates(
@@ -195,23 +195,23 @@ def _unit_estimates(
     data: Given,
     units: Sequence[Columns],
     steps: Sequence[tuple[Array, Array]],
-    left: float,
+    degrees: float,
     confidence: float,
     how: str,
 ) -> Estimates:
     """Return ``Estimates`` from the values and covariance matrix of each unit of columns.
 
-    left : degrees of freedom, infinite for normal intervals.
+    degrees : degrees of freedom, infinite for normal intervals.
     """
     tests = []
     for values, covariance in steps:
         square = float(values @ la.pinvh(covariance) @ values)
         rank = np.linalg.matrix_rank(covariance)
         p = chi2.sf(square, rank)
-        tests.append(float(p if np.isinf(left) else f.sf(square / max(rank, 1), rank, left)))
+        tests.append(float(p if np.isinf(degrees) else f.sf(square / max(rank, 1), rank, degrees)))
     values = np.concatenate([values for values, _ in steps])
     errors = np.concatenate([np.sqrt(np.diag(covariance)) for _, covariance in steps])
-    rows = _student(values, errors, left, confidence)
+    rows = _student(values, errors, degrees, confidence)
     every = np.concatenate(units)
     p_values = np.array(tests)
     return _estimates(estimator, data, every, rows, confidence, how, tuple(units), p_values)
@@ -274,13 +274,13 @@ def _robust_covariance(data: Given, step: Step) -> Array:
     return np.asarray(factors[:, None] * step.robust * factors)
 
 
-def _student(values: Array, errors: Array, left: float, confidence: float) -> Array:
+def _student(values: Array, errors: Array, degrees: float, confidence: float) -> Array:
     """Return (m, 4): values, lower and upper ends of Student t intervals, two-sided p-values.
 
-    errors : (m,) standard errors; left : degrees of freedom.
+    errors : (m,) standard errors; degrees : degrees of freedom.
     """
-    width = float(student.isf((1 - confidence) / 2, left)) * errors
-    p_values = 2 * student.sf(np.abs(values) / errors, left)
+    width = float(student.isf((1 - confidence) / 2, degrees)) * errors
+    p_values = 2 * student.sf(np.abs(values) / errors, degrees)
     return np.column_stack([values, values - width, values + width, p_values])
 
 
@@ -333,7 +333,7 @@ def _selected(
     other = unpenalized_fit(data.rows(inference_rows), columns)
     if how == "split" or not can:
         errors = np.sqrt(np.diag(_robust_covariance(data, other))[1:])
-        rows = _student(other.values[1:], errors, other.left, confidence)
+        rows = _student(other.values[1:], errors, other.degrees, confidence)
         return _estimates(estimator, data, columns, rows, confidence, "split")
     carved_estimates = _carved_estimates(
         data, train, columns, weights[0], fitted, other, confidence
@@ -341,13 +341,13 @@ def _selected(
     return _estimates(estimator, data, columns, carved_estimates, confidence, "carved")
 
 
-def _widened(spread: Any, left: float, confidence: float) -> Any:
+def _widened(variance: Any, degrees: float, confidence: float) -> Any:
     """Return a variance scaled so that normal intervals have the width of Student t intervals.
 
-    spread : the estimated variance; left : its degrees of freedom.
+    variance : the estimated variance; degrees : its degrees of freedom.
     """
     side = (1 - confidence) / 2
-    return spread * float(student.isf(side, left) / normal.isf(side)) ** 2
+    return variance * float(student.isf(side, degrees) / normal.isf(side)) ** 2
 
 
 def _prices(fitted: Any, X: Any, y: Any, data: Given) -> Array | None:
@@ -390,7 +390,7 @@ def _exact(
         ones = np.ones((data.y.size, 1))
         step = Step.of(data, prediction, ones, ones, np.zeros(1), n_used)
         variance_factor = step.spread
-        degrees = step.left
+        degrees = step.degrees
     line = exact_line(estimator, X, y, data, variance_factor)
     full_fit = unpenalized_fit(data, line.columns)
     intervals = []
@@ -409,11 +409,11 @@ def _exact(
 
 
 def exact_line(
-    estimator: Any, X: Any, y: Any, data: Given, spread: float
+    estimator: Any, X: Any, y: Any, data: Given, dispersion: float
 ) -> LassoLine | SubsetLine:
     """Return the solution path along lines of targets: of a best subset, else of a lasso."""
     if isinstance(estimator, SubsetRegressor) and is_quadratic(data.loss) and data.units is None:
-        line = subset_line(estimator, X, y, data, spread)
+        line = subset_line(estimator, X, y, data, dispersion)
         if line is not None:
             return line
     return line_of_lasso(estimator, X, y, data)
@@ -486,7 +486,7 @@ def _carved_estimates(
     model = np.diag(other.covariance)
     choice = np.diag(_robust_covariance(data, other))
     ratio = np.divide(choice, model, out=np.zeros(model.size), where=model > 0)
-    spreads = _widened(other.spread * ratio, other.left, confidence)
+    spreads = _widened(other.spread * ratio, other.degrees, confidence)
     inverse = la.pinvh(full_fit.information)
     selecting = la.pinvh(step.information)
     d = step.values - full_fit.values

@@ -99,11 +99,11 @@ def gaussian_knockoffs(
     return means + scales * knockoffs.draw(generator(rng))
 
 
-def rescaled(covariance: Any, scales: Array, turned: Array | None = None) -> Any:
+def rescaled(covariance: Any, scales: Array, transform: Array | None = None) -> Any:
     """Return a given covariance (p, p) in units of the standardized columns; a string unchanged.
 
-    scales : (p,) standard deviations; turned : (p, k) matrix by which the standardized columns are
-    multiplied, or None.
+    scales : (p,) standard deviations; transform : (p, k) matrix by which the standardized columns
+    are multiplied, or None.
     """
     if isinstance(covariance, str):
         return covariance
@@ -115,7 +115,7 @@ def rescaled(covariance: Any, scales: Array, turned: Array | None = None) -> Any
             f"X, got shape {values.shape}" + (" with NaN" if values.shape == (p, p) else "")
         )
     values = values / scales / scales[:, None]
-    return values if turned is None else turned.T @ values @ turned
+    return values if transform is None else transform.T @ values @ transform
 
 
 def generator(rng: Any) -> np.random.Generator:

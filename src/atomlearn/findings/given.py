@@ -120,12 +120,12 @@ class Given:
 class Step:
     """A one-step estimator b + A^-1 Z'r with A = Z'W X, and its sandwich covariance A^-1 M A^-T.
 
-    W are the curvatures of the loss at a prediction and r its negative gradients, (n,) each; X
-    (n, k) are the columns to estimate and Z (n, k) the instruments. values : (k,) the estimates;
-    left : residual degrees of freedom, at most the number of groups less one; spread : dispersion,
-    the variance of r_i / sqrt(W_i); weighed : W X; information : A; covariance : model-based, for a
-    constant dispersion; robust : the jackknife covariance over rows (HC3) or groups of rows, valid
-    under heteroskedasticity.
+    W are the curvatures of the loss at a prediction and r its negative gradients, (n,) each; X (n,
+    k) are the columns to estimate and Z (n, k) the instruments. values : (k,) the estimates;
+    degrees : residual degrees of freedom, at most the number of groups less one; spread :
+    dispersion, the variance of r_i / sqrt(W_i); weighed : W X; information : A; covariance :
+    model-based, for a constant dispersion; robust : the jackknife covariance over rows (HC3) or
+    groups of rows, valid under heteroskedasticity.
 
     References
     ----------
@@ -136,7 +136,7 @@ class Step:
     """
 
     values: Array
-    left: float
+    degrees: float
     spread: float
     weighed: Array
     information: Array
@@ -151,12 +151,12 @@ class Step:
         Z: Array,
         X: Array,
         b: Array,
-        used: int,
+        n_used: int,
         left_out: Array | None = None,
     ) -> Step:
         """Return the one-step estimator of the coefficients of X with instruments Z.
 
-        prediction : (n,) linear predictor of an initial fit with ``used`` coefficients; b : (k,)
+        prediction : (n,) linear predictor of an initial fit with ``n_used`` coefficients; b : (k,)
         its coefficients of X; left_out : (n,) cross-validated predictions, each row predicted
         without its group, from which the robust covariance is then computed.
         """
@@ -165,7 +165,7 @@ class Step:
         W = data.loss.curvature(data.y, prediction, data.weight)
         r = -data.loss.gradient(data.y, prediction, data.weight)
         rows = int(np.count_nonzero(data.weight))
-        degrees = max(rows - used, 1)
+        degrees = max(rows - n_used, 1)
         positive = W > 0
         # For losses with a dispersion parameter, it is estimated from residuals.
         dispersion = (
@@ -177,7 +177,7 @@ class Step:
         values = b + inverse @ Z.T @ r
         model = dispersion * inverse @ (Z.T @ (W[:, None] * Z)) @ inverse.T
         # Coefficients other than b do not contribute to the leverage.
-        factor = rows / max(rows - max(used - b.size, 0), 1)
+        factor = rows / max(rows - max(n_used - b.size, 0), 1)
         leverage = inverse
         if left_out is not None:  # the part of each row that the fit explains
             r = -data.loss.gradient(data.y, left_out, data.weight)

@@ -225,7 +225,7 @@ def unproved(estimator: Any) -> Any:
 
 def at_choices(fitted: Any) -> Any:
     """Return an unfitted estimator, or pipeline, with the parameters that its searches chose."""
-    model = unsearched(fitted)
+    model = best_of_search(fitted)
     if isinstance(model, Pipeline):
         name, estimator = model.steps[-1]
         return Pipeline([*clone(model).steps[:-1], (name, at_choices(estimator))])
@@ -272,14 +272,14 @@ def covariates_of(fitted: Any, X: Any) -> Rows | None:
 
 def _model_and_table(fitted: Any, X: Any) -> tuple[Any, Any]:
     """Return the best model of a search, or the last step of a pipeline, and its input table."""
-    model = unsearched(fitted)
+    model = best_of_search(fitted)
     if isinstance(model, Pipeline):
         X = model[:-1].transform(X) if len(model) > 1 else X
         model = model[-1]
     return model, encoded_rows(model, X)
 
 
-def unsearched(estimator: Any) -> Any:
+def best_of_search(estimator: Any) -> Any:
     """Return the best estimator of a search of scikit-learn, or the estimator itself."""
     return getattr(estimator, "best_estimator_", estimator)
 

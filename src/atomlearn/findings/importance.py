@@ -135,7 +135,7 @@ def _cross_validated(
     norm: Norm,
     loss: Loss,
     n_alphas: int,
-    cut: Sequence[Fold],
+    folds: Sequence[Fold],
     free: Columns,
 ) -> tuple[Array, float]:
     """Return absolute coefficients (p,) at the alpha chosen by cross-validation, and that alpha."""
@@ -147,7 +147,7 @@ def _cross_validated(
         norm,
         n_alphas=2 * n_alphas,
         alpha_ratio=ratio,
-        cv=cut,
+        cv=folds,
         form=norm.usual_form,
         until=NoImprovement(),
         unpenalized=free if free.size else None,

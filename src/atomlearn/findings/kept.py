@@ -76,7 +76,7 @@ def linear_at(design: Design, point: Point) -> Array:
     return np.asarray(design.gather(columns).predict(weights) + intercept, dtype=np.float64)
 
 
-def rows_that_stand(problem: Problem, point: Point) -> tuple[Array, float, float]:
+def row_summary(problem: Problem, point: Point) -> tuple[Array, float, float]:
     """Return the fields ``rows``, ``conjugate`` and ``rounding`` of ``Kept``."""
     linear = linear_at(problem.design, point)
     certificate = prove(problem, point[0], point[1], linear).certificate

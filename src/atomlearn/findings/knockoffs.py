@@ -260,22 +260,22 @@ class KnockoffSelector(OwnParameters, SelectorMixin, BaseEstimator):
         self._chosen = self.e_values_ >= self.threshold_
 
     def _draws(
-        self, X: Array, means: Array, scales: Array, rng: np.random.Generator, turned: Any
+        self, X: Array, means: Array, scales: Array, rng: np.random.Generator, transform: Any
     ) -> tuple[list[Array], Array, str]:
         """Return the knockoff matrices, the shared factors (n, q), and the method in words.
 
         X : (n, p) standardized columns; means, scales : (p,) those removed by standardization;
-        turned : (p, k) matrix by which X is multiplied first (see ``independent``), or None.
+        transform : (p, k) matrix by which X is multiplied first (see ``independent``), or None.
         """
 
         def turn(columns: Array) -> Array:
-            return columns if turned is None else np.asarray(columns @ turned)
+            return columns if transform is None else np.asarray(columns @ transform)
 
         source = self.knockoffs
         if isinstance(source, str):
             if source != "gaussian":
                 raise ValueError(f"knockoffs must be 'gaussian' or an array, got {source!r}")
-            covariance = rescaled(self.covariance, scales, turned)
+            covariance = rescaled(self.covariance, scales, transform)
             sampler: Knockoffs = knockoffs_of(turn(X), covariance)
             n_wanted = (10 if sampler.unsure else 1) if self.n_draws is None else self.n_draws
             n_draws = whole_number("KnockoffSelector", "n_draws", n_wanted)
@@ -292,17 +292,17 @@ class KnockoffSelector(OwnParameters, SelectorMixin, BaseEstimator):
             draws.append(turn((values - means) / scales))
         return draws, X[:, :0], "knockoffs as given"
 
-    def _norm(self, of: Columns | None, n_free: int) -> Norm:
+    def _norm(self, group_labels: Columns | None, n_free: int) -> Norm:
         """Return the norm over columns, knockoffs and ``n_free`` unpenalized columns, in order.
 
-        of : (p,) group labels of the columns, or None. The group of a knockoff differs from that of
-        its column, and each unpenalized column is its own group.
+        group_labels : (p,) group labels of the columns, or None. The group of a knockoff differs
+        from that of its column, and each unpenalized column is its own group.
         """
         norm = as_norm(self.norm)
-        if of is None:
+        if group_labels is None:
             return norm
-        free_labels = 2 * (of.max() + 1) + np.arange(n_free)
-        labels = np.concatenate([of, of + of.max() + 1, free_labels])
+        free_labels = 2 * (group_labels.max() + 1) + np.arange(n_free)
+        labels = np.concatenate([group_labels, group_labels + group_labels.max() + 1, free_labels])
         if isinstance(norm, KSupport):
             return KSupport(norm.k, labels)
         return Groups(labels)
@@ -321,15 +321,16 @@ class KnockoffSelector(OwnParameters, SelectorMixin, BaseEstimator):
         return chosen[np.argsort(-self.statistics_[chosen], kind="stable")]
 
 
-def _unit_norms(sizes: Array, of: Columns | None) -> Array:
+def _unit_norms(sizes: Array, labels: Columns | None) -> Array:
     """Return (n_units, 2): coefficient norms of each column, or group, and of its knockoff.
 
-    sizes : (2 p,) absolute coefficients of columns, then knockoffs; of : (p,) group labels or None.
+    sizes : (2 p,) absolute coefficients of columns, then knockoffs; labels : (p,) group labels or
+    None.
     """
     pairs = sizes.reshape(2, -1)
-    if of is None:
+    if labels is None:
         return pairs.T
-    squares = [np.bincount(of, row**2) for row in pairs]
+    squares = [np.bincount(labels, row**2) for row in pairs]
     return np.sqrt(np.array(squares)).T
 
 

@@ -40,11 +40,11 @@ class Stretch:
     forms: Array
     ends: tuple[float, float]
 
-    def following(self, at: float) -> tuple[float, Columns, Array]:
-        """Return the t > ``at`` where the piece ends, and active columns and signs beyond it."""
+    def following(self, start: float) -> tuple[float, Columns, Array]:
+        """Return the t > ``start`` where the piece ends, and active columns and signs beyond it."""
         value, slope = self.forms
         with np.errstate(divide="ignore", invalid="ignore"):
-            crossings = np.maximum(np.where(slope < 0, -value / slope, np.inf), at)
+            crossings = np.maximum(np.where(slope < 0, -value / slope, np.inf), start)
         first = int(np.argmin(crossings))
         size = self.used.size
         end = float(crossings[first])
@@ -85,10 +85,10 @@ class LassoLine:
     @property
     def prediction(self) -> Array:
         """The predictions of the lasso, (n,)."""
-        prediction = self.left(self.first, np.zeros(self.data.y.size))[:, 0]
+        prediction = self.residual_line(self.first, np.zeros(self.data.y.size))[:, 0]
         return np.asarray(self.data.y - prediction / np.sqrt(self.data.weight))
 
-    def left(self, piece: Stretch, move: Array) -> Array:
+    def residual_line(self, piece: Stretch, move: Array) -> Array:
         """Return W^(1/2) times the residuals, (n, 2): at t = 0, and slopes in t."""
         targets = np.column_stack([self.data.y, move])
         return self.data.projected(targets - self.data.columns_of(piece.used) @ piece.weights.T)
@@ -108,24 +108,24 @@ class LassoLine:
             self._rows = np.concatenate([self._rows, self._scores(self.data.columns_of(new))])
         return self._place[columns]
 
-    def _piece(self, used: Columns, signs: Array, rate: Array, pace: float) -> Stretch:
+    def _piece(self, active: Columns, signs: Array, rate: Array, pace: float) -> Stretch:
         """Return the piece with these active columns and signs, for X'W y = q + t rate.
 
         ``pace`` : the norm of ``move``, the change of the targets per unit of t.
         """
-        positions = self._positions(used)
-        inverse = self._inverse(self._rows[positions][:, used], used)
-        b = np.stack([self.q[used] - self.price[used] * signs, rate[used]]) @ inverse
+        positions = self._positions(active)
+        inverse = self._inverse(self._rows[positions][:, active], active)
+        b = np.stack([self.q[active] - self.price[active] * signs, rate[active]]) @ inverse
         padded = np.zeros((2, len(self._rows)))
         padded[:, positions] = b
         z = np.stack([self.q, rate]) - padded @ self._rows
-        z[:, used] = 0.0
+        z[:, active] = 0.0
         slacks = np.stack([self.price, np.zeros(self.price.size)])
         forms = np.concatenate([signs * b, slacks - z, slacks + z], axis=1)
         # The bound on rounding grows with t as the targets do.
-        size = [self._size, pace] + np.abs(b) @ self._lengths[used]
-        errors = np.abs(inverse) @ self._lengths[used]
-        error_bounds = (1.0 + np.sqrt(errors @ self._lengths[used])) * self._lengths
+        size = [self._size, pace] + np.abs(b) @ self._lengths[active]
+        errors = np.abs(inverse) @ self._lengths[active]
+        error_bounds = (1.0 + np.sqrt(errors @ self._lengths[active])) * self._lengths
         unit = 2.0 * growth(self.data.y.size) * np.concatenate([errors, error_bounds, error_bounds])
         value, slope = forms - np.outer(size, unit)
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -133,7 +133,7 @@ class LassoLine:
         low = float(np.max(ends[slope > 0], initial=0.0))
         high = float(np.min(ends[slope < 0], initial=np.inf))
         never = (value <= 0)[slope == 0].any()
-        return Stretch(used, signs, b, forms, (0.0, 0.0) if never else (low, high))
+        return Stretch(active, signs, b, forms, (0.0, 0.0) if never else (low, high))
 
     def _inverse(self, K: Array, columns: Columns) -> Array:
         """Return K^-1 of these columns; raise LinAlgError, naming them, if K is singular."""
@@ -148,21 +148,21 @@ class LassoLine:
             raise la.LinAlgError(f"columns {alike} depend on each other; leave one of them out")
         return np.asarray(la.inv(scaled) / lengths / lengths[:, None])
 
-    def _solved(self, used: Columns, signs: Array) -> Stretch:
+    def _solved(self, active: Columns, signs: Array) -> Stretch:
         """Return the piece at t = 0, by pivoting from these active columns and their signs."""
         for _ in range(MOST_PIECES):
             try:
-                piece = self._piece(used, signs, np.zeros(self.price.size), 0.0)
+                piece = self._piece(active, signs, np.zeros(self.price.size), 0.0)
             except la.LinAlgError as error:
                 raise ValueError(f"the lasso has no single solution: {error}") from None
             # Columns of the wrong sign are removed first; then columns whose scores exceed their
             # prices are added.
             has_sign = signs * piece.weights[0] > 0
-            sides = piece.forms[0, used.size :].reshape(2, -1)
-            new = np.flatnonzero(sides.min(axis=0) < 0) if has_sign.all() else used[:0]
+            sides = piece.forms[0, active.size :].reshape(2, -1)
+            new = np.flatnonzero(sides.min(axis=0) < 0) if has_sign.all() else active[:0]
             if has_sign.all() and not new.size:
                 return piece
-            used = np.append(used[has_sign], new)
+            active = np.append(active[has_sign], new)
             signs = np.append(signs[has_sign], np.where(sides[0, new] < 0, 1.0, -1.0))
         raise ValueError("the lasso could not be solved exactly; fit it to a smaller tol")
 

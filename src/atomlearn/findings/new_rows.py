@@ -27,7 +27,7 @@ from atomlearn.estimators.dependent_rows import folds
 from atomlearn.estimators.regressor import AtomicRegressor
 from atomlearn.estimators.search import CrossValidatedModel
 from atomlearn.findings.given import of_single_rows
-from atomlearn.findings.kept import Kept, Point, gap_of, linear_at, rows_that_stand
+from atomlearn.findings.kept import Kept, Point, gap_of, linear_at, row_summary
 from atomlearn.findings.trials import LOOSE_GAP
 from atomlearn.storage.formats.format import stacked
 
@@ -83,7 +83,7 @@ def keep(estimator: Any, X: Any, y: ArrayLike, *, rng: int = 0) -> Kept:
     """
     model, problem = _problem(estimator, X, y)
     point = _point(estimator)
-    table, conjugate, relative_error = rows_that_stand(problem, point)
+    table, conjugate, relative_error = row_summary(problem, point)
     n_rows = problem.y.size
     target = np.asarray(y)
     codes = problem.y > 0 if problem.loss.task == "classification" else None

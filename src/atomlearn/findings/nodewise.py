@@ -106,11 +106,11 @@ def directions(
 
 
 def _path_observer(
-    design: Design, weight: Array, x: Array, n_rows: int, growth: float, found: list[Array]
+    design: Design, weight: Array, x: Array, n_rows: int, growth: float, directions: list[Array]
 ) -> Reached:
     """Return the observer that ends a column's path when the standard error begins to grow.
 
-    ``found`` : the directions of all levels before that.
+    ``directions`` : the directions of all levels before that.
     """
     limit = np.inf
 
@@ -123,7 +123,7 @@ def _path_observer(
         error = length / slope if slope > 0 else np.inf
         if error > limit:
             return True
-        found.append(z)
+        directions.append(z)
         noise = np.sqrt(2 * np.log(design.shape[1]) / n_rows)
         # A bound on the cosine of z and any other column; noise alone gives a cosine of about
         # ``noise``.

@@ -18,7 +18,7 @@ from scipy.stats import norm
 from scipy.stats import t as student
 
 from atomlearn.core import Array, Columns, Mask, Rows
-from atomlearn.survival.target import staying
+from atomlearn.survival.target import competing_at_infinity
 
 #: Level of the one-sided test, and the error probability of each side of an interval, so that the
 #: lower end of the interval and the test agree. ``benchmarks/findings/verdict.py`` measures
@@ -66,7 +66,7 @@ class Ranked:
         """Return the critical value of the score: the 1 - LEVEL quantile of the null draws."""
         return float(np.quantile(self.null, 1.0 - LEVEL, method="higher"))
 
-    def sees(self, score: float) -> bool:
+    def has_power(self, score: float) -> bool:
         """Return whether the test has power of at least POWER for a model with this true score."""
         deviation = max(float(np.std(self.null)), self.usual)
         return self.critical() + float(norm.ppf(POWER)) * deviation <= score
@@ -111,7 +111,7 @@ def areas(codes: Columns, decisions: Array, rng: np.random.Generator) -> Ranked:
         squares = np.zeros(orders.shape)
         for k, ranked_rows in enumerate(sides):
             labels = positive[orders, k][:, ranked_rows.order]
-            placements = ranked_rows.off(labels) * np.where(labels, of_class[k], of_rest[k])
+            placements = ranked_rows.placements(labels) * np.where(labels, of_class[k], of_rest[k])
             sums += placements.sum(axis=1) / 2
             squares[:, ranked_rows.order] += placements
         errors = np.linalg.norm(squares, axis=1)
@@ -146,7 +146,7 @@ class _Sorted:
         ends = (np.searchsorted(values, values, side=side) for side in ("left", "right"))
         return cls(order, *ends)
 
-    def off(self, labels: Mask) -> Array:
+    def placements(self, labels: Mask) -> Array:
         """Return the DeLong placement value of each row minus one half, (n_draws, n).
 
         It is the share of rows of the opposite class that are ranked correctly relative to the row;
@@ -185,7 +185,7 @@ def guess_area(codes: Columns, decisions: Array) -> tuple[float, Array]:
         side = _Sorted.of(column)
         labels = is_class[side.order]
         counts = np.where(labels, labels.sum(), (~labels).sum())
-        contributions[side.order] += side.off(labels[None])[0] / counts
+        contributions[side.order] += side.placements(labels[None])[0] / counts
     return float(contributions.sum()) / 2 / max(columns.shape[1], 1), contributions
 
 
@@ -204,7 +204,7 @@ def area_of(decisions: Array, positive: Mask) -> tuple[float, Array]:
     """
     side = _Sorted.of(decisions)
     shares = np.empty(decisions.size)
-    shares[side.order] = 0.5 + side.off(positive[side.order][None])[0]
+    shares[side.order] = 0.5 + side.placements(positive[side.order][None])[0]
     value = float(shares[positive].mean())
     shares -= value
     for rows in (positive, ~positive):
@@ -262,14 +262,14 @@ def correlation_rows(truth: Array, predicted: Array, known: Array) -> Array:
     return np.asarray((_free_of(basis, truth) * _free_of(basis, predicted)).mean(axis=1))
 
 
-def _jackknife(x: Array, y: Array, left: Array) -> tuple[float, float]:
+def _jackknife(x: Array, y: Array, basis: Array) -> tuple[float, float]:
     """Return the jackknife standard error of Fisher's z of the mean correlation, and its freedom.
 
-    x, y : (n, m) residuals of unit norm, orthogonal to the orthonormal basis ``left`` (n, k) of the
-    covariates. The degrees of freedom are the effective number of rows that dominate the error,
+    x, y : (n, m) residuals of unit norm, orthogonal to the orthonormal basis ``basis`` (n, k) of
+    the covariates. The degrees of freedom are the effective number of rows that dominate the error,
     less one.
     """
-    one_less_leverage = np.maximum(1.0 - np.sum(left**2, axis=1), 1e-6)[:, None]
+    one_less_leverage = np.maximum(1.0 - np.sum(basis**2, axis=1), 1e-6)[:, None]
     # Without row i, a sum of products of residuals decreases by x_i y_i / (1 - leverage_i).
     products = np.sum(x * y, axis=0) - x * y / one_less_leverage
     lengths = np.maximum(1.0 - x**2 / one_less_leverage, 1e-12) * np.maximum(
@@ -294,13 +294,13 @@ def _basis(known: Array | None, n_rows: int) -> Array:
     return basis[:, sizes > 1e-10 * sizes[0]]
 
 
-def _free_of(left: Array, values: Array) -> Array:
+def _free_of(basis: Array, values: Array) -> Array:
     """Return the residuals of columns after projection on a basis, scaled to unit norm.
 
-    left : (n, k), the orthonormal basis. values : (n, m), the columns. A residual that is only
+    basis : (n, k), the orthonormal basis. values : (n, m), the columns. A residual that is only
     rounding error becomes 0.
     """
-    residuals = values - left @ (left.T @ values)
+    residuals = values - basis @ (basis.T @ values)
     residuals[:, np.abs(residuals).max(axis=0) <= 1e-10 * np.abs(values).max(axis=0)] = 0.0
     sizes = np.sqrt(np.sum(residuals**2, axis=0))
     return residuals / np.where(sizes > 0, sizes, 1.0)
@@ -312,7 +312,7 @@ def comparable(records: NDArray[Any]) -> tuple[Rows, Rows]:
     The first row has an event; the second is in the same stratum, was at risk at that time, and has
     its event or censoring later. records : structured array with time, event, entry and stratum.
     """
-    records = staying(records)
+    records = competing_at_infinity(records)
     time = records["time"]
     event = records["event"]
     stratum = records["stratum"]

@@ -46,7 +46,7 @@ from atomlearn.estimators.dependent_rows import fit_parameters, halves
 from atomlearn.estimators.parameters import PackedState
 from atomlearn.estimators.regressor import AtomicRegressor
 from atomlearn.findings.halves import automatic_alphas, first_columns, masks_of_parts
-from atomlearn.findings.held_out import rows_of, unsearched
+from atomlearn.findings.held_out import best_of_search, rows_of
 from atomlearn.findings.precision import labels_of
 
 
@@ -57,7 +57,7 @@ def selected_by(estimator: Any) -> tuple[Mask, Array]:
     the nonzero coefficients; for models with products or splines, the inputs of any selected term,
     each with size 1.
     """
-    estimator = unsearched(estimator)
+    estimator = best_of_search(estimator)
     encoding = table_encoding(estimator)
     n_inputs = int(estimator.n_features_in_) if encoding is None else len(encoding.names)
     sizes = np.zeros(n_inputs)

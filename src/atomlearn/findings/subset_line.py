@@ -145,7 +145,7 @@ class SubsetLine:
 
 
 def subset_line(
-    estimator: SubsetRegressor, X: Any, y: Any, data: Given, spread: float
+    estimator: SubsetRegressor, X: Any, y: Any, data: Given, dispersion: float
 ) -> SubsetLine | None:
     """Return the ``SubsetLine`` of a model; None if it searched sizes, or has groups."""
     is_searched = estimator.cv_scores_ is not None
@@ -154,4 +154,4 @@ def subset_line(
     model = clone(estimator)
     problem = with_amount(model._problem(model._checked(X, y, data.weight))[0], estimator.l2_)
     subset = np.setdiff1d(estimator.selected_, data.free)
-    return SubsetLine(data, problem, np.union1d(subset, data.free), subset, spread)
+    return SubsetLine(data, problem, np.union1d(subset, data.free), subset, dispersion)

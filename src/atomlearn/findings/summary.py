@@ -262,7 +262,7 @@ def _outputs(estimator: Any, n_outputs: int) -> list[str]:
     return [str(name) for name in names]
 
 
-def _rows(estimator: Any, has_ratio: bool, found: Estimates | None) -> Iterator[SummaryRow]:
+def _rows(estimator: Any, has_ratio: bool, estimates: Estimates | None) -> Iterator[SummaryRow]:
     """Yield the rows of the summary: intercepts, then terms of a map or columns."""
     map = estimator.feature_map_
     columns, weights = nonzero_coefficients(estimator.coef_)
@@ -286,20 +286,20 @@ def _rows(estimator: Any, has_ratio: bool, found: Estimates | None) -> Iterator[
         note = "" if map.implicit else _unit(estimator, column)
         for output, value in zip(outputs, table[:, index].tolist(), strict=True):
             ratio = float(np.exp(value)) if has_ratio else np.nan
-            yield SummaryRow(name, output, role, value, ratio, **_interval(found, column, note))
+            yield SummaryRow(name, output, role, value, ratio, **_interval(estimates, column, note))
 
 
-def _interval(found: Estimates | None, column: int, note: str) -> dict[str, Any]:
+def _interval(estimates: Estimates | None, column: int, note: str) -> dict[str, Any]:
     """Return the fields of a row that come from the estimates: interval, p-value and note."""
-    if found is None:
+    if estimates is None:
         return {"note": note}
-    positions = np.flatnonzero(found.columns == column)
+    positions = np.flatnonzero(estimates.columns == column)
     if not positions.size:
         reason = "no interval: the rows that select leave it out"
         return {"note": "; ".join(filter(None, (note, reason)))}
-    low, high = found.intervals[positions[0]].tolist()
-    p_value = float(found.p_values[positions[0]])
-    value = float(found.values[positions[0]])
+    low, high = estimates.intervals[positions[0]].tolist()
+    p_value = float(estimates.p_values[positions[0]])
+    value = float(estimates.values[positions[0]])
     return {"estimate": value, "low": low, "high": high, "p_value": p_value, "note": note}
 
 
@@ -363,11 +363,11 @@ def _proved(estimator: Any) -> str:
     )
 
 
-def _notes(estimator: Any, found: Estimates | None) -> Iterator[str]:
+def _notes(estimator: Any, estimates: Estimates | None) -> Iterator[str]:
     """Yield notes on columns that only a part of the rows selects, and on imputed values."""
     columns = nonzero_coefficients(estimator.coef_)[0]
-    if found is not None:
-        left_out = np.setdiff1d(found.columns, np.union1d(columns, _covariates(estimator)))
+    if estimates is not None:
+        left_out = np.setdiff1d(estimates.columns, np.union1d(columns, _covariates(estimator)))
         if left_out.size:
             names = estimator.feature_map_.names(left_out, input_names(estimator))
             yield f"Part of the rows would also select, unlike the model: {', '.join(names)}."

@@ -146,9 +146,9 @@ class Trial:
             return []
         return [(train, test[~self.copies(train, test)]) for train, test in all_folds]
 
-    def parts(self, found: Verdict, train: Rows, test: Rows) -> list[Fold]:
+    def parts(self, verdict: Verdict, train: Rows, test: Rows) -> list[Fold]:
         """Return the training and test rows of the verdict: the folds, or the held-out part."""
-        return self.folds if found.n_folds else [(train, test[~self.copies(train, test)])]
+        return self.folds if verdict.n_folds else [(train, test[~self.copies(train, test)])]
 
     def of_rows(self, test: Rows, decisions: Array) -> Verdict:
         """Return the verdict on the decisions for the rows ``test``."""
@@ -353,7 +353,7 @@ class Trial:
         added = correlation_rows(numbers[every], decisions, fold_indicators)
         return float(added.sum()), [added]
 
-    def _with_power(self, found: Verdict, parts: Sequence[Fold]) -> Verdict:
+    def _with_power(self, verdict: Verdict, parts: Sequence[Fold]) -> Verdict:
         """Return a verdict of "no better" with the estimated power for a useful signal.
 
         In each of up to N_PLANTED simulations the values of the target are reordered by a signal
@@ -363,11 +363,11 @@ class Trial:
         """
         work = len(parts) * N_PLANTED * self.work
         if self.inputs is None or self.values.ndim > 1 or work > MOST_WORK:
-            return found
+            return verdict
         baseline = self._asked[1]
         error = self._measure(self.values, *self.decisions(parts))[1]
         # The critical score as a t-statistic, which applies to simulations, too.
-        critical_t = (found.critical - baseline) / error if error > 0 else float(norm.isf(LEVEL))
+        critical_t = (verdict.critical - baseline) / error if error > 0 else float(norm.isf(LEVEL))
         rng = np.random.default_rng([self.rng, 1])
         n_detected = 0
         n_missed = 0
@@ -380,7 +380,7 @@ class Trial:
             n_missed = n_missed + (not is_detected)
         power = n_detected / (n_detected + n_missed)
         return replace(
-            found,
+            verdict,
             power=power,
             verdict="no better" if n_detected >= n_needed else "too few rows to tell",
         )

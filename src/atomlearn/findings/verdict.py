@@ -22,7 +22,7 @@ from atomlearn.findings.ranking import (
     correlations,
     ranked_concordance,
 )
-from atomlearn.survival.target import checked_survival, staying
+from atomlearn.survival.target import checked_survival, competing_at_infinity
 
 #: Smallest effect of interest, as a share of the distance from a guess to a perfect score: a
 #: correlation of 0.3, an AUC of 0.65. If the power for it is below 80 %, rows are too few.
@@ -302,7 +302,7 @@ def numbers_of(task: Task, truth: NDArray[Any]) -> Array:
         residuals = np.empty(len(truth))
         for rows in (np.flatnonzero(y["stratum"] == s) for s in np.unique(y["stratum"])):
             stratum_rows = y[rows]
-            until = staying(stratum_rows)["time"]
+            until = competing_at_infinity(stratum_rows)["time"]
             hazard = Baseline.of(stratum_rows, np.zeros(rows.size), np.ones(rows.size))
             residuals[rows] = (
                 stratum_rows["event"] - hazard.until(until) + hazard.until(stratum_rows["entry"])
@@ -337,7 +337,7 @@ def judged(
     critical = ranked.critical()
     useful = ranked.baseline + USEFUL * (1.0 - ranked.baseline)
     word: Word = "better" if p_value <= LEVEL else "no better"
-    if word == "no better" and not ranked.sees(useful):
+    if word == "no better" and not ranked.has_power(useful):
         word = "too few rows to tell"
     rows = f"{n_rows:,} rows that the model was not fitted to"
     if n_folds:

@@ -385,17 +385,17 @@ class FeatureGeneration(Solver):
         is_known = any(np.array_equal(np.sort(block), block_sorted) for block in state.blocks)
         return best[:0] if is_known else best
 
-    def _reason(self, state: GenerationState, before: GenerationState | None) -> Status | None:
+    def _reason(self, state: GenerationState, previous: GenerationState | None) -> Status | None:
         """Return the status if a stopping rule of the solver itself holds, else None."""
         if self.blocks is not None or (
             self.n_features is not None and state.units >= self.n_features
         ):
             return Status.COLUMN_LIMIT
-        if before is None:
+        if previous is None:
             return None
         if self.max_blocks is not None and state.iteration >= self.max_blocks:
             return Status.SELECTED
-        gain = before.restricted_objective - state.restricted_objective
+        gain = previous.restricted_objective - state.restricted_objective
         limit = self.outer_tol
         if limit is not None and gain <= limit * state.first_objective:
             return Status.SELECTED

@@ -220,10 +220,10 @@ class FrankWolfe(Solver):
         return hull.toward(vertex)
 
     def _price(
-        self, problem: Problem, state: FrankWolfeState, before: FrankWolfeState | None
+        self, problem: Problem, state: FrankWolfeState, previous: FrankWolfeState | None
     ) -> FrankWolfeState:
         """One pass over the data: scores, the best vertex, the certificate of this very point."""
-        vertex, polar, inner = self._best(problem, state, before)
+        vertex, polar, inner = self._best(problem, state, previous)
         gauge = float(state.shares.sum())
         level = slope_of_gauge(problem, gauge)
         excess = polar - level
@@ -232,16 +232,16 @@ class FrankWolfe(Solver):
             excess = 0.0
         state.vertex = vertex
         state.toward_gap = state.reach * excess - (inner - level * gauge)
-        if before is not None:
-            self._judge(state, before)
+        if previous is not None:
+            self._judge(state, previous)
         return state
 
     def _best(
-        self, problem: Problem, state: FrankWolfeState, before: FrankWolfeState | None
+        self, problem: Problem, state: FrankWolfeState, previous: FrankWolfeState | None
     ) -> tuple[Any, float, float]:
         """Certify the point; return the best atom, None for an empty one, <a, z> and <w, z>."""
         if state.factors is not None:
-            return self._best_factors(problem, state, state.factors, before)
+            return self._best_factors(problem, state, state.factors, previous)
         price = prove(
             problem,
             state.columns,
@@ -261,12 +261,12 @@ class FrankWolfe(Solver):
         problem: Problem,
         state: FrankWolfeState,
         atoms: FactoredAtoms,
-        before: FrankWolfeState | None,
+        previous: FrankWolfeState | None,
     ) -> tuple[Any, float, float]:
         """The same for a matrix by its factors, as closely as the gap before asks for."""
         v = negative_gradient(problem, state.prediction)
         scores = problem.design.scores(v)
-        accuracy = 0.02 if before is None else 0.02 * before.certificate.relative_gap
+        accuracy = 0.02 if previous is None else 0.02 * previous.certificate.relative_gap
         accuracy = min(max(accuracy, 0.05 * self.tol), 1e-2)
         point = (state.weights, state.prediction, v, float(state.shares.sum()))
         atom, polar, bounds = atoms.best(scores, accuracy, thorough=False)
@@ -277,10 +277,12 @@ class FrankWolfe(Solver):
             state.certificate = with_rounding(problem, certify(problem, *point, bounds), *point[:3])
         return atom, polar, float(v @ state.prediction)
 
-    def _judge(self, state: FrankWolfeState, before: FrankWolfeState) -> None:
+    def _judge(self, state: FrankWolfeState, previous: FrankWolfeState) -> None:
         """Count the step, and say whether a further one can change anything."""
-        state.iteration = before.iteration + 1
-        if self.step_size == "classic" and not np.array_equal(state.prediction, before.prediction):
+        state.iteration = previous.iteration + 1
+        if self.step_size == "classic" and not np.array_equal(
+            state.prediction, previous.prediction
+        ):
             # F may also increase: the run has stalled only if the point does not change.
             state.patience = math.inf
         hard = state.factors is None or state.factors.is_hard

@@ -127,13 +127,13 @@ class Hull:
         longest = share / (1.0 - share) if share < 1.0 else 0.0
         return Move(self.shares - self._unit(vertex), longest)
 
-    def exchange(self, giving: int, taking: int) -> Move:
-        """Return the pairwise direction v - u, u = ``giving`` and v = ``taking``.
+    def exchange(self, source: int, target: int) -> Move:
+        """Return the pairwise direction v - u, u = ``source`` and v = ``target``.
 
         The longest step moves the whole weight of u to v.
         """
-        change = self._unit(taking) - self._unit(giving)
-        return Move(change, self._share(giving) if self.reach > 0 else 0.0)
+        change = self._unit(target) - self._unit(source)
+        return Move(change, self._share(source) if self.reach > 0 else 0.0)
 
     def move(self, problem: Problem, move: Move, length: float | None = None) -> None:
         """Take a step of this length along the direction; None: the exact line search of F."""

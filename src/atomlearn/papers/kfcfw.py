@@ -209,7 +209,7 @@ class KFCFW(Solver):
         return self._price(model, alpha, intercept, state)
 
     def _price(
-        self, model: SimplexModel, alpha: Array, intercept: float, before: AtomState | None
+        self, model: SimplexModel, alpha: Array, intercept: float, previous: AtomState | None
     ) -> AtomState:
         """Return the state at ``alpha`` with its certificate and the next atom: one pass."""
         problem = model.problem
@@ -221,11 +221,11 @@ class KFCFW(Solver):
         price = prove(problem, atoms.columns, weights, prediction)
         state = State(atoms.columns, weights, intercept, prediction, price.certificate)
         lowest = bound = state
-        if before is not None:
-            assert before.lowest is not None
-            assert before.bound is not None
-            lowest = min(before.lowest, state, key=lambda at: at.certificate.objective)
-            bound = max(before.bound, state, key=_lower_bound)
+        if previous is not None:
+            assert previous.lowest is not None
+            assert previous.bound is not None
+            lowest = min(previous.lowest, state, key=lambda at: at.certificate.objective)
+            bound = max(previous.bound, state, key=_lower_bound)
         smooth = loss_value(problem, prediction)
         smooth += 0.5 * problem.tau * float(weights @ weights)
         return AtomState(
@@ -234,7 +234,7 @@ class KFCFW(Solver):
             intercept=lowest.intercept,
             prediction=lowest.prediction,
             certificate=_combined(lowest.certificate, bound.certificate),
-            iteration=0 if before is None else before.iteration + 1,
+            iteration=0 if previous is None else previous.iteration + 1,
             proved_by=None if bound is lowest else bound,
             atoms=atoms,
             alpha=alpha,
@@ -252,16 +252,16 @@ def _lower_bound(state: State) -> float:
     return state.certificate.objective - state.certificate.gap
 
 
-def _combined(at: Certificate, by: Certificate) -> Certificate:
-    """Return the certificate of the objective of ``at`` with the lower bound of ``by``."""
-    if at is by:
-        return at
+def _combined(upper: Certificate, lower: Certificate) -> Certificate:
+    """Return the certificate of the objective of ``upper`` with the lower bound of ``lower``."""
+    if upper is lower:
+        return upper
     # Both objectives have rounding errors; that of ``by`` is included in its own gap.
-    rise = at.objective - by.objective + at.rounding
-    gap = min(at.gap, by.gap + rise)
-    searched = None if by.search_gap is None else min(by.search_gap + rise, gap)
-    rounding = at.rounding + by.rounding
-    return replace(at, gap=gap, polar=by.polar, search_gap=searched, rounding=rounding)
+    rise = upper.objective - lower.objective + upper.rounding
+    gap = min(upper.gap, lower.gap + rise)
+    searched = None if lower.search_gap is None else min(lower.search_gap + rise, gap)
+    rounding = upper.rounding + lower.rounding
+    return replace(upper, gap=gap, polar=lower.polar, search_gap=searched, rounding=rounding)
 
 
 def _new_atom(problem: Problem, scores: Scores) -> tuple[Columns, Array, float] | None:

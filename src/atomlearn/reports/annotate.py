@@ -144,7 +144,7 @@ def _selection(model: Any, adata: Any, groupby: str | None, layer: str | None) -
     return selection
 
 
-def _places(wanted: list[str], var: Any) -> NDArray[np.int64]:
+def _places(names_of_model: list[str], var: Any) -> NDArray[np.int64]:
     """Return the columns of these names: of the variables, else of a column of var with them all.
 
     scanpy.read_10x_h5 names variables by gene symbols and keeps the identifiers in var["gene_ids"].
@@ -153,10 +153,10 @@ def _places(wanted: list[str], var: Any) -> NDArray[np.int64]:
         names = list(map(str, cells))
         column_of = {name: column for column, name in enumerate(names)}
         counts = Counter(names)
-        if all(counts[name] == 1 for name in wanted):
-            return np.array([column_of[name] for name in wanted], dtype=np.int64)
+        if all(counts[name] == 1 for name in names_of_model):
+            return np.array([column_of[name] for name in names_of_model], dtype=np.int64)
     variables = {*map(str, var.index)}
-    missing = [name for name in wanted if name not in variables]
+    missing = [name for name in names_of_model if name not in variables]
     raise ValueError(
         f"{listing(missing)} of the model are no variables of adata; give the data that it was "
         "fitted to, or layer="
@@ -178,10 +178,10 @@ def _matrix(adata: Any, layer: str | None) -> tuple[Any, Any]:
     return adata.var, adata.layers[layer]
 
 
-def _write_var(adata: Any, key: str, found: _Selection, scores: Array) -> None:
+def _write_var(adata: Any, key: str, selection: _Selection, scores: Array) -> None:
     """Write the columns of var, and varm."""
     rows_by_name = {str(name): row for row, name in enumerate(adata.var_names)}
-    rows = np.array([rows_by_name.get(name, -1) for name in found.names], dtype=np.int64)
+    rows = np.array([rows_by_name.get(name, -1) for name in selection.names], dtype=np.int64)
     has_row = rows >= 0
     table = np.zeros((adata.n_vars, len(scores)))
     table[rows[has_row]] = scores.T[has_row]
@@ -189,22 +189,22 @@ def _write_var(adata: Any, key: str, found: _Selection, scores: Array) -> None:
     selected = table.any(axis=1)
     adata.var[f"{key}_selected"] = selected
     adata.var[f"{key}_coefficient"] = table[np.arange(adata.n_vars), strongest]
-    if found.classes is not None:
-        labels = np.array([str(label) for label in found.classes], dtype=object)
+    if selection.classes is not None:
+        labels = np.array([str(label) for label in selection.classes], dtype=object)
         adata.var[f"{key}_class"] = np.where(selected, labels[strongest], "")
     adata.varm[key] = table
 
 
 def _ranked(
-    adata: Any, X: Any, columns: NDArray[np.int64], found: _Selection, scores: Array
+    adata: Any, X: Any, columns: NDArray[np.int64], selection: _Selection, scores: Array
 ) -> dict[str, Any]:
     """Return the record arrays of ``rank_genes_groups``, with a field for each class."""
-    labels = [str(label) for label in found.classes or ()]
-    cells = np.array([str(cell) for cell in adata.obs[found.groupby]], dtype=object)
+    labels = [str(label) for label in selection.classes or ()]
+    cells = np.array([str(cell) for cell in adata.obs[selection.groupby]], dtype=object)
     values = as_design(X).gather(columns).dense()
     levels = np.expm1(np.minimum(values, 50.0))  # the values are counts if they are not logarithms
     order = np.argsort(-scores, axis=1, kind="stable")
-    names = np.array(found.names, dtype=object)
+    names = np.array(selection.names, dtype=object)
     fields: dict[str, list[Any]] = {"names": [], "scores": [], "logfoldchanges": []}
     for index, label in enumerate(labels):
         in_class = cells == label

@@ -255,15 +255,15 @@ def _counted(count: int, noun: str) -> str:
 
 
 def without_covariates(
-    found: Sequence[SelectedFeature], free: Collection[int]
+    features: Sequence[SelectedFeature], free: Collection[int]
 ) -> tuple[tuple[SelectedFeature, ...], tuple[SelectedFeature, ...]]:
     """Return the selected features with new ranks, and the covariates.
 
     ``free`` are the indices of the covariates, which are unpenalized.
     """
-    selected = [item for item in found if item.index not in free]
+    selected = [item for item in features if item.index not in free]
     ranked = tuple(replace(item, rank=rank) for rank, item in enumerate(selected, start=1))
-    return ranked, tuple(item for item in found if item.index in free)
+    return ranked, tuple(item for item in features if item.index in free)
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -78,17 +78,17 @@ def selected_of(view: View) -> tuple[SelectedFeature, ...]:
     )
 
 
-def _term_sizes(view: View, place: Rows, factors: Rows) -> tuple[Array, Array]:
+def _term_sizes(view: View, term_of_column: Rows, factors: Rows) -> tuple[Array, Array]:
     """Return the slope and standardized size of each term, both (n_outputs, n_terms).
 
     A term is the sum of several columns, such as the basis columns of a curve. The slope is that of
     the least-squares line of a term on its input; the size is the standard deviation of the term
-    over the rows, with the sign of the slope. ``place`` holds the term of each selected column, and
-    ``factors``, shape (n_terms, 2), the inputs of each term.
+    over the rows, with the sign of the slope. ``term_of_column`` holds the term of each selected
+    column, and ``factors``, shape (n_terms, 2), the inputs of each term.
     """
     slopes, sizes = np.zeros((2, view.outputs, len(factors)))
     for index, (first, second) in enumerate(factors.tolist()):
-        is_term = place == index
+        is_term = term_of_column == index
         added = view.weights[:, is_term] @ dense_part(view.design, view.columns[is_term]).T
         sizes[:, index] = slopes[:, index] = added.std(axis=1)
         if second >= 0:
@@ -207,14 +207,14 @@ def forbidden(
 
 
 def along_chromosomes(
-    view: View, y: NDArray[Any], selected: Sequence[SelectedFeature], given: Places | None
+    view: View, y: NDArray[Any], selected: Sequence[SelectedFeature], positions: Places | None
 ) -> ChromosomesDisplay | None:
     """Return a Manhattan plot of the correlations of features with the target, or None.
 
-    ``given`` holds chromosomes and positions; if it is None, they are parsed from the names of
+    ``positions`` holds chromosomes and positions; if it is None, they are parsed from the names of
     columns. ``y`` holds numbers or class codes. The result is None if positions are not known.
     """
-    where = places_in(view.names) if given is None else given
+    where = places_in(view.names) if positions is None else positions
     if where is None or view.map.unit == "kernels" or y.dtype.names is not None:
         return None
     if not len(where[0]) == len(np.asarray(where[1])) == view.inputs.shape[1]:
@@ -405,11 +405,11 @@ def groups_of(model: Any, selected: Sequence[SelectedFeature]) -> GroupsDisplay 
 
 
 def curves_of(
-    view: View, selected: Sequence[SelectedFeature], found: Sequence[Half], outputs: Sequence[str]
+    view: View, selected: Sequence[SelectedFeature], halves: Sequence[Half], outputs: Sequence[str]
 ) -> list[CurveDisplay]:
     """Return the curves of the largest inputs of an additive model, with uncertainty bands.
 
-    A band holds the middle 80% of the curves of the random halves ``found``.
+    A band holds the middle 80% of the curves of the random halves ``halves``.
     """
     if view.map.unit != "inputs":
         return []
@@ -421,7 +421,7 @@ def curves_of(
         if columns.size <= 2:  # a binary or constant input gets a step function at its values
             values = np.array([np.interp(columns, levels, row) for row in values])
             levels = columns
-        low, high = band_of(feature.index, levels, view.outputs, found)
+        low, high = band_of(feature.index, levels, view.outputs, halves)
         curves.append(
             CurveDisplay(
                 feature.shown,

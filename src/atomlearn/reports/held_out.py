@@ -124,9 +124,9 @@ def _test_scores(
     truth: NDArray[Any],
     trained: NDArray[Any],
     view: View,
-    at: Sequence[float] = (),
+    times: Sequence[float] = (),
 ) -> dict[str, Any]:
-    """Return the scores of models on their test rows; survival models are checked ``at`` times.
+    """Return the scores of models on their test rows; survival models are checked ``times`` times.
 
     ``rows`` holds the test data of each model, ``truth`` the concatenated test targets, and
     ``trained`` the training targets, from which the baseline is computed.
@@ -146,7 +146,7 @@ def _test_scores(
                 [model.predict_survival_function(own) for model, own in models_and_rows]
             )
             survival_at = lambda time: np.array([curve(time) for curve in curves])  # noqa: E731
-        arguments: dict[str, Any] = {"left": survival_at, "folds": folds, "at": at}
+        arguments: dict[str, Any] = {"left": survival_at, "folds": folds, "at": times}
         return held_out_scores(task, trained, truth, decisions, outputs, **arguments)
     classes = np.array(view.classes)
     shares = None

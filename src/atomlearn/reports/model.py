@@ -224,7 +224,7 @@ class SavedModel:
         return np.column_stack([low, mean + far])
 
     def risks(
-        self, scores: Array, at: Sequence[float], strata: Sequence[str] | None = None
+        self, scores: Array, times: Sequence[float], strata: Sequence[str] | None = None
     ) -> Array:
         """Return the probability of an event by each time, (n_samples, n_times), of survival data.
 
@@ -234,18 +234,18 @@ class SavedModel:
         if self.task != "survival":
             raise ValueError(f"--at needs a survival model, and this is a {self.task}")
         last_time = self.settings["followed_until"]
-        if max(at) > last_time:
+        if max(times) > last_time:
             raise ValueError(
-                f"--at {max(at):g} is beyond the last time that was observed, {last_time:g}; "
+                f"--at {max(times):g} is beyond the last time that was observed, {last_time:g}; "
                 "nothing is known of later risks"
             )
         labels: Sequence[str | None] = [None] * len(scores) if strata is None else strata
-        hazards = {label: self._hazard(label, at) for label in dict.fromkeys(labels)}
-        hazard = np.array([hazards[label] for label in labels]).reshape(-1, len(at))
+        hazards = {label: self._hazard(label, times) for label in dict.fromkeys(labels)}
+        hazard = np.array([hazards[label] for label in labels]).reshape(-1, len(times))
         ratio = np.exp(np.minimum(scores[:, :1] - self.settings["baseline_score"], 700.0))
         return np.asarray(-np.expm1(-ratio * hazard))
 
-    def _hazard(self, stratum: str | None, at: Sequence[float]) -> Array:
+    def _hazard(self, stratum: str | None, event_times: Sequence[float]) -> Array:
         """Return the cumulative baseline hazard of a stratum at these times."""
         times, hazard = baseline_keys(stratum)
         if times not in self.settings:
@@ -255,7 +255,7 @@ class SavedModel:
                 f"--at needs the baseline hazard of each row, and the model has none of stratum "
                 f"{stratum!r}: it has {listing(strata) if strata else 'no finite one'}"
             )
-        places = np.searchsorted(self.settings[times], at, side="right")
+        places = np.searchsorted(self.settings[times], event_times, side="right")
         return np.append(0.0, self.settings[hazard])[places]
 
     def probabilities(self, scores: Array) -> Array | None:

@@ -86,10 +86,10 @@ def model_text(model: SavedModel, name: str) -> str:
     content = {"format": FORMAT, "version": VERSION, **asdict(model)}
     content["columns"] = [plan.portable() for plan in model.columns]
 
-    def text_of(whole: dict[str, Any]) -> str:
+    def text_of(content: dict[str, Any]) -> str:
         """Return the JSON text; arrays become lists."""
         lists = np.ndarray.tolist
-        return json.dumps(whole, indent=1, allow_nan=False, ensure_ascii=False, default=lists)
+        return json.dumps(content, indent=1, allow_nan=False, ensure_ascii=False, default=lists)
 
     # The hash is of the numbers that a reader finds in the text.
     text = text_of(content | {"sha256": claim_digest(json.loads(text_of(content)))})
@@ -109,10 +109,10 @@ def read_model(path: str | Path) -> SavedModel:
     return parse_model(text, str(path))
 
 
-def _not_a_model(name: str, why: object) -> ValueError:
-    """Return the error for a file that is not a model file, with the reason ``why``."""
+def _not_a_model(name: str, reason: object) -> ValueError:
+    """Return the error for a file that is not a model file, with the reason ``reason``."""
     remedy = "pass the model.json that `atomlearn select` wrote"
-    return ValueError(f"{name} is not a model file: {why}; {remedy}")
+    return ValueError(f"{name} is not a model file: {reason}; {remedy}")
 
 
 def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -188,19 +188,20 @@ def parts_of_target(
     return suspicions[:4]
 
 
-def _covering_conditions(signs: Mask, rows: Mask, inside: Mask) -> Iterator[list[int]]:
+def _covering_conditions(signs: Mask, rows: Mask, allowed: Mask) -> Iterator[list[int]]:
     """Yield sets of conditions whose union equals ``rows`` and is not explained by chance.
 
-    ``signs``, shape (n_rows, n_conditions), holds which rows satisfy each condition, and ``inside``
-    masks the conditions that hold only in ``rows``. Columns of a set are not used again.
+    ``signs``, shape (n_rows, n_conditions), holds which rows satisfy each condition, and
+    ``allowed`` masks the conditions that hold only in ``rows``. Columns of a set are not used
+    again.
     """
-    inside = inside.copy()
+    allowed = allowed.copy()
     n_rows = int(rows.sum())
     while True:
         chosen = list[int]()
         uncovered = rows.copy()
         while uncovered.any() and len(chosen) < MOST_PARTS:
-            gains = inside * (uncovered.astype(np.int64) @ signs)
+            gains = allowed * (uncovered.astype(np.int64) @ signs)
             if not gains.any():
                 return
             chosen.append(int(gains.argmax()))
@@ -209,8 +210,8 @@ def _covering_conditions(signs: Mask, rows: Mask, inside: Mask) -> Iterator[list
         if uncovered.any() or chance + len(chosen) * np.log(signs.shape[1]) >= np.log(0.01):
             return
         yield chosen
-        half = inside.size // 2
-        inside[
+        half = allowed.size // 2
+        allowed[
             [column % half for column in chosen] + [half + column % half for column in chosen]
         ] = False
 
@@ -218,18 +219,18 @@ def _covering_conditions(signs: Mask, rows: Mask, inside: Mask) -> Iterator[list
 _LEAVE_OUT = ": if that is not known before the target, leave it out (--drop)"
 
 
-def _words(X: Array, names: Sequence[str], usual: Array, at: int) -> str:
+def _words(X: Array, names: Sequence[str], modes: Array, column: int) -> str:
     """Return in words that a column has, or does not have, its most frequent value.
 
-    ``usual`` holds the most frequent value of each column; ``at`` is the index of the condition,
-    which is beyond the number of columns for a negated condition.
+    ``modes`` holds the most frequent value of each column; ``column`` is the index of the
+    condition, which is beyond the number of columns for a negated condition.
     """
-    j = at % usual.size
-    equals = at < usual.size
-    others = np.unique(X[X[:, j] != usual[j], j])
+    j = column % modes.size
+    equals = column < modes.size
+    others = np.unique(X[X[:, j] != modes[j], j])
     if equals or others.size == 1:
-        return f"{names[j]} is {usual[j] if equals else others[0]:g}"
-    return f"{names[j]} is not {usual[j]:g}"
+        return f"{names[j]} is {modes[j] if equals else others[0]:g}"
+    return f"{names[j]} is not {modes[j]:g}"
 
 
 def aggregates(
@@ -351,16 +352,16 @@ def recurring(known: NDArray[np.bool_]) -> list[str]:
     ]
 
 
-def repeating(repeated: Rows, together: bool) -> str:
+def repeating(repeated: Rows, folded: bool) -> str:
     """Return a note on duplicate rows.
 
-    ``repeated`` holds an index that duplicate rows share; ``together`` is whether duplicates are
+    ``repeated`` holds an index that duplicate rows share; ``folded`` is whether duplicates are
     held out together.
     """
     sizes = np.bincount(repeated)
     n_repeated = int(np.sum(sizes[sizes > 1] - 1))
     what = "such rows are held out, folded and halved together, and count once for the verdict"
-    if not together:
+    if not folded:
         what = "held-out rows that repeat an earlier one do not count"
     return f"{n_repeated:,} of {repeated.size:,} rows repeat another one, exactly or nearly: {what}"
 

@@ -239,10 +239,10 @@ TABLES = ("summary.json", "selected.csv", "markers.csv", "groups.csv", "enrichme
 RUN_FILES = (*TABLES, "score.tsv", "components.tsv", "model.json", "report.html")
 
 
-def files_of_run(folder: Path, wanted: Iterable[str] = RUN_FILES) -> list[str]:
+def files_of_run(folder: Path, names: Iterable[str] = RUN_FILES) -> list[str]:
     """Return the files in a folder that its summary.json lists as written by atomlearn.
 
-    The list is empty if there is no summary. ``wanted`` are the names of the files to be written.
+    The list is empty if there is no summary. ``names`` are the names of the files to be written.
 
     Raises ------ ValueError If a wanted file exists and is not listed, because it was not written
     by atomlearn.
@@ -253,7 +253,7 @@ def files_of_run(folder: Path, wanted: Iterable[str] = RUN_FILES) -> list[str]:
         content = json.loads((folder / "summary.json").read_text("utf-8", errors="replace"))
         if content["format"] == "atomlearn-summary":
             listed = [name for name in there if name in content.get("files", there)]
-    theirs = [name for name in wanted if name in there and name not in listed]
+    theirs = [name for name in names if name in there and name not in listed]
     if theirs:
         raise ValueError(
             f"{folder} has {', '.join(theirs)}, not written by atomlearn; give another folder, so "

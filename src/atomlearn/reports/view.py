@@ -20,7 +20,7 @@ from atomlearn.estimators.base import AtomicModel
 from atomlearn.estimators.checks import encoded_rows, input_names, was_encoded
 from atomlearn.estimators.coefficients import nonzero_coefficients
 from atomlearn.estimators.search import CrossValidatedModel
-from atomlearn.findings.held_out import unsearched
+from atomlearn.findings.held_out import best_of_search
 from atomlearn.maps.feature_map import FeatureMap, map_of
 
 
@@ -166,7 +166,7 @@ def view_of(estimator: Any, X: Any, names: Sequence[str] | None) -> View:
     A pipeline must end with the model; X is transformed by the steps before it. ``names`` are the
     names of the columns of X, or None.
     """
-    model = unsearched(estimator)
+    model = best_of_search(estimator)
     data = X
     offered = 0
     names_of_inputs = list(names) if names is not None else feature_names(X)

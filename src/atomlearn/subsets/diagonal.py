@@ -37,14 +37,14 @@ WORTH = 0.25
 
 
 def strengthened(
-    relaxation: Relaxation, columns: Columns, fine: float
+    relaxation: Relaxation, columns: Columns, max_share: float
 ) -> tuple[Problem, Array] | None:
     """Return a problem over some columns with the same objectives, and factors of its weights.
 
     A weight v_j of the problem is factor_j w_j. Its objective of a vector is at most that of the
     original problem, and lower by rounding only. None if the loss is not quadratic, if there are
     groups or too many columns, if D is nearly zero, or if rounding takes more than the share
-    ``fine`` of the ridge.
+    ``max_share`` of the ridge.
     """
     problem = relaxation.problem
     size = columns.size
@@ -68,7 +68,7 @@ def strengthened(
     lengths = lengths + math.sqrt(float(problem.weight.sum())) * offsets
     # Twice the bound on rounding errors of Q and of its factorization, as a multiple of I.
     error = 2.0 * (growth(n) + growth(size)) * float(lengths @ lengths)
-    if error > fine * level:
+    if error > max_share * level:
         return None
     D = _diagonal(Q - error * np.eye(size))
     wrong = growth(n) * math.sqrt(2.0) * float(np.linalg.norm(lengths))
@@ -123,14 +123,14 @@ def _diagonal(Q: Array) -> Array | None:
     return D
 
 
-def _data(Q: Array, q: Array, D: Array, lost: float, wrong: float) -> tuple[Array, Array] | None:
+def _data(Q: Array, q: Array, D: Array, error: float, wrong: float) -> tuple[Array, Array] | None:
     """Return R and a target t with 1/2 ||t - R w||^2 = 1/2 w'(Q - D)w - q'w + 1, up to rounding.
 
-    Rounding lowers it: ``lost`` is taken off the diagonal, and the constant is lowered for errors
+    Rounding lowers it: ``error`` is taken off the diagonal, and the constant is lowered for errors
     of q, whose bound is ``wrong``. None if the quadratic has negative values.
     """
     try:
-        R = la.cholesky(Q - np.diag(D + lost))
+        R = la.cholesky(Q - np.diag(D + error))
     except la.LinAlgError:
         return None
     size = q.size
@@ -139,7 +139,7 @@ def _data(Q: Array, q: Array, D: Array, lost: float, wrong: float) -> tuple[Arra
     wrong += float(np.linalg.norm(R.T @ target - q))
     wrong += growth(size) * float(np.linalg.norm(R)) * length
     # wrong |w| <= lost / 4 |w|^2 + wrong^2 / lost.
-    factor = 1.0 - growth(size) - 0.5 * length**2 * (1.0 + growth(size)) - wrong**2 / lost
+    factor = 1.0 - growth(size) - 0.5 * length**2 * (1.0 + growth(size)) - wrong**2 / error
     if not factor > 0.0:
         return None
     return np.vstack([R, np.zeros(size)]), np.append(target, math.sqrt(2.0 * factor))

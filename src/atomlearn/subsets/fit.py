@@ -110,26 +110,26 @@ def _certified(problem: Problem, weights: Array, intercept: float) -> FittedPoin
 
 
 def _line_search(
-    problem: Problem, at: FittedPoint, step: Array
+    problem: Problem, point: FittedPoint, step: Array
 ) -> tuple[FittedPoint | None, float]:
     """Do a backtracking line search along ``step``; return the new iterate and the step length.
 
     The iterate is None if no trial point satisfies the Armijo condition.
     """
-    promised = float(step @ at.slope)
+    promised = float(step @ point.slope)
     length = 1.0
     if not math.isfinite(promised):
         return None, 0.0
-    if promised <= FINE * at.objective:
-        candidate = _certified(problem, at.weights + step, at.intercept)
-        better = candidate.certificate.gap < 0.9 * at.certificate.gap
+    if promised <= FINE * point.objective:
+        candidate = _certified(problem, point.weights + step, point.intercept)
+        better = candidate.certificate.gap < 0.9 * point.certificate.gap
         return (candidate if better else None), 1.0
     for _ in range(HALVINGS):
-        weights = at.weights + length * step
+        weights = point.weights + length * step
         linear = block_of(problem).predict(weights)
-        b = optimal_intercept(problem, linear, at.intercept)
+        b = optimal_intercept(problem, linear, point.intercept)
         value = objective_at(problem, weights, linear + b)
-        if value <= at.objective - 1e-4 * length * promised:
+        if value <= point.objective - 1e-4 * length * promised:
             return _certified(problem, weights, b), length
         length *= 0.5 if math.isfinite(value) else 1e-3
     return None, 0.0

@@ -84,12 +84,12 @@ class Ranges:
         ends = self.lower, self.upper, self.least, self.most
         return Ranges(*(end / scales for end in ends))
 
-    def join(self, other: Ranges, at: Any = slice(None)) -> None:
-        """Extend the ranges at positions ``at`` by those over other models, in place."""
-        self.lower[at] = np.minimum(self.lower[at], other.lower)
-        self.upper[at] = np.maximum(self.upper[at], other.upper)
-        self.least[at] = np.minimum(self.least[at], other.least)
-        self.most[at] = np.maximum(self.most[at], other.most)
+    def join(self, other: Ranges, positions: Any = slice(None)) -> None:
+        """Extend the ranges at positions ``positions`` by those over other models, in place."""
+        self.lower[positions] = np.minimum(self.lower[positions], other.lower)
+        self.upper[positions] = np.maximum(self.upper[positions], other.upper)
+        self.least[positions] = np.minimum(self.least[positions], other.least)
+        self.most[positions] = np.maximum(self.most[positions], other.most)
 
 
 @dataclass
@@ -336,13 +336,13 @@ class _End:
         self.g = g
         self.limit = limit
 
-    def extreme(self, room: float) -> tuple[float, float]:
+    def extreme(self, slack: float) -> tuple[float, float]:
         """Return a proved lower bound on g'theta, and a value that a model of the set attains."""
         center = float(self.g @ self.among.theta)
         if not self.g.any():
             return 0.0, 0.0
         low, high = self._bound_by_ball(center), center
-        for lower, inner in self._steps(room, center):
+        for lower, inner in self._steps(slack, center):
             low = max(low, lower)
             high = min(high, inner)
             if high - low <= OPEN * (center - low):
@@ -359,13 +359,15 @@ class _End:
         gap = math.sqrt(2.0 * max(level_set.objective - level_set._bound, 0.0) / level_set.level)
         return center - (radius + gap) * float(np.linalg.norm(self.g)) * (1.0 + 1e-9)
 
-    def _steps(self, room: float, center: float) -> Iterator[tuple[float, float]]:
+    def _steps(self, slack: float, center: float) -> Iterator[tuple[float, float]]:
         level_set = self.among
         A = self.G[:, : level_set.positions.size]
         theta = level_set.theta
         inverse = self.inverse
         objective = level_set.objective
-        t = math.sqrt(2.0 * max(room, EPS * abs(self.limit)) / max(self._variance(inverse), 1e-300))
+        t = math.sqrt(
+            2.0 * max(slack, EPS * abs(self.limit)) / max(self._variance(inverse), 1e-300)
+        )
         for step in range(STEPS):
             slope = self._slope(theta, t) if step else t * self.g
             move = inverse @ slope
@@ -381,13 +383,13 @@ class _End:
             here = float(self.g @ theta)
             share = 1.0
             if value > self.limit:
-                share = room / max(value - objective, 1e-300)
+                share = slack / max(value - objective, 1e-300)
             yield lower, center + min(share, 1.0) * (here - center)
             inverse = level_set._inverse(self.G, prediction)
-            if float(slope @ move) > 0.01 * room and step % 8 != 7:
+            if float(slope @ move) > 0.01 * slack and step % 8 != 7:
                 continue
             rise = value - objective
-            t *= math.sqrt(min(max(room / rise, 0.25), 4.0)) if rise > 0.0 else 2.0
+            t *= math.sqrt(min(max(slack / rise, 0.25), 4.0)) if rise > 0.0 else 2.0
 
     def _variance(self, inverse: Array) -> float:
         return float(self.g @ inverse @ self.g)

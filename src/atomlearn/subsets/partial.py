@@ -38,15 +38,15 @@ class PartialRelaxation:
         """The relaxation in the units of the problem."""
         return self.original or self.relaxation
 
-    def strengthened(self, fine: float) -> PartialRelaxation:
+    def strengthened(self, max_share: float) -> PartialRelaxation:
         """Return the part with a stronger ridge, see ``diagonal``, or itself.
 
-        ``fine`` is the largest share of the ridge that rounding may take.
+        ``max_share`` is the largest share of the ridge that rounding may take.
         """
         if self.searched.size < self.numbers.size:
             return self
         r = self.relaxation
-        problem = strengthened(r, np.arange(self.columns.size), fine)
+        problem = strengthened(r, np.arange(self.columns.size), max_share)
         if problem is None:
             return self
         other = Relaxation(problem[0], r.price, r.accuracy, r.room)

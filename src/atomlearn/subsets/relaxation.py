@@ -259,7 +259,7 @@ class Relaxation:
             squares = norm.squares((yield dual))
             sizes = self.sizes(point)
             bar = (self.level * norm.bar(sizes)) ** 2
-            errors = self.off(dual)
+            errors = self.score_error(dual)
             lower = dual_value(problem, norm, prediction, dual, squares, errors)
             if best is None or lower > best.dual:
                 near = self.units.columns(np.flatnonzero((squares >= NEAR * bar) | (sizes > 0.0)))
@@ -289,7 +289,7 @@ class Relaxation:
         best.dual = best.dual + paid
         return best
 
-    def off(self, dual: Array) -> float:
+    def score_error(self, dual: Array) -> float:
         """Return a bound on the rounding error of a score, or of the rating of a group."""
         return rounded_scores(dual, self._longest)
 
@@ -446,17 +446,17 @@ def rounded_scores(dual: Array, longest: float) -> float:
 
 
 def dual_value(
-    problem: Problem, norm: BranchNorm, prediction: Array, dual: Array, squares: Array, off: float
+    problem: Problem, norm: BranchNorm, prediction: Array, dual: Array, squares: Array, error: float
 ) -> float:
     """Return the dual objective at v = ``dual``, a lower bound on the relaxation of a node.
 
     It is -f*(-v) - (sum of the counted squared scores) / (2 level), lowered by bounds on rounding
-    errors: ``off`` is the one of a score. ``squares`` (n_units,) are the squared scores of v, and
+    errors: ``error`` is the one of a score. ``squares`` (n_units,) are the squared scores of v, and
     ``prediction`` (n_samples,) the point at which v is the negative gradient. The result is -inf
     if a value overflowed.
     """
     conjugate, rounding = dual_part(problem, prediction, dual)
-    gauge = norm.counted((np.sqrt(squares) + off) ** 2)
+    gauge = norm.counted((np.sqrt(squares) + error) ** 2)
     value = (
         -conjugate
         - rounding

@@ -176,7 +176,7 @@ def solve_subset(
 
 
 def best_subset(
-    problem: Problem, k: int, wanted: Wanted, starts: Sequence[Columns] = (), price: float = 0.0
+    problem: Problem, k: int, settings: Wanted, starts: Sequence[Columns] = (), price: float = 0.0
 ) -> SubsetResult:
     """Return the best subset of at most k columns, or groups, found by branch and bound.
 
@@ -186,7 +186,7 @@ def best_subset(
         The mean loss with the squared k-support norm, whose amount is l2.
     k : int
         Largest number of columns, or groups, of a subset.
-    wanted : Wanted
+    settings : Wanted
         Tolerance, limits and observers of the search.
     starts : sequence of (m,) int64, default=()
         Subsets from which the local search starts: column numbers, or group numbers.
@@ -200,10 +200,10 @@ def best_subset(
         # A subset of more than ``worth`` columns pays more in prices alone than the objective
         # of the empty subset times 1 + within, so it cannot be among the subsets that are sought.
         null_loss = loss_value(problem, zero + optimal_intercept(problem, zero))
-        worth = (1.0 + (wanted.within or 0.0)) * null_loss / price * (1.0 + 1e-9)
+        worth = (1.0 + (settings.within or 0.0)) * null_loss / price * (1.0 + 1e-9)
         limit = max(1, int(min(k, units.count - units.n_free, worth)))
     problem = with_norm(problem, units.norm.replaced(k=limit))
-    return replace(Hunt(problem, wanted, price).run(starts), n_features=k)
+    return replace(Hunt(problem, settings, price).run(starts), n_features=k)
 
 
 def subset_problem(

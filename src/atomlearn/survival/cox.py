@@ -11,7 +11,7 @@ from scipy.special import expit
 
 from atomlearn.core import EDGE_TOLERANCE, Array, LastAnswer, Loss, Task
 from atomlearn.survival.risk_sets import RiskSets
-from atomlearn.survival.target import checked_survival, staying
+from atomlearn.survival.target import checked_survival, competing_at_infinity
 
 #: Two predicted risks that differ by at most this count as tied, as in scikit-survival.
 TIED = 1e-8
@@ -338,7 +338,7 @@ def concordance(y: Any, risk: Array) -> float:
     event. A sample with a competing event counts as observed without an event forever (Wolbers et
     al., Epidemiology 20, 2009). The result is nan if there are no comparable pairs.
     """
-    y = staying(y)
+    y = competing_at_infinity(y)
     order = np.argsort(y["time"], kind="stable")
     y = y[order]
     risk = risk[order]

@@ -81,10 +81,10 @@ class Staying:
         np.cumsum(columns[:, self.rows] * np.exp(-self.log_then), axis=1, out=cumulative[:, 1:])
         return np.asarray(np.exp(self.log_now) * cumulative[:, self.before])
 
-    def spread(self, at: Array) -> Array:
-        """Return the weighted sums of ``at`` (m, k) over the later event times of each, (q, k)."""
-        sums = np.zeros((at.shape[0] + 1, at.shape[1]))
-        np.cumsum((np.exp(self.log_now)[:, None] * at)[::-1], axis=0, out=sums[1:])
+    def spread(self, values: Array) -> Array:
+        """Return weighted sums (q, k) of ``values`` (m, k) over the event times after each time."""
+        sums = np.zeros((values.shape[0] + 1, values.shape[1]))
+        np.cumsum((np.exp(self.log_now)[:, None] * values)[::-1], axis=0, out=sums[1:])
         return np.asarray(np.exp(-self.log_then)[:, None] * sums[::-1][self.since])
 
 

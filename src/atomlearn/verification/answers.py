@@ -115,9 +115,9 @@ def verify(
         return refused(str(error))
 
 
-def refused(why: str) -> Verified:
+def refused(reason: str) -> Verified:
     """Return the answer for a model that is not verified, with the reason."""
-    return Verified(False, math.inf, f"not verified: {why}")
+    return Verified(False, math.inf, f"not verified: {reason}")
 
 
 def claimed(proof: Mapping[str, Any]) -> str:

@@ -115,21 +115,23 @@ def loss_of(spec: Any, y: Any, s: Any) -> Any:
             r = 2 * r.max(axis=1, keepdims=True) + EPS * np.abs(z).max(axis=1, keepdims=True)
         return math.fsum((s * sum(value_at(z))).ravel()), bound(value_at, z, r)
 
-    def dual(claim: Any, _: Any, used: Any, X: Any) -> tuple[Any, Any]:
+    def dual(claim: Any, _: Any, is_weighted: Any, X: Any) -> tuple[Any, Any]:
         """Return the stored dual point v, and bounds on its distance from a feasible one."""
-        steps = np.array(claim["dual"]["steps"].split(), dtype=np.int64).reshape(used.size, -1)
+        steps = np.array(claim["dual"]["steps"].split(), dtype=np.int64).reshape(
+            is_weighted.size, -1
+        )
         demand_that(np.abs(steps).max() < 2**53, "dual: steps below 2^53", np.abs(steps).max())
         sums = [sum(column) for column in steps.T.tolist()]
         demand_that(not (claim["intercept"] and any(sums)), "dual: a sum of 0", sums)
-        demand_that(not steps[~used].any(), "dual: 0 in rows of weight 0", "another number")
-        v = steps[used] * 2.0 ** claim["dual"]["exponent"]
+        demand_that(not steps[~is_weighted].any(), "dual: 0 in rows of weight 0", "another number")
+        v = steps[is_weighted] * 2.0 ** claim["dual"]["exponent"]
         if name == "multinomial":
             demand_that(not steps.sum(axis=1).any(), "dual: rows that add up to 0", "another sum")
         a = v / s
         e = np.zeros(v.shape)
         if claim["free"]:
             slack = s * np.clip(np.minimum(a - low, high - a), 0.0, np.abs(a).max())
-            Z = dense(X[:, claim["free"]][used])
+            Z = dense(X[:, claim["free"]][is_weighted])
             Z = np.hstack([np.ones((Z.shape[0], int(claim["intercept"]))), Z])
             e = slack * nearby(Z, slack[:, 0], v[:, 0])[:, None]
         slopes.update(a=a, off=e / s * (1 + 4 * EPS))
@@ -219,7 +221,7 @@ def cox(spec: Any, y: Any, s: Any) -> Any:
         rounding = (n + 750 + 40) * EPS * size + 2 * r.max(initial=0) * weight
         return math.fsum(sums), math.fsum(sums) + rounding
 
-    def dual(claim: Any, _: Any, used: Any, X: Any) -> tuple[Any, Any]:
+    def dual(claim: Any, _: Any, is_weighted: Any, X: Any) -> tuple[Any, Any]:
         v, size, e = np.zeros((3, n))
         first: Any = None
         for risk, a, q, omega, _ in terms():
@@ -232,7 +234,7 @@ def cox(spec: Any, y: Any, s: Any) -> Any:
         if claim["free"]:  # the largest risk sets absorb the remaining violation of Z'v = 0
             slack = np.zeros(n)
             slack[first[0]] = first[1]
-            Z = np.hstack([np.ones((n, 1)), dense(X[:, claim["free"]][used])])
+            Z = np.hstack([np.ones((n, 1)), dense(X[:, claim["free"]][is_weighted])])
             h = nearby(Z, slack, v, e)
             demand_that(h.max() < 0.5, "predictions at an optimum over the free columns", h.max())
             cache["moved"][first[0].size] = h.max()
@@ -253,15 +255,15 @@ def cox(spec: Any, y: Any, s: Any) -> Any:
     return {"value": value, "dual": dual, "conjugate": conjugate}
 
 
-def nearby(Z: Any, room: Any, v: Any, e: Any = 0.0) -> Any:
+def nearby(Z: Any, width: Any, v: Any, e: Any = 0.0) -> Any:
     """Return h with |u_i - v_i| <= room_i h_i for some u with Z'u = 0 exactly.
 
     u = v - P (Z'P)^-1 Z'v with P = room Q and Q near Z (Z' room Z)^-1, so that Z'P = 1 - E.
     """
     Z = Z / 2.0 ** np.round(np.log2(np.maximum(np.abs(Z).max(axis=0), TINY)))
     slack = (Z.shape[0] + 40) * EPS
-    Q = Z @ np.linalg.pinv(Z.T @ (room[:, None] * Z))
-    P = room[:, None] * Q
+    Q = Z @ np.linalg.pinv(Z.T @ (width[:, None] * Z))
+    P = width[:, None] * Q
     E = np.abs(np.eye(Z.shape[1]) - Z.T @ P) + slack * (np.abs(Z).T @ np.abs(P))
     size = E.sum(axis=1).max()
     demand_that(

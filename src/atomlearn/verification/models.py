@@ -245,10 +245,10 @@ def _of_generator(
     return [fit, *_over_selected(fit, model, n_outputs)], data
 
 
-def _over_selected(whole: Fit, model: Any, n_outputs: int) -> list[Fit]:
+def _over_selected(fit: Fit, model: Any, n_outputs: int) -> list[Fit]:
     """Return the fit among the selected columns only; empty if groups overlap."""
-    problem = whole.problem
-    result = whole.result
+    problem = fit.problem
+    result = fit.result
     if problem.regularizer.norm.lift(problem.design.shape[1]) is not None:
         return []
     among = np.union1d(model.moments_[0], result.columns // n_outputs).astype(np.int64)
@@ -264,7 +264,7 @@ def _over_selected(whole: Fit, model: Any, n_outputs: int) -> list[Fit]:
     )
     positions = np.searchsorted(entries, result.columns)
     return [
-        replace(whole, problem=restricted, result=replace(result, columns=positions), among=among)
+        replace(fit, problem=restricted, result=replace(result, columns=positions), among=among)
     ]
 
 

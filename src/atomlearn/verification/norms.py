@@ -63,26 +63,28 @@ def magnitudes(norm: Any, entries: Any, labels: Any = None) -> Any:
     return np.sqrt(squares) * (1 + (entries.size + 8) * EPS)
 
 
-def gauge_above(norm: Any, at: Any, w: Any, sets: Any) -> tuple[float, float]:
+def gauge_above(norm: Any, columns: Any, w: Any, sets: Any) -> tuple[float, float]:
     """Return an upper bound on the gauge, and the factor that brings w into its bounds."""
     slack = norm["scale"] * (1 + (w.size + 40) * EPS)
     ratio = 1.0
     if norm["lower"] is not None and w.size:
-        edge = np.where(w > 0, norm["upper"][at], -norm["lower"][at])
+        edge = np.where(w > 0, norm["upper"][columns], -norm["lower"][columns])
         ratio = float((edge / np.maximum(np.abs(w), TINY)).min(initial=1.0, where=w != 0))
     if norm["members"] is not None:
         labels = np.repeat(np.arange(norm["starts"].size - 1), np.diff(norm["starts"]))
         memberships = set(zip(norm["members"].tolist(), labels.tolist(), strict=True))
-        is_member = memberships.issuperset(zip(at.tolist(), sets.tolist(), strict=True))
+        is_member = memberships.issuperset(zip(columns.tolist(), sets.tolist(), strict=True))
         demand_that(
             is_member, "coefficients in the groups that hold their columns", "another group"
         )
-    once = len(set(zip(at.tolist(), sets.tolist(), strict=True))) == at.size
+    once = len(set(zip(columns.tolist(), sets.tolist(), strict=True))) == columns.size
     demand_that(once, "each coefficient once, or once a group", "one twice")
     m = magnitudes(norm, w, sets)
     if norm["name"] == "l1":
         prices: Any = 1.0 if norm["weights"] is None else norm["weights"]
-        prices = prices if norm["members"] is not None or norm["weights"] is None else prices[at]
+        prices = (
+            prices if norm["members"] is not None or norm["weights"] is None else prices[columns]
+        )
         is_nonzero = m > 0
         return math.fsum((m * prices)[is_nonzero]) * slack, ratio
     if norm["name"] == "elasticnet":
@@ -99,14 +101,14 @@ def gauge_above(norm: Any, at: Any, w: Any, sets: Any) -> tuple[float, float]:
     return math.sqrt(math.fsum(m[:q] ** 2) + rest) * slack, ratio
 
 
-def polar_above(norm: Any, x: Any, off: Any, amount: float, form: str) -> tuple[float, float]:
+def polar_above(norm: Any, x: Any, errors: Any, amount: float, form: str) -> tuple[float, float]:
     """Return t, at least the polar of x without boxes, and what boxes l <= w <= u add to R*(t).
 
     R* is the least over t of h*(t) + sum_j u_j max(x_j - t p_j, 0) - l_j max(-x_j - t p_j, 0).
     """
     if norm["lower"] is not None:
-        return _with_bounds(norm, x, off, amount, form)
-    m = magnitudes(norm, np.abs(x) + off)
+        return _with_bounds(norm, x, errors, amount, form)
+    m = magnitudes(norm, np.abs(x) + errors)
     slack = (1 + 2 * m.size * EPS) / norm["scale"]
     if norm["name"] == "l1":
         weights = 1.0 if norm["weights"] is None else norm["weights"]
@@ -126,12 +128,12 @@ def polar_above(norm: Any, x: Any, off: Any, amount: float, form: str) -> tuple[
     return math.sqrt(math.fsum(m[: norm["k"]] ** 2)) * slack, 0.0
 
 
-def _with_bounds(norm: Any, x: Any, off: Any, amount: float, form: str) -> tuple[float, float]:
+def _with_bounds(norm: Any, x: Any, errors: Any, amount: float, form: str) -> tuple[float, float]:
     """Return the same for the l1 norm with bounds on coefficients."""
     price = norm["scale"] * norm["weights"] * (1 - 2 * EPS)
     ratios = [0.0]
     boxes = []
-    for side, z in ((norm["upper"], x + off), (-norm["lower"], off - x)):
+    for side, z in ((norm["upper"], x + errors), (-norm["lower"], errors - x)):
         box = (side > 0) & np.isfinite(side)
         boxes.append((side[box], z[box], price[box]))
         ratios.append(float((z / price).max(initial=0.0, where=side == np.inf)))

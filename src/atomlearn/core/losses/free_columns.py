@@ -457,14 +457,14 @@ class LastAnswer:
         return LastAnswer, ()
 
 
-def _are_equal(one: Any, other: Any) -> bool:
+def _are_equal(array: Any, other: Any) -> bool:
     """Return whether two arrays have the same shape, dtype and entries."""
-    if one is other:
+    if array is other:
         return True
-    if one.shape != other.shape or one.dtype != other.dtype:
+    if array.shape != other.shape or array.dtype != other.dtype:
         return False
-    if one.dtype.names is None:
-        return bool((one == other).all())
+    if array.dtype.names is None:
+        return bool((array == other).all())
     # The bytes are compared: comparing records field by field takes longer than a step of a solver.
-    bytes_of_one, bytes_of_other = (np.ascontiguousarray(a).view(np.uint8) for a in (one, other))
+    bytes_of_one, bytes_of_other = (np.ascontiguousarray(a).view(np.uint8) for a in (array, other))
     return bool((bytes_of_one == bytes_of_other).all())

@@ -87,7 +87,7 @@ class Constrained(VectorNorm):
         rows = self._rows(n_features)
         if rows is self.A:
             return self
-        if not rows.hold_at_zero:
+        if not rows.allow_zero:
             rows.smallest_point()
         return Constrained(rows)
 
@@ -132,7 +132,7 @@ class Constrained(VectorNorm):
         w[columns] = weights
         if np.isfinite(rows.value(w)):
             return columns, weights
-        if not rows.hold_at_zero:
+        if not rows.allow_zero:
             columns = np.union1d(columns, np.flatnonzero(rows.smallest_point()))
         restricted = self.restrict(columns, n_features)
         return columns, restricted.prox_point(w[columns], 0.0, "penalized").point
@@ -182,7 +182,7 @@ class Constrained(VectorNorm):
         "squared" starts its root finding at a bound that does not use a polar.
         """
         rows = self._rows(v.size)
-        if form == "penalized" or rows.hold_at_zero:
+        if form == "penalized" or rows.allow_zero:
             return super()._point(v, amount, form)
         if form == "constrained":
             raise ValueError(
@@ -270,7 +270,7 @@ class ConstraintRows(NamedTuple):
         )
 
     @property
-    def hold_at_zero(self) -> bool:
+    def allow_zero(self) -> bool:
         """Whether w = 0 satisfies the constraints."""
         return bool((self.bound[~self.equal] >= 0).all() and not self.bound[self.equal].any())
 
@@ -355,16 +355,16 @@ def _matrix(A: Any, n_features: int) -> Array:
     return matrix
 
 
-def _bounds(name: str, given: Any, rest: float, n_rows: int) -> Array:
-    """Return one bound for each row: ``rest`` for rows without a bound."""
-    if given is None:
-        return np.full(n_rows, rest)
-    bounds = np.asarray(given, dtype=np.float64)
+def _bounds(name: str, values: Any, default: float, n_rows: int) -> Array:
+    """Return one bound for each row: ``default`` for rows without a bound."""
+    if values is None:
+        return np.full(n_rows, default)
+    bounds = np.asarray(values, dtype=np.float64)
     if bounds.ndim == 0:
         bounds = np.full(n_rows, float(bounds))
     if bounds.shape != (n_rows,) or np.isnan(bounds).any():
         raise ValueError(
             f"Constrained: {name} must be a number or one for each of the {n_rows} rows of A, got "
-            f"{given!r}"
+            f"{values!r}"
         )
     return bounds

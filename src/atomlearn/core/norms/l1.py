@@ -284,20 +284,20 @@ class Sides(NamedTuple):
         return ProxPoint(np.copysign(sizes, v), float(price @ sizes), lambda: jacobian)
 
 
-def _numbers_by_name(given: Any, names: Sequence[str], rest: float, what: str) -> Any:
+def _numbers_by_name(numbers: Any, names: Sequence[str], default: float, owner: str) -> Any:
     """Return a mapping of names to numbers as one number per column; other values unchanged."""
-    if not isinstance(given, Mapping):
-        return given
-    unknown = [name for name in given if name not in set(names)]
+    if not isinstance(numbers, Mapping):
+        return numbers
+    unknown = [name for name in numbers if name not in set(names)]
     if unknown:
-        raise ValueError(f"L1: {what} names column {unknown[0]!r}, which X does not have")
-    return np.array([float(given.get(name, rest)) for name in names])
+        raise ValueError(f"L1: {owner} names column {unknown[0]!r}, which X does not have")
+    return np.array([float(numbers.get(name, default)) for name in names])
 
 
-def _numbers(kind: str, value: Any, rest: float, n_features: int) -> Array:
-    """Return ``value`` as one number per column (``rest`` if None); raise if it does not fit."""
+def _numbers(kind: str, value: Any, default: float, n_features: int) -> Array:
+    """Return ``value`` as one number per column (``default`` if None); raise if it does not fit."""
     if value is None:
-        return np.full(n_features, rest)
+        return np.full(n_features, default)
     if isinstance(value, Mapping):
         raise ValueError(
             f"L1: {kind} by name needs columns with names; pass a data frame, or an array"

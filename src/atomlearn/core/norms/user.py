@@ -219,23 +219,23 @@ class UserNorm(Parameters, Norm):
         dense[columns] = values
         return dense
 
-    def _compare(self, atom: Atom, reached: float, z: Array) -> None:
+    def _compare(self, atom: Atom, value: float, z: Array) -> None:
         """Raise ValueError if a known atom, -a or an earlier one, is better than the oracle's.
 
-        reached : <a, z> of the oracle's atom a.
+        value : <a, z> of the oracle's atom a.
         """
-        if self.symmetric and reached < 0:
+        if self.symmetric and value < 0:
             raise ValueError(
-                f"{self._title}: the oracle's atom has <a, z> = {reached} < 0, so -a is better; "
+                f"{self._title}: the oracle's atom has <a, z> = {value} < 0, so -a is better; "
                 "return the atom of largest <a, z>, or pass symmetric=False if -a is not an atom"
             )
         for former in self._former:
             other = float(former.values @ z[former.columns])
             other = abs(other) if self.symmetric else other
             longest = max(l2_norm(former.values), l2_norm(atom.values))
-            if other > max(reached, 0.0) + BEATEN * l2_norm(z) * longest:
+            if other > max(value, 0.0) + BEATEN * l2_norm(z) * longest:
                 raise ValueError(
-                    f"{self._title}: the oracle's atom has <a, z> = {reached}, but an atom that "
+                    f"{self._title}: the oracle's atom has <a, z> = {value}, but an atom that "
                     f"it returned before has {other}; it must return the best atom for every z, "
                     "or the gap would prove nothing"
                 )

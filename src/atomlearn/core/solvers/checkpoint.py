@@ -117,14 +117,14 @@ class _Place:
     written: float
 
 
-def _write(place: _Place, progress: Progress) -> None:
+def _write(checkpoint: _Place, progress: Progress) -> None:
     """Write the state of a solver and the history of its run to the checkpoint file."""
     state = progress.state
     solver = progress.solver
     header = {
         "format": _FORMAT,
         "version": _VERSION,
-        "problem": place.digest,
+        "problem": checkpoint.digest,
         "solver": solver.state_format,
         "iteration": state.iteration,
         "passes": progress.passes,
@@ -135,8 +135,8 @@ def _write(place: _Place, progress: Progress) -> None:
     content: Arrays = {f"state_{name}": array for name, array in arrays.items()}
     stream = io.BytesIO()
     text = np.array(json.dumps(header))
-    np.savez(stream, allow_pickle=False, about=text, entries=place.entries, **content)
-    write_whole(place.file, stream.getbuffer())
+    np.savez(stream, allow_pickle=False, about=text, entries=checkpoint.entries, **content)
+    write_whole(checkpoint.file, stream.getbuffer())
 
 
 def _are_same_entries(saved: Array, entries: Array) -> bool:

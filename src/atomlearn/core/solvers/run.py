@@ -187,7 +187,7 @@ class Run:
                         with problem.deadline.kept():
                             state = solver.step(problem, state)
                     except TimeIsUp:
-                        self.status = self.out_of() or Status.TIME_LIMIT
+                        self.status = self.spent_limit() or Status.TIME_LIMIT
                         return
                     except FloatingPointError:  # the step overflowed: keep the last finite iterate
                         self.status = Status.STALLED
@@ -232,9 +232,9 @@ class Run:
         status = self.settings.rules.reason(progress) or state.exhausted
         if status is None and is_perfect(self.inner, certificate):
             status = Status.PERFECT_FIT
-        self.status = status or self._stall.reason(state) or self.out_of()
+        self.status = status or self._stall.reason(state) or self.spent_limit()
 
-    def out_of(self) -> Status | None:
+    def spent_limit(self) -> Status | None:
         """Return STALLED or TIME_LIMIT if no master steps or no time remain, else None."""
         deadline = self.deadline
         if not deadline.passed:

@@ -242,9 +242,9 @@ class MatrixCompletion(OneToOneFeatureMixin, TransformerMixin, MatrixModel):
                 row_factors[row] = np.linalg.solve(factors.T @ factors + ridge, factors.T @ z)
         return self._filled(data, row_factors)
 
-    def _filled(self, data: NDArray[Any], left: Array) -> NDArray[Any]:
+    def _filled(self, data: NDArray[Any], row_factors: Array) -> NDArray[Any]:
         """Return X with the low-rank fit in place of missing entries, in the units of X."""
-        fill = left @ self.right_.T * self.scale_ + self.mean_
+        fill = row_factors @ self.right_.T * self.scale_ + self.mean_
         return np.where(np.isfinite(data), data, fill).astype(data.dtype, copy=False)
 
 

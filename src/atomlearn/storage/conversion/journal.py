@@ -105,7 +105,7 @@ class Workplace:
         }
         write_whole(self.folder / _JOURNAL, json.dumps(content).encode())
 
-    def spill(self, name: str) -> Path:
+    def temporary(self, name: str) -> Path:
         """Return the path of a temporary file of the conversion."""
         return self.folder / SPILL / name
 

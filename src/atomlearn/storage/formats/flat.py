@@ -113,15 +113,15 @@ class SparseLines:
         return cuts_of_entries(self.indptr, first, max(1, piece_bytes // 32))
 
 
-def cuts_of_entries(starts: NDArray[np.int64], first: int, wanted: int) -> NDArray[np.int64]:
-    """Divide lines into groups of about ``wanted`` stored entries, starting at line ``first``.
+def cuts_of_entries(starts: NDArray[np.int64], first: int, n_entries: int) -> NDArray[np.int64]:
+    """Divide lines into groups of about ``n_entries`` stored entries, starting at line ``first``.
 
     ``starts`` is the indptr of CSR or CSC. Returns the first line of each group, and the end.
     """
     edges = [first]
     last = starts.size - 1
     while edges[-1] < last:
-        end = int(np.searchsorted(starts, starts[edges[-1]] + wanted, side="right")) - 1
+        end = int(np.searchsorted(starts, starts[edges[-1]] + n_entries, side="right")) - 1
         edges.append(max(end, edges[-1] + 1))
     return np.array(edges, dtype=np.int64)
 

@@ -123,7 +123,7 @@ class HdfNode(Node):
             stored = item.id.get_storage_size()
             chunk = math.prod(item.chunks or (0,))
         # Compact and contiguous datasets are stored uncompressed; filters may shrink the others.
-        self.believed(stored, chunk, bool(chunk or not stored))
+        self.check_size(stored, chunk, bool(chunk or not stored))
         with understood(self.path, _KIND):
             rows = item.asstr() if is_text else item
             return np.asarray(rows[start:stop] if item.shape else rows[()])

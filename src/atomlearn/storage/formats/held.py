@@ -1,7 +1,7 @@
 """Limits of memory: compare declared sizes with the bytes of a file and with free memory.
 
-No reader believes a declared size, or allocates memory for it, before ``believe`` or ``fits`` has
-checked it.
+No reader believes a declared size, or allocates memory for it, before ``check_declared`` or
+``fits`` has checked it.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def understood(path: object, what: str, remedy: str = "") -> Iterator[None]:
     free memory.
     """
     try:
-        with enough(path), capped():
+        with enough(path), memory_capped():
             yield
     except Exception as error:
         # An OSError with a file name comes from the operating system, and its message is clear.
@@ -146,7 +146,7 @@ def free_memory() -> float:
 
 
 @contextlib.contextmanager
-def capped() -> Iterator[None]:
+def memory_capped() -> Iterator[None]:
     """Make allocations beyond the free memory raise MemoryError in this block, in C code as well.
 
     Declared sizes are checked before a file is read. This limit is for parsers of other packages,
@@ -170,7 +170,7 @@ def capped() -> Iterator[None]:
 
 
 class _Cap:
-    """Number of blocks of all threads inside ``capped``, and the limit before the first of them."""
+    """Number of blocks in ``memory_capped`` in all threads, and the limit before the first one."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
@@ -201,7 +201,7 @@ def fits(path: object, what: str, n_bytes: int) -> None:
         )
 
 
-def believe(path: object, what: str, declared: int, stored: int, ratio: int = 1) -> None:
+def check_declared(path: object, what: str, declared: int, stored: int, ratio: int = 1) -> None:
     """Raise ValueError if the file declares more data than its bytes can hold.
 
     Parameters

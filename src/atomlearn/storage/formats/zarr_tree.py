@@ -79,6 +79,6 @@ class ZarrNode(Node):
                 raise ValueError(f"{self.name!r} is pickled; expected numbers or text")
             stored = item.nbytes_stored()
             chunk = math.prod(item.chunks)
-        self.believed(stored, chunk, True)
+        self.check_size(stored, chunk, True)
         with understood(self.path, _KIND):
             return np.asarray(item[start:stop] if item.shape else item[()])

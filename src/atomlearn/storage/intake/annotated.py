@@ -192,19 +192,21 @@ def _pooled(
     return pooled, Frame(frame.path, columns, names.size), tuple(names.tolist())
 
 
-def _one_each(cells: NDArray[Any], first: Rows, of: Rows) -> tuple[NDArray[Any], int | None]:
+def _one_each(cells: NDArray[Any], first: Rows, group_of: Rows) -> tuple[NDArray[Any], int | None]:
     """Aggregate a column of obs by group: the mean of numbers, the first value of text.
 
-    ``first`` is the first row of each group, ``of`` the group of each row. The second result is a
-    group in which the values differ, or None.
+    ``first`` is the first row of each group, ``group_of`` the group of each row. The second result
+    is a group in which the values differ, or None.
     """
     if cells.dtype == object:
-        differing = of[cells != cells[first][of]]
+        differing = group_of[cells != cells[first][group_of]]
         return cells[first], int(differing[0]) if differing.size else None
     is_finite = np.isfinite(cells)
-    counts = np.bincount(of[is_finite], minlength=first.size)
-    sums = np.bincount(of[is_finite], cells[is_finite], first.size)
+    counts = np.bincount(group_of[is_finite], minlength=first.size)
+    sums = np.bincount(group_of[is_finite], cells[is_finite], first.size)
     means = np.divide(sums, counts, out=np.full(first.size, np.nan), where=counts > 0)
     values = cells[is_finite]
-    differing = of[is_finite][np.abs(values - means[of[is_finite]]) > 1e-9 * (1.0 + np.abs(values))]
+    differing = group_of[is_finite][
+        np.abs(values - means[group_of[is_finite]]) > 1e-9 * (1.0 + np.abs(values))
+    ]
     return means, int(differing[0]) if differing.size else None

@@ -184,13 +184,13 @@ def wait_in_file(columns: Columns) -> Columns:
     return columns
 
 
-def distinct_names(given: Sequence[str]) -> tuple[list[str], list[str]]:
+def distinct_names(raw_names: Sequence[str]) -> tuple[list[str], list[str]]:
     """Return names that are distinct and not blank, and a note about names that were changed."""
     counts: dict[str, int] = {}
     names = []
     renamed = []
-    taken = {name.strip() for name in given}
-    for index, raw in enumerate(given):
+    taken = {name.strip() for name in raw_names}
+    for index, raw in enumerate(raw_names):
         # R writes an empty name above its row names.
         name = raw.strip() or f"column_{index}"
         counts[name] = counts.get(name, 0) + 1

@@ -53,15 +53,15 @@ class Gap:
         return replace(self, cells=self.cells.rows(rows), is_missing=self.is_missing[rows])
 
 
-def gaps_in(frame: Frame, fixed: Sequence[ColumnPlan], made: Encoded) -> tuple[Gap, ...]:
+def gaps_in(frame: Frame, fixed: Sequence[ColumnPlan], encoded: Encoded) -> tuple[Gap, ...]:
     """Return the gaps that were filled in a dense X, except those with a given value.
 
-    ``fixed`` are the plans before imputed values were added; ``made`` is X with its final plans.
+    ``fixed`` are the plans before imputed values were added; ``encoded`` is X with its final plans.
     """
     imputed = {plan.name for plan in fixed if plan.fill is not None}
     gaps = list[Gap]()
     start = 0
-    for plan in made.plans:
+    for plan in encoded.plans:
         n_columns = len(plan.made()) if plan.is_used else 0
         places = np.arange(start, start + n_columns)
         start += n_columns
@@ -71,7 +71,7 @@ def gaps_in(frame: Frame, fixed: Sequence[ColumnPlan], made: Encoded) -> tuple[G
         if is_missing.any():
             cells = Frame(frame.path, {plan.name: frame.columns[plan.name]}, frame.n_rows)
             gaps.append(Gap(plan, places, cells, is_missing))
-    return tuple(gaps) if isinstance(made.X, np.ndarray) else ()
+    return tuple(gaps) if isinstance(encoded.X, np.ndarray) else ()
 
 
 def gaps_filled(X: NDArray[Any], gaps: Sequence[Gap]) -> NDArray[Any]:

@@ -74,9 +74,9 @@ def is_code(cell: str) -> bool:
     return _CODE.fullmatch(cell) is not None
 
 
-def _left_out(name: str, kind: str, why: str, **details: Any) -> ColumnPlan:
-    """Return the plan of a column that is not used, for the reason ``why``."""
-    return ColumnPlan(name, kind, "leave out", why=why, **details)
+def _left_out(name: str, kind: str, reason: str, **details: Any) -> ColumnPlan:
+    """Return the plan of a column that is not used, for the reason ``reason``."""
+    return ColumnPlan(name, kind, "leave out", why=reason, **details)
 
 
 def _numbers(frame: Frame, name: str) -> ColumnPlan:

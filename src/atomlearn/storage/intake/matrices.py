@@ -49,12 +49,12 @@ def _names(table: DataTable) -> list[str]:
     return [table.schema.name(column) for column in range(table.X.shape[1])]
 
 
-def _places(table: DataTable, asked: Sequence[str]) -> list[int]:
+def _places(table: DataTable, texts: Sequence[str]) -> list[int]:
     """Return the column numbers of these names, in which lists and patterns are expanded."""
-    if not asked:
+    if not texts:
         return []
     column_of = {name: column for column, name in enumerate(_names(table))}
-    positions = spread(asked, list(column_of))
+    positions = spread(texts, list(column_of))
     for name in positions:
         require_name(name, column_of, f"{table.source} has no column")
     return [column_of[name] for name in positions]

@@ -106,17 +106,17 @@ class TextFile(TableFile):
             title_lines[lines[0] + n_lines - 1] = row
         return n_lines, names_of_lines([title_lines.get(line, []) for line in lines])
 
-    def _refuse_title(self, rows: Sequence[tuple[int, Sequence[str]]], before: int) -> None:
+    def _refuse_title(self, rows: Sequence[tuple[int, Sequence[str]]], n_lines: int) -> None:
         """Refuse a first line that has fewer cells than most lines, such as a title.
 
-        ``before`` is the number of lines above it.
+        ``n_lines`` is the number of lines above it.
         """
         widths = [len(row) for _, row in rows]
         usual = max(set(widths), key=widths.count, default=0)
         if self.form.header and self._width < usual and 2 * widths.count(usual) >= len(widths):
-            line = before + next(line for line, row in rows if len(row) == usual)
+            line = n_lines + next(line for line, row in rows if len(row) == usual)
             raise ValueError(
-                f"line {before + 1} of {self.path} has {self._width} cells, and most lines have "
+                f"line {n_lines + 1} of {self.path} has {self._width} cells, and most lines have "
                 f"{usual}. If it is a title above the names of columns, type --header-row {line}"
             )
 
@@ -150,10 +150,10 @@ class TextFile(TableFile):
             )
         return UTF8
 
-    def _names(self, place: int, rows: Sequence[Sequence[str]]) -> bool:
+    def _names(self, column: int, rows: Sequence[Sequence[str]]) -> bool:
         """Return whether a column holds names, which are no numbers though they may look so."""
-        name = self.header[place]
-        cells = (row[place].strip() for row in rows if place < len(row))
+        name = self.header[column]
+        cells = (row[column].strip() for row in rows if column < len(row))
         return name in self.form.labels or (is_id_name(name) and any(map(is_code, cells)))
 
     def _blocks(self, begin: int, n_bytes: int) -> Iterator[tuple[int, str]]:

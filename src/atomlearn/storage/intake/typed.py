@@ -88,13 +88,13 @@ class TypedFile(TableFile):
                 cells = [self._cells(index, column) for index, column in enumerate(columns)]
             yield cells
 
-    def _cells(self, place: int, column: Any) -> NDArray[Any]:
+    def _cells(self, index: int, column: Any) -> NDArray[Any]:
         """Return a column as numbers or as text; labels remain text."""
-        name = self.header[place]
+        name = self.header[index]
         values = column if isinstance(column, list) else _arrow_values(column, name)
         if isinstance(values, np.ndarray):
             return values
-        return _objects(values, name, place in self.text or name in self.form.labels)
+        return _objects(values, name, index in self.text or name in self.form.labels)
 
 
 def _arrow_names(schema: Any) -> list[str]:
