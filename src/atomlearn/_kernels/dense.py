@@ -98,6 +98,7 @@ def pair_sums_dense(X: Data, first: Positions, second: Positions, v: Data) -> Ar
 
 
 def _has_contiguous_columns(X: Data) -> bool:
+    """Return whether each column of X is contiguous in memory."""
     return bool(X.strides[0] == X.itemsize)
 
 

@@ -124,6 +124,7 @@ def _callbacks(loss: Any, y: Array, s: Array) -> _native.PythonLoss:
     terms: Terms | None = None
 
     def differentiate() -> None:
+        """Store the gradient of the loss at the current predictions."""
         first[:] = loss.gradient(y, z, s)
 
     def curve() -> None:

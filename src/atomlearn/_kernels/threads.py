@@ -68,6 +68,7 @@ _limit: _Holders
 
 
 def _unlimited() -> None:
+    """Reset the record of thread limits in the child process of a fork."""
     # Another thread of the parent may have held the lock; it does not exist in the child process.
     global _limit
     _limit = _Holders()

@@ -163,7 +163,7 @@ class OutOfFold:
         return np.asarray(values if offset is None else values + offset[:, None])
 
     def score(self, decisions: Array, y: Array, u: Array) -> Array:
-        """Return the errors of decisions (n, n_outputs) at targets in the form of the loss."""
+        """Return the errors of decisions (n, n_outputs) at targets; u (n,) is random in [0, 1)."""
         if self.loss.task == "classification":
             codes = np.argmax(y, axis=1) if y.shape[1] > 1 else (y[:, 0] > 0).astype(np.int64)
             return np.take_along_axis(self.ranked(decisions, u), codes[:, None], axis=1)[:, 0]

@@ -151,6 +151,7 @@ class CrossValidatedModel(AtomicModel):
         return routed.splitter.split, routed.scorer.score if self._scorer() is not None else {}
 
     def _regularized_by(self) -> tuple[str | Norm, float, float]:
+        """Return the norm, its amount and l1_ratio that the search chose."""
         return self.norm_, self.alpha_, self.l1_ratio_
 
     def _score_by(self, data: Checked, params: dict[str, Any]) -> Score:

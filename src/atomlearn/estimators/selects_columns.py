@@ -35,6 +35,7 @@ class SelectsColumns(SelectorMixin):
     selected_: Columns
 
     def _get_support_mask(self) -> Mask:
+        """Return the mask of the selected features."""
         check_is_fitted(self)
         n_columns = self._selectable.n_columns
         if n_columns > LIMITS.most_dense:

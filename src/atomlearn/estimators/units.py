@@ -73,6 +73,7 @@ def standardized_design(design: Design, center: bool, weight: Array | None = Non
     standard = Standardized(design, center=center, weight=weight)
 
     def divided(columns: Columns) -> tuple[Array, Array]:
+        """Return offsets 0 and the scales of these columns."""
         return standard.means[columns], standard.scales[columns]
 
     def around(other: Design) -> Design:

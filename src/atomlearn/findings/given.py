@@ -98,6 +98,7 @@ class Given:
         return np.asarray(np.sqrt(weight.sum()) * np.where(deviations > 0, deviations, 1.0))
 
     def columns_of(self, columns: Columns) -> Array:
+        """Return these columns of X as an array (n, k)."""
         return dense_part(self.design, columns)
 
     def weighed(self, prediction: Array, V: Array) -> Array:

@@ -269,6 +269,7 @@ class KnockoffSelector(OwnParameters, SelectorMixin, BaseEstimator):
         """
 
         def turn(columns: Array) -> Array:
+            """Return the columns multiplied by the transform, if there is one."""
             return columns if transform is None else np.asarray(columns @ transform)
 
         source = self.knockoffs
@@ -308,6 +309,7 @@ class KnockoffSelector(OwnParameters, SelectorMixin, BaseEstimator):
         return Groups(labels)
 
     def _get_support_mask(self) -> Mask:
+        """Return the mask of the selected features."""
         check_is_fitted(self)
         if self._labels is None:
             return np.asarray(self._chosen)

@@ -269,6 +269,7 @@ class StabilitySelector(OwnParameters, MetaEstimatorMixin, SelectorMixin, Packed
         return masks
 
     def _get_support_mask(self) -> Mask:
+        """Return the mask of the selected features."""
         check_is_fitted(self)
         is_selected = self.selection_probabilities_ >= self.threshold
         return np.asarray(is_selected if self._labels is None else is_selected[self._labels])

@@ -133,6 +133,7 @@ class Summary:
         return "\n".join([*heading, "", *table, "", *footing])
 
     def _repr_html_(self) -> str:
+        """Return the HTML that notebooks show."""
         header, *lines = self._cells()
         head = "".join(f"<th>{html.escape(cell)}</th>" for cell in header)
         body = "".join(

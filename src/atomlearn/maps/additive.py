@@ -161,12 +161,15 @@ class AdditiveMap(TermMap):
 
     @property
     def n_inputs(self) -> int:
+        """Number of inputs."""
         return self.levels.n_inputs
 
     def apply(self, X: object) -> Additive:
+        """Return the columns of new rows X as a design."""
         return Additive.from_map(X, self)
 
     def inputs_of(self, terms: ArrayLike) -> Columns:
+        """Return the inputs of each of these terms."""
         return Inputs(self.n_inputs).inputs_of(terms)
 
     def names(self, columns: ArrayLike, names: Sequence[str] | None = None) -> list[str]:

@@ -88,6 +88,7 @@ class AnovaMap(TermMap):
         return self.main.levels.n_inputs
 
     def apply(self, X: object) -> Anova:
+        """Return the columns of new rows X as a design."""
         return Anova.from_map(X, self)
 
     def inputs_of(self, terms: ArrayLike) -> Columns:
@@ -113,6 +114,7 @@ class AnovaMap(TermMap):
         return result
 
     def curve(self, j: int, weights: Array) -> tuple[Array, Array]:
+        """Return the levels of input j, and the curve there."""
         return self.main.curve(j, weights[: self.main.n_columns])
 
     @cached_property

@@ -151,15 +151,19 @@ class KernelMaps(TermMap):
 
     @cached_property
     def sizes(self) -> Columns:
+        """Number of columns of each term."""
         return np.array([map.pivots.size for map in self.maps], dtype=np.int64)
 
     def apply(self, X: Any) -> Kernels:
+        """Return the columns of new rows X as a design."""
         return Kernels.from_map(X, self)
 
     def inputs_of(self, terms: ArrayLike) -> Columns:
+        """Return the inputs of each of these terms."""
         raise TypeError("kernels are of whole rows, not of one input or two")
 
     def term_names(self, terms: ArrayLike, names: Sequence[str] | None = None) -> list[str]:
+        """Return ``kernel0``, ``kernel1``, ... for these terms."""
         return [f"kernel{term}" for term in np.asarray(terms).tolist()]
 
     def names(self, columns: ArrayLike, names: Sequence[str] | None = None) -> list[str]:

@@ -83,6 +83,7 @@ class GenerationState(State):
     patience: float = PATIENCE
 
     def merit(self) -> float:
+        """Return the merit function that the solver minimizes."""
         return self.restricted_objective
 
     @property

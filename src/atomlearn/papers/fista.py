@@ -188,6 +188,7 @@ def lipschitz_constant(problem: Problem) -> float:
         return np.asarray(image - mean * (mean @ image))
 
     def transpose_dot(v: Array) -> Array:
+        """Return X'v."""
         return np.array(design.scores(root * (v - mean * (mean @ v))).full(), dtype=np.float64)
 
     n_samples, n_features = design.shape
@@ -253,6 +254,7 @@ def proximal_of(problem: Problem, owner: str, name: NamedProx | None, tau: float
     k = int(pattern[0])
 
     def proximal(v: Array, step: float) -> Array:
+        """Return the proximal map of the regularizer at v."""
         shrink = 1.0 / (1.0 + step * tau)
         return np.asarray(ksupport_prox(v * shrink, k, step * shrink * level, name)[0], np.float64)
 

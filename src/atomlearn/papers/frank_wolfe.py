@@ -65,12 +65,15 @@ class FrankWolfeState(State):
         return self.atoms if isinstance(self.atoms, FactoredAtoms) else None
 
     def n_active(self) -> int:
+        """Return the number of columns that carry weight."""
         return State.n_active(self) if self.factors is None else int((self.shares != 0).sum())
 
     def parts(self) -> tuple[tuple[Atom, float], ...]:
+        """Return the atoms and their weights."""
         return () if self.atoms is None else self.atoms.parts(self.shares)
 
     def matrix_parts(self) -> tuple[MatrixPart, ...] | None:
+        """Return the terms whose sum is the matrix, if the state has factors."""
         return None if self.factors is None else (self.factors.part(self.shares),)
 
 

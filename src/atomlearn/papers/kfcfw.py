@@ -59,6 +59,7 @@ class AtomState(State):
     bound: State | None = None
 
     def merit(self) -> float:
+        """Return the merit function that the solver minimizes."""
         return self.model_objective
 
 

@@ -266,6 +266,7 @@ class LevelSet:
         self.objective = max(here, self._bound)
 
     def _objective(self, A: Array, theta: Array) -> float:
+        """Return the objective without prices at theta."""
         m = A.shape[1]
         w = theta[:m]
         return loss_value(self.problem, A @ w + self._Z @ theta[m:]) + 0.5 * self.level * float(
@@ -273,9 +274,11 @@ class LevelSet:
         )
 
     def _dual(self, prediction: Array) -> Array:
+        """Return the negative gradient of the loss at some predictions."""
         return -loss_gradient(self.problem, prediction)
 
     def _hessian(self, G: Array, prediction: Array) -> Array:
+        """Return the Hessian of the loss in theta, without the ridge."""
         c, K = self.problem.loss.coupling(self.problem.y, prediction, self.problem.weight)
         pulled = K.T @ G
         return np.asarray(G.T @ (c[:, None] * G) - pulled.T @ pulled)
@@ -360,6 +363,7 @@ class _End:
         return center - (radius + gap) * float(np.linalg.norm(self.g)) * (1.0 + 1e-9)
 
     def _steps(self, slack: float, center: float) -> Iterator[tuple[float, float]]:
+        """Return the best proved bound and an attained value, by Newton steps."""
         level_set = self.among
         A = self.G[:, : level_set.positions.size]
         theta = level_set.theta
@@ -392,6 +396,7 @@ class _End:
             t *= math.sqrt(min(max(slack / rise, 0.25), 4.0)) if rise > 0.0 else 2.0
 
     def _variance(self, inverse: Array) -> float:
+        """Return g' (H^-1) g, H the Hessian of the objective."""
         return float(self.g @ inverse @ self.g)
 
     def _slope(self, theta: Array, t: float) -> Array:

@@ -200,6 +200,7 @@ class BranchNorm(RatedNorm):
         return max(fair_share(free, self.k) if free.size > self.k > 0 else 0.0, self.least)
 
     def _point(self, v: Array, amount: float, form: Form) -> ProxPoint:
+        """Return the proximal map of ``form`` at v."""
         if form != "squared":
             raise ValueError(f"BranchNorm is used in the squared form, got form={form!r}")
         if self.groups is None:

@@ -208,6 +208,7 @@ class Relaxation:
         answers: dict[int, Scores | None] = dict.fromkeys(range(len(steps)))
 
         def step(number: int) -> Array | None:
+            """Advance the solver of one node to its next request for scores."""
             if number and answers[number] is None and self.problem.deadline.use_step():
                 bounds[number] = None
                 return None

@@ -117,6 +117,7 @@ class DesignChecks:
     # --- the design ---------------------------------------------------------------------------
 
     def test_shape_and_dtype(self) -> None:
+        """Check shape and dtype against the array."""
         design, array = self.build()
         assert design.shape == array.shape
         assert all(type(size) is int for size in design.shape)
@@ -147,6 +148,7 @@ class DesignChecks:
                 assert_array_equal(values, expected_values)
 
     def test_group_norms(self) -> None:
+        """Check group norms of scores against those of the array."""
         if not self.scores_are_storable:
             return
         design, array = self.build()
@@ -213,6 +215,7 @@ class DesignChecks:
             self.check_part(part, rows, all_columns if columns is None else columns, rng)
 
     def test_pickles(self) -> None:
+        """A pickled design has the same scores."""
         design, array = self.build()
         rows, columns = map(np.arange, array.shape)
         copy = pickle.loads(pickle.dumps(design))
@@ -243,6 +246,7 @@ class DesignChecks:
             assert_within(part.squared_norms(), (array**2).sum(axis=0), squares)
 
     def test_many_scores_are_those_of_each(self) -> None:
+        """Scores of many vectors equal those of each vector."""
         design, array = self.build()
         V = np.column_stack(self.vectors(array.shape[0]))
         all_columns = np.arange(array.shape[1])
@@ -298,6 +302,7 @@ class DesignChecks:
     # --- its blocks ---------------------------------------------------------------------------
 
     def test_gather(self) -> None:
+        """Gathered columns equal those of the array."""
         design, array = self.build()
         for columns in self.some_columns(array.shape[1]):
             block = design.gather(columns)
@@ -308,11 +313,13 @@ class DesignChecks:
             assert_array_equal(np.asarray(block), block.dense())
 
     def test_block_products(self) -> None:
+        """Check the products of a block against the array."""
         design, array = self.build()
         for columns in self.some_columns(array.shape[1]):
             self.check_block(design.gather(columns), columns)
 
     def test_block_of_blocks(self) -> None:
+        """A block gathered from a block equals the columns of the array."""
         design, array = self.build()
         columns = np.random.default_rng(5).permutation(array.shape[1])
         block = design.gather(columns)
@@ -321,6 +328,7 @@ class DesignChecks:
         self.check_block(block.gather(positions), columns[positions])
 
     def test_append_leaves_predecessors_alone(self) -> None:
+        """Appending columns changes no earlier block."""
         design, array = self.build()
         everything = np.random.default_rng(6).permutation(array.shape[1])
         blocks = [design.gather(everything[:1])]
@@ -338,6 +346,7 @@ class DesignChecks:
         self.check_block(blocks[-1], arrays[-1])
 
     def test_append_refuses_other_rows(self) -> None:
+        """Appending a block with other rows raises ValueError."""
         design, array = self.build()
         block = design.gather(np.array([0, 1]))
         other = RowSubset(design, np.arange(array.shape[0] - 1)).gather(np.array([0]))

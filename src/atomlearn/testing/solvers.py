@@ -43,10 +43,12 @@ class Interrupting(Forwarding):
         self.left = calls
 
     def scores(self, v: Array) -> Scores:
+        """Return the scores X'v of all columns."""
         self._count()
         return self.inner.scores(v)
 
     def predict(self, weights: Array) -> Array:
+        """Return X w, (n_samples,), for w = ``weights``."""
         self._count()
         return self.inner.predict(weights)
 

@@ -29,9 +29,11 @@ def formulas(spec: Any, y: Any) -> Any:
     q = spec.get("q", 0.0)
 
     def log(p: Any) -> Any:
+        """Return log p without a warning at 0."""
         return np.log(np.maximum(p, TINY))
 
     def log1p(p: Any) -> Any:
+        """Return log(1 + p) without a warning at -1."""
         return np.log1p(np.maximum(p, EPS - 1))
 
     return {

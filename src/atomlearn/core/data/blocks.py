@@ -68,6 +68,7 @@ class DenseBlock(Block):
         return DenseBlock, (self._array,)
 
     def dense(self) -> NDArray[Any]:
+        """Return the block as a dense array (n_samples, n_columns)."""
         return self._array
 
     def stored(self) -> NDArray[Any]:
@@ -75,12 +76,15 @@ class DenseBlock(Block):
         return self._array
 
     def predict(self, weights: Array) -> Array:
+        """Return A w for the columns A of the block."""
         return _kernels.predict_dense(self._array, weights)
 
     def scores(self, v: Array) -> Scores:
+        """Return A'v for the columns A of the block."""
         return ArrayScores(_kernels.scores_dense(self._array, v))
 
     def scores_many(self, V: Array) -> Sequence[Scores]:
+        """Return A'v for each column v of V."""
         return [ArrayScores(z) for z in _kernels.many_dense(self._array, V)]
 
     def gram(self, curvature: Array, positions: Columns | None = None) -> Array:
@@ -134,6 +138,7 @@ class DenseBlock(Block):
         return _kernels.sum_of_pieces(product, root.size, 0.5 * root.size * size * size)
 
     def _squares(self, weights: Array) -> Array:
+        """Return sum_i w_i x_ij^2 of each column j, for w = ``weights``."""
         return _kernels.scores_dense(self._array, weights, squared=True)
 
     def gather(self, columns: Columns) -> DenseBlock:
@@ -201,6 +206,7 @@ class SparseBlock(Block):
 
     @property
     def _parts(self) -> tuple[Array, NDArray[Any], NDArray[Any]]:
+        """Return data, row indices and column pointers."""
         return self._data, self._indices, self._indptr
 
     def stored(self) -> sp.csc_array:
@@ -208,12 +214,15 @@ class SparseBlock(Block):
         return sp.csc_array(self._parts, shape=self.shape, copy=False)
 
     def dense(self) -> Array:
+        """Return the block as a dense array (n_samples, n_columns)."""
         return self.stored().toarray(order="F")
 
     def predict(self, weights: Array) -> Array:
+        """Return A w for the columns A of the block."""
         return _kernels.sparse_sums(*self._parts, weights, self._n_samples)
 
     def scores(self, v: Array) -> Scores:
+        """Return A'v for the columns A of the block."""
         return ArrayScores(_kernels.sparse_dots(*self._parts, v))
 
     def gram(self, curvature: Array, positions: Columns | None = None) -> Array:
@@ -222,6 +231,7 @@ class SparseBlock(Block):
         return weighted_squares(selected.stored().tocsr(), curvature)
 
     def _squares(self, weights: Array) -> Array:
+        """Return sum_i w_i x_ij^2 of each column j, for w = ``weights``."""
         return _kernels.sparse_dots(*self._parts, weights, squared=True)
 
     def gather(self, columns: Columns) -> SparseBlock:

@@ -236,15 +236,19 @@ class CachedBlock(Block):
         return cache is not None and cache.curvature is curvature and cache.size == self.shape[1]
 
     def predict(self, weights: Array) -> Array:
+        """Return A w for the columns A of the block."""
         return self.inner.predict(weights)
 
     def scores(self, v: Array) -> Scores:
+        """Return A'v for the columns A of the block."""
         return self.inner.scores(v)
 
     def _squares(self, weights: Array) -> Array:
+        """Return sum_i w_i x_ij^2 of each column j, for w = ``weights``."""
         return self.inner.squared_norms(weights)
 
     def dense(self) -> Array:
+        """Return the block as a dense array (n_samples, n_columns)."""
         return self.inner.dense()
 
     def gather(self, columns: Columns) -> CachedBlock:
@@ -255,6 +259,7 @@ class CachedBlock(Block):
         return subset
 
     def append(self, other: Block) -> CachedBlock:
+        """Return the columns of this block, followed by those of ``other``."""
         return self.grown(self.inner.append(CachedBlock.of(other).inner))
 
     def grown(self, block: Block) -> CachedBlock:

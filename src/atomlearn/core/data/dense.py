@@ -69,14 +69,17 @@ class DenseDesign(Design):
         return self._X if self._rows is None else None
 
     def scores(self, v: Array) -> Scores:
+        """Return the scores X'v of all columns."""
         return ArrayScores(_kernels.scores_dense(self._X, v, self._rows))
 
     traits = Traits(reads_at_once=True)
 
     def scores_many(self, V: Array) -> Sequence[Scores]:
+        """Return the scores X'v for each column v of V."""
         return [ArrayScores(z) for z in _kernels.many_dense(self._X, V, self._rows)]
 
     def gather(self, columns: Columns) -> DenseBlock:
+        """Return these columns as a block."""
         return DenseBlock(_kernels.gather_dense(self._X, columns, self._rows, self._X.dtype))
 
     def predict(self, weights: Array) -> Array:

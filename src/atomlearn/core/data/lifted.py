@@ -42,9 +42,11 @@ class Lifted(Derived):
         return done + nested.work.columns, possible + nested.work.possible
 
     def scores(self, v: Array) -> Scores:
+        """Return the scores (X L)'v of all columns of X L."""
         return self.expansion.scores(self.design.scores(v))
 
     def scores_many(self, V: Array) -> Sequence[Scores]:
+        """Return the scores (X L)'v for each column v of V."""
         return [self.expansion.scores(z) for z in self.design.scores_many(V)]
 
     def gather(self, columns: Columns) -> Block:
@@ -103,12 +105,15 @@ class RepeatedBlock(Block):
         return self.base.predict(sums.astype(np.float64, copy=False))
 
     def scores(self, v: Array) -> Scores:
+        """Return A'v for the columns A of the block."""
         return ArrayScores(self.base.scores(v).full()[self.positions])
 
     def _squares(self, weights: Array) -> Array:
+        """Return sum_i w_i x_ij^2 of each column j, for w = ``weights``."""
         return self.base.squared_norms(weights)[self.positions]
 
     def dense(self) -> Array:
+        """Return the block as a dense array (n_samples, n_columns)."""
         return np.asfortranarray(self.base.dense()[:, self.positions])
 
     def gram(self, curvature: Array, positions: Columns | None = None) -> Array:

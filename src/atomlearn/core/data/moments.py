@@ -174,5 +174,6 @@ def _factored(Q: Array, b: Array, largest: float, name: str) -> tuple[Array, Arr
 
 
 def _finite(name: str, values: Array) -> None:
+    """Raise ValueError if one of the values is not finite; ``name`` is for the message."""
     if not np.isfinite(values).all():
         raise ValueError(f"from_moments: {name} has entries that are not finite; fill or drop them")

@@ -85,6 +85,7 @@ class RowSubset(Forwarding):
 
     @property
     def names(self) -> list[str] | None:
+        """The names of the columns, or None if they have none."""
         return self.design.names
 
 
@@ -97,14 +98,17 @@ class SpreadRows(Derived):
         self.shape = self.rows.shape[0], self.design.shape[1]
 
     def scores(self, v: Array) -> Scores:
+        """Return the scores X'v of all columns."""
         return self.design.scores(self._spread(v))
 
     def scores_many(self, V: Array) -> Sequence[Scores]:
+        """Return the scores X'v for each column v of V."""
         return self.design.scores_many(self._spread(V))
 
     def scores_above(
         self, V: Array, bounds: Array, affine: tuple[Array, Array] | None = None
     ) -> Sequence[Scores]:
+        """Return the large scores of these vectors, found by one pass over the data."""
         return self.design.scores_above(self._spread(V), bounds, affine)
 
     def gather(self, columns: Columns) -> Block:
@@ -116,15 +120,19 @@ class SpreadRows(Derived):
         return reduce(lambda block, more: block.append(more), blocks)
 
     def product(self, W: Array, columns: Columns | None = None) -> Array:
+        """Return the product of these columns and W."""
         return self.design.product(W, columns)[self.rows]
 
     def taken_off(self, columns: Columns) -> Array:
+        """Return the offsets that are subtracted from the scores of these columns."""
         return self.design.taken_off(columns)
 
     def predict(self, weights: Array) -> Array:
+        """Return X w, (n_samples,), for w = ``weights``."""
         return self.design.predict(weights)[self.rows]
 
     def _squares(self, weights: Array) -> Array:
+        """Return sum_i w_i x_ij^2 of each column j, for w = ``weights``."""
         return self.design.squared_norms(self._spread(weights))
 
     def _spread(self, v: Array) -> Array:
@@ -161,17 +169,21 @@ class ColumnSubset(Derived):
 
     @property
     def names(self) -> list[str] | None:
+        """The names of the columns, or None if they have none."""
         names = self.design.names
         return None if names is None else [names[column] for column in self.columns.tolist()]
 
     @property
     def listable(self) -> bool:
+        """Whether arrays with one entry for each column fit into memory."""
         return self.design.listable or self.shape[1] <= self._walked_columns
 
     def scores(self, v: Array) -> Scores:
+        """Return the scores X'v of all columns."""
         return self._scores_of_columns(self.design.scores(v))
 
     def scores_many(self, V: Array) -> Sequence[Scores]:
+        """Return the scores X'v for each column v of V."""
         return [self._scores_of_columns(z) for z in self.design.scores_many(V)]
 
     def _scores_of_columns(self, z: Scores) -> Scores:
@@ -179,12 +191,15 @@ class ColumnSubset(Derived):
         return ArrayScores(np.ascontiguousarray(z.at(self.columns)))
 
     def gather(self, columns: Columns) -> Block:
+        """Return these columns as a block."""
         return self.design.gather(self.columns[columns])
 
     def taken_off(self, columns: Columns) -> Array:
+        """Return the offsets that are subtracted from the scores of these columns."""
         return self.design.taken_off(self.columns[columns])
 
     def predict(self, weights: Array) -> Array:
+        """Return X w, (n_samples,), for w = ``weights``."""
         if not self.design.listable:
             return super().predict(weights)
         dense = np.zeros(self.design.shape[1])
@@ -192,6 +207,7 @@ class ColumnSubset(Derived):
         return self.design.predict(dense)
 
     def squared_norms(self, curvature: Array | None = None) -> Array:
+        """Return sum_i c_i x_ij^2 of each column j, for c = ``curvature``."""
         if not self.design.listable:
             return super().squared_norms(curvature)
         return self.design.squared_norms(curvature)[self.columns]

@@ -62,6 +62,7 @@ class ShiftedScores(Scores):
         )
 
     def at(self, columns: Columns) -> Array:
+        """Return the scores of these columns."""
         values = np.array(self._base.at(columns), dtype=np.float64)
         if self._columns.size:
             is_stored = np.isin(columns, self._columns)
@@ -70,6 +71,7 @@ class ShiftedScores(Scores):
         return values
 
     def full(self) -> Array:
+        """Return the scores of all columns."""
         z = np.array(self._base.full(), dtype=np.float64)
         z[self._columns] -= self._shift
         return z
@@ -120,6 +122,7 @@ class ConcatenatedScores(Scores):
         return values
 
     def full(self) -> Array:
+        """Return the scores of all columns."""
         return np.concatenate([part.full() for part in self._parts])
 
 

@@ -48,12 +48,15 @@ class Affine(Derived):
 
     @property
     def names(self) -> list[str] | None:
+        """The names of the columns, or None if they have none."""
         return self.design.names
 
     def scores(self, v: Array) -> Scores:
+        """Return the scores X'v of all columns."""
         return self._affine([self.design.scores(v)], v[:, None])[0]
 
     def scores_many(self, V: Array) -> Sequence[Scores]:
+        """Return the scores X'v for each column v of V."""
         return self._affine(self.design.scores_many(V), V)
 
     def _affine(self, scores: Sequence[Scores], V: Array) -> Sequence[Scores]:
@@ -89,6 +92,7 @@ class Affine(Derived):
         return self.design.predict(weights) - self.means @ weights
 
     def product(self, W: Array, columns: Columns | None = None) -> Array:
+        """Return the product of these columns and W."""
         if columns is not None:
             return super().product(W, columns)
         scaled = W * self.factors[:, None]

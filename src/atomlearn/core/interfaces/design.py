@@ -297,6 +297,7 @@ class Block(Design):
         """
 
     def _squares(self, weights: Array) -> Array:
+        """Return sum_i w_i x_ij^2 of each column j, for w = ``weights``."""
         return np.asarray(weights @ np.square(self.dense(), dtype=np.float64))
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:

@@ -182,6 +182,7 @@ class LiftedScores(Scores):
         return self._full
 
     def full(self) -> Array:
+        """Return the scores of all columns."""
         return self._all().full()
 
     def at(self, columns: Columns) -> Array:
@@ -191,6 +192,7 @@ class LiftedScores(Scores):
         return np.bincount(touched.owners, parts, columns.size).astype(np.float64)
 
     def top(self, count: int) -> tuple[Columns, Array]:
+        """Return the ``count`` largest scores by magnitude, and their columns."""
         return self._all().top(count)
 
     def group_norms(self, labels: Columns, n_groups: int) -> Array:
@@ -240,6 +242,7 @@ class TreeRatings(Scores):
         self._squares = (cells / self._unit) ** 2
 
     def at(self, columns: Columns) -> Array:
+        """Return the scores of these columns."""
         ratings = self._unit * np.sqrt(self.nested.inside[columns] @ self._squares)
         return np.asarray(ratings if self.weights is None else ratings / self.weights[columns])
 

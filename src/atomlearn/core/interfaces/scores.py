@@ -102,12 +102,14 @@ class ArrayScores(Scores):
         self.n_columns = z.size
 
     def top(self, count: int) -> tuple[Columns, Array]:
+        """Return the ``count`` largest scores by magnitude, and their columns."""
         if count <= 0 or not self.n_columns:
             return np.zeros(0, dtype=np.int64), np.zeros(0)
         columns, values = _kernels.top_magnitude(self._z, min(int(count), self.n_columns))
         return columns, values
 
     def at(self, columns: Columns) -> Array:
+        """Return the scores of these columns."""
         return self._z[columns]
 
     def full(self) -> Array:
@@ -115,6 +117,7 @@ class ArrayScores(Scores):
         return self._z
 
     def above(self, bound: float) -> tuple[Columns, Array]:
+        """Return the scores of at least this magnitude, and their columns."""
         columns = np.flatnonzero(np.abs(self._z) >= bound)
         values = self._z[columns]
         order = np.argsort(-np.abs(values), kind="stable")

@@ -386,6 +386,7 @@ def known_offset(loss: Loss) -> Array | None:
 
 
 def _dense(matrix: Any) -> Array:
+    """Return the matrix as a dense array."""
     stored: Any = matrix
     return np.asarray(stored.toarray() if sparse.issparse(matrix) else matrix)
 

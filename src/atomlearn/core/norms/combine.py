@@ -206,7 +206,9 @@ class PositiveScores(Scores):
             enlarged = 8 * enlarged
 
     def at(self, columns: Columns) -> Array:
+        """Return the scores of these columns."""
         return np.maximum(self._base.at(columns), 0.0)
 
     def full(self) -> Array:
+        """Return the scores of all columns."""
         return np.maximum(self._base.full(), 0.0)

@@ -205,6 +205,7 @@ class Constrained(VectorNorm):
         return ConstraintExcess(scores.full(), cone, *parts)
 
     def _rows(self, n_features: int) -> ConstraintRows:
+        """Return the constraints as ``ConstraintRows``, checked."""
         return ConstraintRows.read(self.A, self.upper, self.lower, self.norm, n_features)
 
 

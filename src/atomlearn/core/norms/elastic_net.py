@@ -119,9 +119,11 @@ class ElasticNetNorm(VectorNorm):
             count = min(4 * count, scores.n_columns)
 
     def _k(self) -> float:
+        """Return k as a float."""
         return positive("ElasticNetNorm: k", given(self), least=1.0)
 
     def _root(self) -> float:
+        """Return sqrt(k)."""
         return math.sqrt(self._k())
 
     def _point(self, v: Array, amount: float, form: Form) -> ProxPoint:

@@ -205,10 +205,10 @@ def _root(
     least: float,
     most: float,
 ) -> tuple[float, SquaredPoint]:
-    """Return the step of the squared form whose point is that of ``form``, and the point.
+    """Return the step at which the squared form has the same point as ``form``, and the point.
 
-    ``least`` and ``most`` bound the step of "constrained", and its inverse for "penalized". The
-    logarithm of the gauge (of step * gauge) is compared, by a safeguarded Newton method.
+    ``least`` and ``most`` bound the step of "constrained", and its inverse for "penalized". A
+    safeguarded Newton method solves for the logarithm of the step.
     """
     penalized = form == "penalized"
     low, high = (1.0 / most, 1.0 / least) if penalized else (least, most)

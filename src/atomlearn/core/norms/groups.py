@@ -71,6 +71,7 @@ class Groups(RatedNorm):
         return float(weights[is_positive] @ norms[is_positive])
 
     def _groups(self, n_features: int) -> Partition:
+        """Return the partition whose groups are rated."""
         return self.partition(n_features)
 
     def ratings(self, scores: Scores) -> Scores:
@@ -97,6 +98,7 @@ class Groups(RatedNorm):
         partition, weights = self.parts(v.size)
 
         def point(norms: Array) -> ProxPoint:
+            """Return the proximal map over the norms of the groups."""
             if _priced(weights):
                 return l1_point(norms, weights, amount, form)
             return L1(weights).prox_point(norms, amount, form)

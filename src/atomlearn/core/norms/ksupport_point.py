@@ -107,6 +107,7 @@ def ksupport_point(v: Array, k: int, amount: float, form: Form) -> ProxPoint:
 
 
 def _identity(v: Array, gauge: float) -> ProxPoint:
+    """Return the Jacobian I of a map that leaves v unchanged."""
     return ProxPoint(v.copy(), gauge, lambda: ProxJacobian(np.ones(v.size)))
 
 

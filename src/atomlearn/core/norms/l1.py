@@ -125,6 +125,7 @@ class L1(RatedNorm):
         return free, L1(sides._replace(price=price).settled())
 
     def _penalized(self, v: Array, step: float) -> ProxPoint:
+        """Return the proximal map of step * gauge: soft thresholding, clipped at the bounds."""
         sides = self._sides(v.size)
         return soft_point(v, step) if sides is None else sides.point(v, step)
 

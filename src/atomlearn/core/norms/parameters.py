@@ -21,6 +21,7 @@ class Parameters:
     @classmethod
     @cache
     def _parameter_names(cls) -> tuple[str, ...]:
+        """Return the names of the constructor's parameters."""
         signature = inspect.signature(cls.__init__)
         return tuple(name for name in signature.parameters if name != "self")
 

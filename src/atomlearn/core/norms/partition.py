@@ -40,6 +40,7 @@ class Membership:
 
     @property
     def n_sets(self) -> int:
+        """Number of sets."""
         return self.starts.size - 1
 
     @property

@@ -49,9 +49,11 @@ class RayState(State):
     refit_gap: float = np.inf
 
     def parts(self) -> tuple[tuple[Atom, float], ...]:
+        """Return the atoms and their weights."""
         return () if self.atoms is None else self.atoms.parts(self.shares)
 
     def check(self) -> None:
+        """Raise AssertionError if an invariant of the state fails."""
         State.check(self)
         assert self.atoms is not None
         assert self.shares.shape == (self.atoms.size,)

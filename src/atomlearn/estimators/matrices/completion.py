@@ -249,5 +249,6 @@ class MatrixCompletion(OneToOneFeatureMixin, TransformerMixin, MatrixModel):
 
 
 def _rank(result: Result) -> int:
+    """Return the rank of the low-rank term of a result."""
     factors: Any = result.low_rank
     return int(factors.weights.size)

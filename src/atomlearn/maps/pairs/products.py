@@ -142,11 +142,13 @@ class DensePairs(PairProducts):
 
     @cached_property
     def largest(self) -> float:
+        """The largest absolute entry of X."""
         read = self._reader(self.base.dtype)
         cuts = self._cuts(0, self.base.dtype)
         return max((peak_of(read(lo, hi)) for lo, hi in cuts), default=0.0)
 
     def uses_single(self) -> bool:
+        """Return whether sums are computed in single precision."""
         return SETTINGS.single_range[0] < self.largest < SETTINGS.single_range[1]
 
     # --- tiles, of tensors where the columns are ------------------------------------------------

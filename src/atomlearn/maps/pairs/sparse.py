@@ -45,6 +45,7 @@ class SparsePairs(PairProducts):
 
     @cached_property
     def largest(self) -> float:
+        """The largest absolute entry of X."""
         return peak_of(self.base.stored().data)
 
     @property
@@ -84,10 +85,12 @@ class SparsePairs(PairProducts):
         return _Ordered(order, rank, sizes[order], table, costs)
 
     def linear(self, v: Array) -> Array:
+        """Return X'v."""
         # Products by columns take half the time if there are many columns.
         return _kernels.sparse_dots(*self._parts, v)
 
     def sums(self, v: Array, i: Columns, j: Columns) -> Array:
+        """Return the scores of the pairs (i, j)."""
         return _kernels.pair_sums_csc(*self._parts, i, j, v)
 
     def block(self, i: Columns, j: Columns, scales: Array) -> Block:
@@ -106,6 +109,7 @@ class SparsePairs(PairProducts):
         return block_of_entries((data, product.indices, product.indptr), n_samples, full)
 
     def uses_single(self) -> bool:
+        """Return whether sums are computed in single precision."""
         return False
 
     def all_sums(self, V: Array, index: PairIndex, squared: bool = False) -> Array:

@@ -136,6 +136,7 @@ class OnDevice(Design):
         return RecheckedScores(self, v)
 
     def scores_many(self, V: Array) -> Sequence[Scores]:
+        """Return the scores X'v for each column v of V."""
         return [ArrayScores(z) for z in np.ascontiguousarray(self.exact_scores(V).T)]
 
     def exact_scores(self, v: Array, columns: Columns | None = None) -> Array:
@@ -143,6 +144,7 @@ class OnDevice(Design):
         return self.tensor.exact(v, columns)
 
     def _squares(self, weights: Array) -> Array:
+        """Return sum_i w_i x_ij^2 of each column j, for w = ``weights``."""
         return self.tensor.exact(weights, None, squared=True)
 
     def candidates(self, single: tuple[Any, Any], count: int) -> Columns:
@@ -183,6 +185,7 @@ class OnDevice(Design):
         return self.tensor.predict(weights)
 
     def gather(self, columns: Columns) -> Block:
+        """Return these columns as a block."""
         columns = existing_columns(columns, self.shape[1])
         return self.tensor.gather(columns)
 

@@ -72,6 +72,7 @@ class SparseTensor(HeldTensor):
         return _sums(self.sample, self._rows, self._starts, weights).double()
 
     def terms(self) -> tuple[Any, Any]:
+        """Return the numbers of terms that are summed in single precision, and in all."""
         lengths = self._starts.diff().double()
         return lengths, lengths
 
@@ -128,6 +129,7 @@ class SparseTensor(HeldTensor):
     # --- entries --------------------------------------------------------------------------------
 
     def _to_device(self, array: NDArray[Any]) -> Any:
+        """Return the array as a tensor on the device."""
         return torch_module().from_numpy(np.array(array, order="C")).to(self.sample.device)
 
     def _places(self, columns: Columns) -> tuple[Any, NDArray[np.int64]]:

@@ -88,6 +88,7 @@ class AnnDataFile(CellFile):
         return RowsOfFile(DenseLines((X.shape[0], X.shape[1]), X.dtype, X.content), names, y)
 
     def names(self, layer: str | None = None) -> list[str]:
+        """Return the names of the columns."""
         return self._var(self._is_raw(layer)).index()
 
     def observations(self) -> Observations:
@@ -165,6 +166,7 @@ class TenxFile(CellFile):
         return sparse_source(self.path, parts, (n_cells, n_genes), "csr", self.names(), y)
 
     def names(self, layer: str | None = None) -> list[str]:
+        """Return the names of the columns."""
         return self._features("id", "genes").texts()
 
     def observations(self) -> Observations:

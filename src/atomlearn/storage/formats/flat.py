@@ -110,6 +110,7 @@ class SparseLines:
         return matrix
 
     def cuts(self, first: int, piece_bytes: int) -> NDArray[np.int64]:
+        """Return the boundaries of groups of lines of about ``piece_bytes`` each."""
         return cuts_of_entries(self.indptr, first, max(1, piece_bytes // 32))
 
 
@@ -152,6 +153,7 @@ class ColumnsOfFile(ColumnSource):
         self.about = About(names, lines.sparse, lines.dtype)
 
     def columns(self, start: int, stop: int) -> Any:
+        """Return columns ``start``, ..., ``stop`` - 1."""
         return self._lines.part(start, stop).T
 
     def widths(self, piece_bytes: int) -> NDArray[np.int64]:

@@ -80,6 +80,7 @@ class HdfNode(Node):
         self._item.close()
 
     def names(self) -> list[str]:
+        """Return the names of the columns."""
         with understood(self.path, _KIND):
             return [str(name) for name in self._item]
 
@@ -105,6 +106,7 @@ class HdfNode(Node):
         return HdfNode(self.path, item)
 
     def attribute(self, name: str, default: Any = None) -> Any:
+        """Return an attribute of the node, or ``default`` if it has none."""
         with understood(self.path, _KIND):
             return self._item.attrs.get(name, default)
 

@@ -159,6 +159,7 @@ class DataTable:
         return "\n".join([self._headline(), *lines, *self.notes])
 
     def _repr_html_(self) -> str:
+        """Return the HTML that notebooks show."""
         rows = [("column", "kind", "read as", "gaps"), *(cells for _, cells in self._columns())]
         table = "".join(
             f"<tr>{''.join(f'<td>{html.escape(cell)}</td>' for cell in cells)}</tr>"

@@ -55,10 +55,12 @@ class ZarrNode(Node):
                 self.dtype = dtype if dtype.kind in "biufSUV" else np.dtype(object)
 
     def names(self) -> list[str]:
+        """Return the names of the columns."""
         with understood(self.path, _KIND):
             return sorted(self._item.keys())
 
     def member(self, name: str) -> ZarrNode:
+        """Return the member of a group with this name."""
         with understood(self.path, _KIND):
             if not self.is_group or "/" in name or name not in self._item:
                 raise KeyError(f"there is no {name!r} in {self.name}")
@@ -66,6 +68,7 @@ class ZarrNode(Node):
         return ZarrNode(self.path, item)
 
     def attribute(self, name: str, default: Any = None) -> Any:
+        """Return an attribute of the node, or ``default`` if it has none."""
         with understood(self.path, _KIND):
             return self._item.attrs.get(name, default)
 

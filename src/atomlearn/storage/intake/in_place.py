@@ -132,6 +132,7 @@ class BedColumns(ColumnSource):
         self._column = (self.shape[0] + 3) // 4
 
     def columns(self, start: int, stop: int) -> NDArray[np.uint8]:
+        """Return columns ``start``, ..., ``stop`` - 1."""
         return self._design.packed(start, stop)
 
     def widths(self, piece_bytes: int) -> NDArray[np.int64]:

@@ -152,6 +152,7 @@ def _places(own: Sequence[Sequence[str]], known: dict[tuple[str, ...], int]) -> 
 
 
 def _without_zeros(name: str) -> str:
+    """Return a name without leading zeros."""
     return (name.lstrip("0") or "0") if name.isdecimal() else name
 
 

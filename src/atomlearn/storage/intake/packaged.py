@@ -23,6 +23,7 @@ class WholeFile(TypedFile):
     """Base class of files whose cells are read at once."""
 
     def _opened(self) -> list[str]:
+        """Read the file, and return the names of the columns."""
         fits(self.path, "its cells", LIMITS.copies * self.path.stat().st_size)
         with self._understood():
             self._columns = self._read()
@@ -33,6 +34,7 @@ class WholeFile(TypedFile):
         """Return the cells by column."""
 
     def _tables(self, rows: int) -> Iterator[Sequence[Any]]:
+        """Yield the columns of consecutive groups of rows."""
         yield list(self._columns.values())
 
 
@@ -52,6 +54,7 @@ class StatisticsFile(WholeFile):
     }
 
     def _read(self) -> Mapping[str, list[Any]]:
+        """Return the columns of the file by name."""
         read = getattr(self._reader, self.readers[self.path.suffix.lower()])
         columns, about = read(str(self.path), output_format="dict")
         labels = about.variable_value_labels
@@ -70,6 +73,7 @@ class ArffFile(WholeFile):
     library = "liac-arff"
 
     def _read(self) -> Mapping[str, list[Any]]:
+        """Return the columns of the file by name."""
         with open_text(self.path) as stream:
             text = stream.read()
         first = text[text.lower().find("@data") :].partition("\n")[2].lstrip()[:1]
@@ -97,6 +101,7 @@ class JsonFile(WholeFile):
     extra = ""
 
     def _read(self) -> Mapping[str, list[Any]]:
+        """Return the columns of the file by name."""
         with open_text(self.path, encoding_of(self.path)) as stream:
             text = stream.read()
         is_list = text.lstrip().startswith("[")

@@ -141,6 +141,7 @@ class PgenColumns(ColumnSource):
         self.missing = np.zeros(self.file.n_variants, dtype=np.int64)
 
     def columns(self, start: int, stop: int) -> NDArray[np.float32]:
+        """Return columns ``start``, ..., ``stop`` - 1."""
         part = self.file.dosages(start, stop)
         gaps = np.isnan(part)
         self.missing[start:stop] = gaps.sum(axis=1)
@@ -185,6 +186,7 @@ def _companion_frame(path: Path, ending: str, names: Sequence[str], delimiter: s
 
 
 def _variants(path: Path) -> list[list[str]]:
+    """Return the six .bim fields of each variant of a .pgen."""
     names = ("#CHROM", "ID", "POS", "ALT", "REF")
     frame = _companion_frame(path, ".pvar", names, "tab")
     lines = zip(*(frame.cells(name).tolist() for name in names), strict=True)
@@ -195,6 +197,7 @@ def _variants(path: Path) -> list[list[str]]:
 
 
 def _samples(path: Path) -> list[list[str]]:
+    """Return the six .fam fields of each sample of a .pgen."""
     frame = _companion_frame(path, ".psam", ())
     keys = [name for name in ("#FID", "#IID", "IID") if name in frame.columns] or ["IID"]
     frame.require(keys)

@@ -118,6 +118,7 @@ def read_as(path: Any, reading: Reading) -> DataTable:
 
 
 def _read(path: Any, reading: Reading) -> DataTable:
+    """Read a file as ``read`` does, with the options checked."""
     if is_anndata(path):
         matrix, rows = of_anndata(path, reading.layer)
         return matrix_table(matrix, reading, rows)

@@ -42,6 +42,7 @@ class SeriesMatrix(TextFile):
         super().__init__(path, form, sheet)
 
     def _text_above(self) -> str:
+        """Return the text above the table, and record what it says of the samples."""
         lines = list[str]()
         with self._readable(), open_text(self.path, self.form.encoding, self._errors()) as stream:
             for line in stream:
@@ -58,6 +59,7 @@ class SeriesMatrix(TextFile):
         return "".join(lines)
 
     def _blocks(self, begin: int, n_bytes: int) -> Iterator[tuple[int, str]]:
+        """Yield the lines of the table in blocks, each with the number of lines before it."""
         for n_lines, content in super()._blocks(begin, n_bytes):
             table, end, _ = content.partition(_END)
             if table:

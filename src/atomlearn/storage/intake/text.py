@@ -136,6 +136,7 @@ class TextFile(TableFile):
         return "windows-1252" if self.form.encoding == UTF8 else "strict"
 
     def _encoding(self) -> str:
+        """Return the text encoding of the file."""
         encoding = encoding_of(self.path)
         if encoding != UTF8:
             return encoding

@@ -75,6 +75,7 @@ class TypedFile(TableFile):
         """Yield the columns of consecutive groups of about ``rows`` rows."""
 
     def _understood(self) -> AbstractContextManager[None]:
+        """Return a context that reports an unreadable file by a clear error."""
         return understood(self.path, self.kind, "; copy it afresh")
 
     def pieces(self) -> Iterator[Columns]:
@@ -110,6 +111,7 @@ class ParquetFile(TypedFile):
     extra = "pyarrow"
 
     def _opened(self) -> list[str]:
+        """Open the file, and return the names of the columns."""
         with self._understood():
             self._file = self._reader.ParquetFile(self.path)
             schema = self._file.schema_arrow
@@ -121,6 +123,7 @@ class ParquetFile(TypedFile):
         return _arrow_names(schema)
 
     def _tables(self, rows: int) -> Iterator[Sequence[Any]]:
+        """Yield the columns of consecutive groups of rows."""
         # A thread that cannot be started because of the memory limit would end the process.
         for batch in self._file.iter_batches(batch_size=rows, use_threads=False):
             yield batch.columns
@@ -147,10 +150,12 @@ class ArrowFile(TypedFile):
         return file.schema, map(file.get_batch, range(file.num_record_batches))
 
     def _opened(self) -> list[str]:
+        """Open the file, and return the names of the columns."""
         with self._understood():
             return _arrow_names(self._source()[0])
 
     def _tables(self, rows: int) -> Iterator[Sequence[Any]]:
+        """Yield the columns of consecutive groups of rows."""
         for batch in self._source()[1]:
             for start in range(0, batch.num_rows, rows):
                 yield batch.slice(start, rows).columns
@@ -165,6 +170,7 @@ class ExcelFile(TypedFile):
     has_lines = True
 
     def _opened(self) -> list[str]:
+        """Open the file, and return the names of the columns."""
         with self._understood():
             book = self._reader.load_workbook(self.path, read_only=True, data_only=True)
         sheets = book.sheetnames
@@ -212,6 +218,7 @@ class ExcelFile(TypedFile):
         return f"row {self._numbers[row]} of the sheet"
 
     def _tables(self, rows: int) -> Iterator[Sequence[Any]]:
+        """Yield the columns of consecutive groups of rows."""
         yield self._columns
 
     def _rows(self, sheet: Any) -> dict[int, list[Any]]:

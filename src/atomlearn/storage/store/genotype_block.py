@@ -115,6 +115,7 @@ class GenotypeBlock(Block):
         return array
 
     def gather(self, columns: Columns) -> GenotypeBlock:
+        """Return the block of these columns."""
         packed, *parts = (part[columns] for part in self._parts)
         return GenotypeBlock(packed, self._n_samples, *parts)
 
