@@ -179,7 +179,7 @@ class LossChecks:
             assert_allclose(method(y, point, weight), terms.sum(), rtol=0, atol=size)
 
     def test_one_value_outside_of_the_domain_makes_a_conjugate_infinite(self) -> None:
-        """Among others inside; and a sample of weight zero admits only the dual value zero."""
+        """A conjugate is infinite if one dual value is outside, or not 0 at a weight of 0."""
         y, prediction, _ = (part[:6] for part in self.sample(4))
         weight = np.linspace(0.5, 2.0, 6)
         gradient = self.loss.gradient(y, prediction, weight)

@@ -100,7 +100,7 @@ class Regularizer:
         if self.form == "constrained":
             return self.amount * max(polar, 0.0)
         beyond = polar - self.amount
-        # With a NaN polar nothing is proved.
+        # If the polar is NaN, nothing is proved.
         return 0.0 if beyond <= 0 else gauge_bound * beyond
 
     def best_columns(self, scores: Scores, count: int, gauge_bound: float) -> Columns:

@@ -160,7 +160,7 @@ class ColumnPlan:
 
     @property
     def is_used(self) -> bool:
-        """Whether columns of X are made of it."""
+        """Whether columns of X are made of this column."""
         return self.use in USES and self.use != "leave out"
 
     def shown(self) -> tuple[str, ...]:
@@ -168,7 +168,7 @@ class ColumnPlan:
         return tuple(value for value in self.values if value != self.reference_level)
 
     def made(self) -> list[str]:
-        """Return the names of the columns of X that are made of it."""
+        """Return the names of the columns of X that are made of this column."""
         names = {
             "category": [f"{self.name}={value}" for value in self.shown()],
             "parts": [f"{self.name}.{part}" for part in ("year", "month", "day", "weekday")],
